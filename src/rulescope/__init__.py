@@ -1,0 +1,7 @@
+"""Rulescope audits learned reinforcement-learning update rules.
+
+It holds the rule's weights fixed, pins or replaces what the learner remembers, and measures what
+changes. See ``rulescope --help`` for the command line and ``rulescope.spec`` for the data model.
+"""
+
+__version__ = "0.1.0"
