@@ -1,0 +1,108 @@
+"""Wrappers that change what the learner is told, never what happens.
+
+Each one leaves the observation, ``payoff`` and ``ended`` alone and replaces ``reward`` or
+``terminal``; the references of the world stay as they are.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+
+import numpy as np
+
+from rulescope.envs.base import Actions, Array, Environment, State, Step
+
+
+class Wrapper(Environment):
+    """An environment around an environment; subclasses say what they tell."""
+
+    def __init__(self, env: Environment) -> None:
+        self.env = env
+        self.lanes = env.lanes
+        self.actions = env.actions
+        self.observation_shape = env.observation_shape
+        self.references = env.references
+
+    @abstractmethod
+    def told(self, step: Step) -> Step:
+        """Return ``step`` as the learner is told of it."""
+
+    def reset(self, seed: int) -> Array:
+        """Start the wrapped world anew."""
+        return self.env.reset(seed)
+
+    def step(self, actions: Actions) -> Step:
+        """Advance the wrapped world and tell of it."""
+        return self.told(self.env.step(actions))
+
+    def save(self) -> State:
+        """Return the state of the wrapped world."""
+        return self.env.save()
+
+    def load(self, state: State) -> None:
+        """Continue the wrapped world."""
+        self.env.load(state)
+
+
+class Scaled(Wrapper):
+    """Tells ``payoff * scale`` as the reward."""
+
+    def __init__(self, env: Environment, scale: float) -> None:
+        super().__init__(env)
+        if not (math.isfinite(scale) and scale > 0.0):
+            raise ValueError(f"scale must be positive and finite, not {scale}")
+        self.scale = scale
+
+    def told(self, step: Step) -> Step:
+        """Replace the reward; the product is taken in float64 and rounded once."""
+        return step._replace(reward=(step.payoff * self.scale).astype(np.float32))
+
+
+class Masked(Wrapper):
+    """Never tells of an episode end."""
+
+    def told(self, step: Step) -> Step:
+        """Replace the terminal flags by False."""
+        return step._replace(terminal=np.zeros(self.lanes, np.bool_))
+
+
+class Synthetic(Wrapper):
+    """Tells of an end at every ``interval``-th step, whatever the world does.
+
+    Steps are counted from the reset of the environment on, and a real episode end does not restart
+    the count, so the flags come at steps ``interval``, ``2 * interval``, ... of every lane.
+    """
+
+    COUNTER = "synthetic.steps"
+
+    def __init__(self, env: Environment, interval: int) -> None:
+        super().__init__(env)
+        if interval < 1:
+            raise ValueError(f"interval must be at least 1, not {interval}")
+        self.interval = interval
+        self._steps = 0
+
+    def reset(self, seed: int) -> Array:
+        """Start the wrapped world and the count anew."""
+        self._steps = 0
+        return super().reset(seed)
+
+    def told(self, step: Step) -> Step:
+        """Replace the terminal flags by those of the count."""
+        self._steps += 1
+        return step._replace(terminal=np.full(self.lanes, self._steps % self.interval == 0))
+
+    def save(self) -> State:
+        """Return the state of the wrapped world and the count."""
+        return {**super().save(), self.COUNTER: np.array(self._steps)}
+
+    def load(self, state: State) -> None:
+        """Continue the wrapped world and the count."""
+        inner = dict(state)
+        try:
+            steps = inner.pop(self.COUNTER)
+        except KeyError:
+            raise ValueError(f"not a state of synthetic terminals: no {self.COUNTER!r}") from None
+        super().load(inner)
+        self._steps = int(np.asarray(steps, np.int64))

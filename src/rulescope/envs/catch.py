@@ -1,0 +1,140 @@
+"""Catch: a ball falls one row a step, a paddle on the last row moves to meet it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from rulescope import seeds
+from rulescope.envs.base import Actions, Array, Environment, State, Step
+from rulescope.envs.config import Catch
+from rulescope.envs.references import catch_references
+
+LEFT, STAY, RIGHT = 0, 1, 2
+
+
+class CatchEnv(Environment):
+    """``lanes`` boards of [rows, columns], 1 at the ball and at the paddle.
+
+    An episode starts with the ball on row 0 in a uniformly drawn column and the paddle in column
+    ``columns // 2``. In one step the paddle moves (clipped at the walls), the ball falls one row,
+    and with probability ``drift`` it also moves one column to a random side (clipped). On the last
+    row a catch pays +1, a miss -1. In dense Catch each step, the last one too, also costs
+    ``|paddle - ball| / (columns - 1)``, measured after both have moved.
+    """
+
+    def __init__(self, config: Catch, lanes: int) -> None:
+        if lanes < 1:
+            raise ValueError(f"lanes must be at least 1, not {lanes}")
+        self.config = config
+        self.lanes = lanes
+        self.actions = 3
+        self.observation_shape = (config.rows, config.columns)
+        self.references = catch_references(config)
+        self._falling, self._landing = _payoffs(config)
+        # A step handles a few lanes at most, for which plain ints are faster than small arrays.
+        # Every episode lasts rows - 1 steps, so all lanes share one row and end together.
+        self._row = 0
+        self._balls: list[int] = []
+        self._paddles: list[int] = []
+        self._streams: list[Generator] = []
+
+    def reset(self, seed: int) -> Array:
+        """Start every lane anew from ``seed`` and return the first boards [N, rows, columns]."""
+        self._streams = [seeds.stream(seed, "env", lane) for lane in range(self.lanes)]
+        self._start_episodes()
+        return self._boards()
+
+    def step(self, actions: Actions) -> Step:
+        """Move every paddle: 0 left, 1 stay, 2 right (``actions`` is [N])."""
+        moves = self._checked(actions)
+        wall = self.config.columns - 1
+        self._paddles = [
+            min(max(paddle + move - STAY, 0), wall)
+            for paddle, move in zip(self._paddles, moves, strict=True)
+        ]
+        self._row += 1
+        if self.config.drift > 0.0:
+            self._drift_balls()
+        landed = self._row == self.config.rows - 1
+        table = self._landing if landed else self._falling
+        pairs = zip(self._paddles, self._balls, strict=True)
+        payoff = np.array([table[abs(paddle - ball)] for paddle, ball in pairs])
+        ended = np.full(self.lanes, landed)
+        if landed:
+            self._start_episodes()
+        return Step(self._boards(), payoff.astype(np.float32), ended.copy(), payoff, ended)
+
+    def save(self) -> State:
+        """Return ``row`` [], ``balls`` [N], ``paddles`` [N] and the packed ``streams`` [N, 6]."""
+        self._require_start()
+        return {
+            "row": np.array(self._row),
+            "balls": np.array(self._balls),
+            "paddles": np.array(self._paddles),
+            "streams": np.stack([seeds.pack(stream) for stream in self._streams]),
+        }
+
+    def load(self, state: State) -> None:
+        """Continue from a state that :meth:`save` returned, also in an env that was never reset."""
+        shapes = {"row": (), "balls": (self.lanes,), "paddles": (self.lanes,)}
+        shapes["streams"] = (self.lanes, 6)
+        found = {name: array.shape for name, array in state.items()}
+        if found != shapes:
+            raise ValueError(f"not a state of this Catch: expected arrays {shapes}, got {found}")
+        arrays: dict[str, Any] = dict(state)
+        self._row = int(arrays["row"])
+        self._balls = arrays["balls"].tolist()
+        self._paddles = arrays["paddles"].tolist()
+        self._streams = [seeds.unpack(words) for words in arrays["streams"]]
+
+    def _start_episodes(self) -> None:
+        columns = self.config.columns
+        self._row = 0
+        self._balls = [int(stream.integers(columns)) for stream in self._streams]
+        self._paddles = [columns // 2] * self.lanes
+
+    def _drift_balls(self) -> None:
+        """Move each ball sideways with probability ``drift``; always one draw a lane and step."""
+        drift, wall = self.config.drift, self.config.columns - 1
+        for lane, stream in enumerate(self._streams):
+            draw = stream.random()
+            if draw < drift / 2:
+                self._balls[lane] = max(self._balls[lane] - 1, 0)
+            elif draw < drift:
+                self._balls[lane] = min(self._balls[lane] + 1, wall)
+
+    def _boards(self) -> Array:
+        """Draw the boards into a new array, which the caller may keep."""
+        boards = np.zeros((self.lanes, *self.observation_shape), np.float32)
+        for lane in range(self.lanes):
+            boards[lane, self._row, self._balls[lane]] = 1.0
+            boards[lane, -1, self._paddles[lane]] = 1.0
+        return boards
+
+    def _checked(self, actions: Actions) -> list[int]:
+        """Return the actions as ints, before anything has moved, or say what is wrong with them."""
+        self._require_start()
+        if not isinstance(actions, np.ndarray) or actions.shape != (self.lanes,):
+            raise ValueError(f"actions must be an array [{self.lanes}], got {actions!r}")
+        if actions.dtype.kind not in "iu":
+            raise ValueError(f"actions must be integers, got dtype {actions.dtype}")
+        moves: list[int] = actions.tolist()
+        if min(moves) < LEFT or max(moves) > RIGHT:
+            raise ValueError(f"actions must be 0 (left), 1 (stay) or 2 (right), got {moves}")
+        return moves
+
+    def _require_start(self) -> None:
+        if not self._streams:
+            raise RuntimeError("the environment has not started: call reset or load first")
+
+
+def _payoffs(config: Catch) -> tuple[list[float], list[float]]:
+    """Return the payoff by distance of paddle and ball: while the ball falls, and as it lands."""
+    distances = range(config.columns)
+    # "0.0 -" rather than a minus sign, so that no distance costs 0.0 and not -0.0
+    falling = [0.0 - d / (config.columns - 1) if config.dense else 0.0 for d in distances]
+    landing = [cost + (1.0 if d == 0 else -1.0) for d, cost in enumerate(falling)]
+    return falling, landing

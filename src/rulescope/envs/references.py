@@ -1,0 +1,145 @@
+"""What random and optimal play earn: exactly by dynamic programming, and by sampling as a check."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from rulescope import seeds
+from rulescope.envs.base import Actions, Array, Environment, References
+from rulescope.envs.config import Catch
+
+Policy = Callable[[Array, Generator], Actions]
+"""A map from observations [N, *shape] to actions [N], with a generator for its own chance."""
+
+Table = NDArray[np.float64]
+
+PUBLISHED_DENSE_RANDOM = -3.04774
+"""Random return of dense 8x8 Catch in the published audit: a mean of sampled episodes."""
+
+
+@lru_cache(maxsize=64)
+def catch_references(config: Catch) -> References:
+    """Return the references by which scores in this Catch are normalised.
+
+    They are exact, but for the one constant that ``references="published"`` asks for.
+    """
+    # Where only the catch pays, random play needs no computation: the ball's column is uniform on
+    # every row (its clipped walk is doubly stochastic) and independent of the paddle.
+    random = _start_value(config, _mean) if config.dense else 2 / config.columns - 1
+    oracle = _start_value(config, _best)
+    board = Catch(rows=config.rows, columns=config.columns, dense=config.dense, drift=config.drift)
+    if config.references == "published" and board == Catch(dense=True):
+        random = PUBLISHED_DENSE_RANDOM
+    steps = config.rows - 1
+    return References(random, oracle, random / steps, oracle / steps)
+
+
+def catch_oracle(config: Catch) -> Policy:
+    """Return a policy that is optimal in this Catch; it needs nothing but the board."""
+    best = np.stack([q.argmax(axis=0) for q in _action_values(config, _best)])[::-1]
+
+    def act(observation: Array, _: Generator) -> Actions:
+        # The ball is never seen on the last row: the step that lands it shows the next episode.
+        row, ball = np.divmod(
+            observation[:, :-1].reshape(len(observation), -1).argmax(axis=1), config.columns
+        )
+        paddle = observation[:, -1].argmax(axis=1)
+        actions: Actions = best[row, ball, paddle]
+        return actions
+
+    return act
+
+
+def uniform(actions: int) -> Policy:
+    """Return the policy that draws each of ``actions`` with equal odds."""
+
+    def act(observation: Array, generator: Generator) -> Actions:
+        return generator.integers(actions, size=len(observation))
+
+    return act
+
+
+class Sample(NamedTuple):
+    """An estimate from complete episodes and from all interactions that were made for them."""
+
+    mean_return: float
+    """Mean undiscounted return, NaN if no episode ended."""
+    error: float
+    """Standard error of ``mean_return``, NaN below two episodes."""
+    rate: float
+    """Mean payoff per interaction."""
+    episodes: int
+    """Episodes that were completed."""
+
+
+def sample_references(
+    env: Environment, policy: Policy, episodes: int, seed: int, step_cap: int = 100_000
+) -> Sample:
+    """Run ``policy`` in ``env`` until ``episodes`` have ended, or for ``step_cap`` vector steps.
+
+    The cap is what ends the run in a world without episodes. Payoffs are the world's own, so
+    wrappers make no difference.
+    """
+    generator = seeds.stream(seed, "references", "policy")
+    observation = env.reset(seed)
+    running = np.zeros(env.lanes)
+    returns: list[float] = []
+    total, steps = 0.0, 0
+    while len(returns) < episodes and steps < step_cap:
+        step = env.step(policy(observation, generator))
+        observation = step.observation
+        running += step.payoff
+        returns.extend(running[step.ended].tolist())
+        running[step.ended] = 0.0
+        total += float(step.payoff.sum())
+        steps += 1
+    count = len(returns)
+    return Sample(
+        mean_return=float(np.mean(returns)) if count else math.nan,
+        error=float(np.std(returns, ddof=1)) / math.sqrt(count) if count > 1 else math.nan,
+        rate=total / (steps * env.lanes) if steps else math.nan,
+        episodes=count,
+    )
+
+
+def _mean(q: Table) -> Table:
+    """The value of a state under uniformly random actions, of action values [3, ...]."""
+    value: Table = q.mean(axis=0)
+    return value
+
+
+def _best(q: Table) -> Table:
+    """The value of a state under the best action, of action values [3, ...]."""
+    value: Table = q.max(axis=0)
+    return value
+
+
+def _start_value(config: Catch, choose: Callable[[Table], Table]) -> float:
+    """Return the expected undiscounted return of an episode."""
+    *_, first = _action_values(config, choose)
+    return float(choose(first)[:, config.columns // 2].mean())
+
+
+def _action_values(config: Catch, choose: Callable[[Table], Table]) -> Iterator[Table]:
+    """Yield action values [3, ball, paddle] for each ball row, from the last but one up to row 0.
+
+    ``choose`` makes state values of action values, and so stands for the policy that follows.
+    """
+    columns = np.arange(config.columns)
+    left, right = np.maximum(columns - 1, 0), np.minimum(columns + 1, config.columns - 1)
+    distance = np.abs(columns[:, None] - columns[None, :])
+    cost = distance / (config.columns - 1) if config.dense else np.zeros(distance.shape)
+    after = np.where(distance == 0, 1.0, -1.0) - cost  # what arriving in (ball, paddle) is worth
+    for _ in range(config.rows - 1):
+        # Before the ball drifts, and with the paddle already moved.
+        moved = (1 - config.drift) * after + config.drift / 2 * (after[left] + after[right])
+        q = np.stack([moved[:, left], moved, moved[:, right]])
+        yield q
+        after = choose(q) - cost

@@ -1,0 +1,169 @@
+"""One learner step, in two forms that a test proves equal.
+
+``definition`` follows the equations line by line and is differentiable in the rule's weights (it is
+what meta-training uses). ``DiscoUpdate.fast_`` does the same arithmetic once per distinct
+observation and changes the state in place; it is what a lifetime runs.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from rulescope.agents.network import Agent, Outputs
+from rulescope.learners.adam import Moments, clipped_adam, clipped_adam_
+from rulescope.learners.disco.batch import Batch, loss_mask
+from rulescope.learners.disco.closed_form import output_gradients
+from rulescope.learners.disco.config import Disco
+from rulescope.learners.disco.interface import ValueInterface
+from rulescope.learners.disco.losses import Losses, losses, share, total
+from rulescope.learners.disco.meta_net import (
+    MetaNetwork,
+    Predictions,
+    RuleState,
+    Targets,
+    Trace,
+)
+from rulescope.learners.disco.value import Averages, Estimate, estimate
+
+
+class LearnerState(NamedTuple):
+    """Everything a learner carries from one update to the next, replay aside."""
+
+    params: Tensor
+    """[size] the agent's flat parameter vector"""
+    target: Tensor
+    """[size] its slow average"""
+    recurrent: RuleState
+    averages: Averages
+    moments: Moments
+
+
+class Step(NamedTuple):
+    """What one update looked like from inside."""
+
+    batch: Batch
+    outputs: Outputs
+    """Logits on the distinct rows, before the update."""
+    probabilities: Outputs
+    """Their softmaxes."""
+    targets: Targets
+    estimate: Estimate
+    trace: Trace
+    mask: Tensor
+    """[T, B]"""
+    gradient: Tensor
+    """[size]"""
+    losses: Losses | None
+    loss: Tensor | None
+    """Only the definition evaluates the losses themselves."""
+
+
+class DiscoUpdate:
+    """A learner step for one agent, one rule and one configuration."""
+
+    def __init__(self, agent: Agent, network: MetaNetwork, config: Disco, like: Tensor) -> None:
+        self.agent = agent
+        self.network = network
+        self.config = config
+        self.interface = ValueInterface(config.interface, config.conventions, like)
+
+    def fresh(self, params: Tensor) -> LearnerState:
+        """Return the state of a learner that starts from ``params`` [size]."""
+        return LearnerState(
+            params=params,
+            target=params.clone(),
+            recurrent=self.network.fresh(),
+            averages=Averages.fresh(params),
+            moments=Moments.fresh(params),
+        )
+
+    def definition(self, state: LearnerState, batch: Batch) -> tuple[LearnerState, Step]:
+        """Return the state after one update on ``batch``; differentiable in weights and state."""
+        layout, config = self.agent.layout, self.config
+        outputs = self.agent.outputs(layout.views(state.params), batch.rows)
+        probabilities = softmaxes(outputs)
+        targets, found, recurrent, averages, trace = self._consult(
+            state, batch, probabilities, outputs.logits.detach()
+        )
+        # The rule's targets are constants of the inner derivative even where they depend on the
+        # parameters, so the loss is taken at an alias that the targets do not know.
+        alias = state.params.view_as(state.params)
+        if not alias.requires_grad:
+            alias = alias.detach().requires_grad_()
+        mask = loss_mask(batch, config.conventions.loss_mask)
+        terms = losses(
+            self.agent.outputs(layout.views(alias), batch.rows),
+            batch,
+            targets,
+            found.td,
+            self.interface,
+        )
+        loss = total(terms, mask, config.coefficients)
+        (gradient,) = torch.autograd.grad(loss, alias, create_graph=True)
+        params, moments = clipped_adam(state.params, gradient, state.moments, config.learning_rate)
+        decay = config.target_decay
+        target = decay * state.target + (1.0 - decay) * state.params
+        step = Step(
+            batch, outputs, probabilities, targets, found, trace, mask, gradient, terms, loss
+        )
+        return LearnerState(params, target, recurrent, averages, moments), step
+
+    @torch.no_grad()
+    def fast_(self, state: LearnerState, batch: Batch) -> tuple[LearnerState, Step]:
+        """Do the same by closed-form output gradients, changing the flat vectors in place."""
+        layout, config = self.agent.layout, self.config
+        leaves = layout.leaves(state.params)
+        with torch.enable_grad():
+            outputs = self.agent.outputs(leaves, batch.rows)
+        probabilities = softmaxes(outputs)
+        targets, found, recurrent, averages, trace = self._consult(
+            state, batch, probabilities, outputs.logits
+        )
+        mask = loss_mask(batch, config.conventions.loss_mask)
+        aim = self.interface.project(batch.taken(found.q) + found.td)
+        pull = output_gradients(
+            probabilities, batch, targets, aim, share(mask), config.coefficients
+        )
+        gradients = torch.autograd.grad(outputs, list(leaves.values()), pull)
+        gradient = torch.cat([piece.view(-1) for piece in gradients])
+        state.target.lerp_(state.params, 1.0 - config.target_decay)
+        moments = clipped_adam_(state.params, gradient, state.moments, config.learning_rate)
+        step = Step(
+            batch, outputs, probabilities, targets, found, trace, mask, gradient, None, None
+        )
+        return LearnerState(state.params, state.target, recurrent, averages, moments), step
+
+    def _consult(
+        self, state: LearnerState, batch: Batch, online: Outputs, logits: Tensor
+    ) -> tuple[Targets, Estimate, RuleState, Averages, Trace]:
+        """Estimate values and ask the rule for targets; ``online`` are softmaxes on the rows."""
+        config = self.config
+        slow = softmaxes(self.agent.outputs(self.agent.layout.views(state.target), batch.rows))
+        with torch.no_grad():
+            found, averages = estimate(
+                batch,
+                logits.log_softmax(-1),
+                self.interface.readout(online.q),
+                self.interface.readout(slow.q),
+                state.averages,
+                discount=config.discount,
+                trace=config.trace,
+                decay=config.averages_decay,
+                convention=config.conventions.retrace,
+            )
+        targets, recurrent, trace = self.network(
+            batch,
+            Predictions(online.logits, online.y, online.z),
+            Predictions(slow.logits, slow.y, slow.z),
+            found,
+            state.recurrent,
+        )
+        return targets, found, recurrent, averages, trace
+
+
+def softmaxes(outputs: Outputs) -> Outputs:
+    """Return the probabilities that the logits stand for."""
+    return Outputs(*(logits.softmax(-1) for logits in outputs))

@@ -1,0 +1,178 @@
+"""One lifetime: interact, learn, intervene, log. The only place that sees all three sides."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rulescope import envs, interventions, learners, runtime
+from rulescope import spec as specs
+from rulescope.arrays import Arrays
+from rulescope.errors import RecordError
+from rulescope.learners.base import Rollout, under
+from rulescope.meters import Meters
+from rulescope.records.record import Record, RuleIdentity
+from rulescope.spec import RunSpec
+
+
+class Progress(NamedTuple):
+    """Where a lifetime stands."""
+
+    iteration: int
+    iterations: int
+    score: float
+    """Normalised, over the most recent episodes; NaN before the first has ended."""
+
+
+class Lifetime:
+    """A fresh learner in a fresh world, advanced one iteration at a time.
+
+    ``save`` after any iteration and ``load`` into a new ``Lifetime`` of the same spec go on to the
+    bit: every carrier, the replay, the world, all random streams, and the log so far.
+    """
+
+    def __init__(self, spec: RunSpec, *, device: str = "cpu", weights: Path | None = None) -> None:
+        self.spec = specs.checked(spec)
+        runtime.single_threaded(device)
+        self.world = envs.make(spec.environment, spec.boundary, spec.scale, spec.lanes)
+        self.learner = learners.make(
+            spec.learner,
+            self.world.observation_shape,
+            self.world.actions,
+            spec.steps,
+            spec.seed,
+            device=device,
+            weights=weights,
+        )
+        self.meters = Meters(spec.lanes, self.world.references)
+        self.iteration = 0
+        self.device = device
+        self._observation = self.world.reset(spec.seed)
+        self._began = np.zeros(spec.lanes, dtype=np.bool_)
+        self._columns = ("iteration", "steps", *self.meters.names, *self.learner.metrics)
+        self._log: list[list[float]] = []
+        self._started = datetime.now(UTC)
+        self._seconds = 0.0
+
+    @property
+    def finished(self) -> bool:
+        """Whether the last iteration has been made."""
+        return self.iteration >= self.spec.iterations
+
+    def advance(self) -> None:
+        """Make one iteration."""
+        started = time.perf_counter()
+        self.iteration += 1
+        logged = self.iteration % self.spec.log_every == 0
+        metrics = self.learner.learn(self._interact(), measure=logged)
+        for intervention in self.spec.interventions:
+            interventions.apply(intervention, self.learner)
+        if logged:
+            self._write_row(metrics)
+        self._seconds += time.perf_counter() - started
+
+    def run(
+        self, until: int | None = None, report: Callable[[Progress], None] | None = None
+    ) -> None:
+        """Advance to iteration ``until`` (the end by default), reporting after each iteration."""
+        last = self.spec.iterations if until is None else min(until, self.spec.iterations)
+        while self.iteration < last:
+            self.advance()
+            if report is not None:
+                report(Progress(self.iteration, self.spec.iterations, self.meters.score()))
+
+    def _interact(self) -> Rollout:
+        """Collect ``steps`` interactions of every lane."""
+        steps, choices = [], []
+        observations = [self._observation]
+        for _ in range(self.spec.steps):
+            choice = self.learner.act(observations[-1])
+            step = self.world.step(choice.actions)
+            self.meters.record(step)
+            choices.append(choice)
+            steps.append(step)
+            observations.append(step.observation)
+        rollout = Rollout(
+            observations=np.stack(observations),
+            actions=np.stack([choice.actions for choice in choices]),
+            rewards=np.stack([step.reward for step in steps]),
+            terminals=np.stack([step.terminal for step in steps]),
+            began=self._began,
+            behaviour={
+                name: np.stack([choice.behaviour[name] for choice in choices])
+                for name in choices[0].behaviour
+            },
+        )
+        self._observation, self._began = observations[-1], steps[-1].terminal
+        return rollout
+
+    def _write_row(self, metrics: dict[str, float]) -> None:
+        done = self.iteration * self.spec.steps * self.spec.lanes
+        row = {"iteration": self.iteration, "steps": done, **self.meters.read(), **metrics}
+        self._log.append([row.get(name, float("nan")) for name in self._columns])
+
+    def log(self) -> dict[str, NDArray[np.float64]]:
+        """Return the log so far, one array [rows] a column."""
+        table = np.array(self._log, dtype=np.float64).reshape(-1, len(self._columns))
+        return dict(zip(self._columns, table.T.copy(), strict=True))
+
+    def save(self) -> dict[str, NDArray[Any]]:
+        """Return a complete checkpoint."""
+        parts: dict[str, Arrays] = {
+            "learner": self.learner.save(),
+            "world": self.world.save(),
+            "meters": self.meters.save(),
+            "log": self.log(),
+            "loop": {
+                "iteration": np.array(self.iteration),
+                "observation": self._observation,
+                "began": self._began,
+                "seconds": np.array(self._seconds),
+                "started": np.array(self._started.timestamp()),
+            },
+        }
+        return {
+            f"{part}/{name}": a for part, content in parts.items() for name, a in content.items()
+        }
+
+    def load(self, checkpoint: Arrays) -> None:
+        """Continue from what :meth:`save` of the same spec returned."""
+        self.learner.load(under("learner", checkpoint))
+        self.world.load(under("world", checkpoint))
+        self.meters.load(under("meters", checkpoint))
+        columns = under("log", checkpoint)
+        self._log = np.stack([columns[name] for name in self._columns], axis=1).tolist()
+        loop = under("loop", checkpoint)
+        self.iteration = int(loop["iteration"])
+        self._observation = np.array(loop["observation"])
+        self._began = np.array(loop["began"])
+        self._seconds = float(loop["seconds"])
+        self._started = datetime.fromtimestamp(float(loop["started"]), UTC)
+
+    def record(self) -> Record:
+        """Return the finished lifetime's record, after checking that the rule did not change."""
+        if not self.finished:
+            raise RecordError(f"lifetime stopped at {self.iteration} of {self.spec.iterations}")
+        rule = self.learner.rule
+        if rule is not None and self.learner.rule_digest() != rule.content:
+            raise RecordError(f"the weights of rule {rule.name!r} changed during the lifetime")
+        return Record.make(
+            self.spec,
+            log=self.log(),
+            state={
+                f"{carrier}/{name}": array
+                for carrier in self.spec.keep
+                for name, array in self.learner.carriers[carrier].get().items()
+            },
+            source=runtime.source_identity(),
+            runtime=runtime.runtime_identity(),
+            rule=None if rule is None else RuleIdentity(rule.name, rule.sha256, rule.content),
+            started=self._started,
+            seconds=self._seconds,
+        )
