@@ -1,0 +1,118 @@
+"""Comparing arrays with what the original program computed, and judging the difference."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+
+PRECISIONS = {"float64": ("f64", torch.float64), "float32": ("f32", torch.float32)}
+"""Each precision with the suffix of its golden files and torch's name for it."""
+
+
+class Comparison(NamedTuple):
+    """One output against its expected value."""
+
+    family: str
+    precision: str
+    """``float32`` or ``float64``"""
+    output: str
+    absolute: float
+    """Largest absolute error."""
+    relative: float
+    """The same, relative to the scale of the expected array."""
+    tolerance: float
+    """On the relative error."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether the error is within tolerance (NaN never is)."""
+        return self.relative <= self.tolerance
+
+
+TOLERANCES: dict[tuple[str, str], float] = {
+    ("forward", "float64"): 1e-9,
+    ("forward", "float32"): 5e-5,
+    ("value estimator", "float64"): 1e-12,
+    ("value interface", "float64"): 1e-9,
+    ("value interface", "float32"): 1e-3,
+    ("inner outputs", "float64"): 1e-9,
+    ("inner outputs", "float32"): 1e-3,
+    ("gradients", "float64"): 1e-9,
+    ("gradients", "float32"): 2e-5,
+    ("updated parameters", "float64"): 1e-9,
+    ("updated parameters", "float32"): 2e-4,
+    ("meta-gradient", "float64"): 1e-8,
+    ("float32/float64", "float32"): 5e-3,
+}
+
+
+def compare(
+    family: str,
+    precision: str,
+    output: str,
+    actual: ArrayLike,
+    expected: ArrayLike,
+    scale: float | None = None,
+) -> Comparison:
+    """Compare ``actual`` with ``expected``; shapes must agree.
+
+    In float64 an error is relative to the largest magnitude in ``expected``. In float32 it counts
+    in absolute terms until that magnitude exceeds one, because cancellation in the inverse value
+    transform leaves an absolute noise that small outputs inherit. ``scale`` overrides both.
+    """
+    ours, theirs = np.asarray(actual, dtype=np.float64), np.asarray(expected, dtype=np.float64)
+    tolerance = TOLERANCES[family, precision]
+    if ours.shape != theirs.shape:
+        return Comparison(family, precision, output, np.inf, np.inf, tolerance)
+    absolute = float(np.max(np.abs(ours - theirs), initial=0.0))
+    largest = float(np.max(np.abs(theirs), initial=0.0))
+    if scale is None:
+        scale = largest if precision == "float64" else max(largest, 1.0)
+    relative = absolute / scale if scale else (0.0 if absolute == 0.0 else np.inf)
+    return Comparison(family, precision, output, absolute, relative, tolerance)
+
+
+class Summary(NamedTuple):
+    """One family of comparisons, as one line of a table."""
+
+    family: str
+    precision: str
+    outputs: int
+    """How many different outputs were compared."""
+    comparisons: int
+    """Over all weights, starts, forms and steps."""
+    absolute: float
+    relative: float
+    tolerance: float
+    worst: str
+    """Where the largest relative error was found."""
+    passed: bool
+
+
+def summarise(comparisons: Iterable[Comparison]) -> list[Summary]:
+    """Fold comparisons into one line a family and precision, in order of first appearance."""
+    groups: dict[tuple[str, str], list[Comparison]] = {}
+    for item in comparisons:
+        groups.setdefault((item.family, item.precision), []).append(item)
+    lines = []
+    for (family, precision), items in groups.items():
+        # A NaN must win, so that it is shown rather than hidden by an ordinary number.
+        worst = max(items, key=lambda item: np.nan_to_num(item.relative, nan=np.inf))
+        lines.append(
+            Summary(
+                family,
+                precision,
+                outputs=len({item.output.rpartition("/")[2] for item in items}),
+                comparisons=len(items),
+                absolute=float(np.max([item.absolute for item in items])),
+                relative=worst.relative,
+                tolerance=items[0].tolerance,
+                worst=worst.output,
+                passed=all(item.passed for item in items),
+            )
+        )
+    return lines

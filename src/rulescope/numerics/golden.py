@@ -1,0 +1,156 @@
+"""The golden arrays: what the original JAX programs computed, and how their names map to ours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from rulescope import arrays
+from rulescope.agents.layout import Layout
+from rulescope.arrays import ArrayFileError, Arrays
+from rulescope.errors import RulescopeError
+from rulescope.learners.base import under
+from rulescope.learners.disco.batch import Batch
+from rulescope.rules.loading import load
+
+RANDOM_RULE = "random:20240"
+"""The rule that the weight-free golden arrays were computed with."""
+RELEASED_RULE = "disco103"
+
+LAYERS = {
+    "torso.0": "mlp/~_embedding_pass/torso/~/linear_0",
+    "torso.1": "mlp/~_embedding_pass/torso/~/linear_1",
+    "policy": "mlp/~_head_pass/torso_head/~/linear_0",
+    "y": "mlp/~_head_pass/torso_head_1/~/linear_0",
+    "root": "mlp/linear",
+    "z.0": "mlp/mlp/~/linear_0",
+    "z.1": "mlp/mlp/~/linear_1",
+    "aux.0": "mlp/mlp_1/~/linear_0",
+    "aux.1": "mlp/mlp_1/~/linear_1",
+    "q.0": "mlp/mlp_2/~/linear_0",
+    "q.1": "mlp/mlp_2/~/linear_1",
+}
+"""Our layer names and the original's. Its action model keeps both weights in one array."""
+ACTION_MODEL = "mlp/action_cond/linear"
+
+
+class GoldenError(RulescopeError):
+    """A golden directory that cannot be used."""
+
+
+def default_directory() -> Path:
+    """Return the directory of the weight-free arrays that come with the package."""
+    here = Path(__file__).resolve()
+    for candidate in (here.parent / "golden", here.parents[3] / "tests" / "golden" / "disco"):
+        if candidate.is_dir():
+            return candidate
+    raise GoldenError("no golden arrays here; give a directory with --golden DIR")
+
+
+class Golden:
+    """A directory of golden arrays; files are read when first needed."""
+
+    def __init__(self, directory: Path) -> None:
+        if not directory.is_dir():
+            raise GoldenError(f"{directory}: no such directory of golden arrays")
+        inner = directory / "disco"
+        self.directory = inner if inner.is_dir() else directory
+        self._files: dict[str, dict[str, NDArray[Any]]] = {}
+        if not self.has("inner_common"):
+            raise GoldenError(f"{directory}: holds no golden arrays (inner_common.npz is missing)")
+
+    def has(self, name: str) -> bool:
+        """Whether the file ``name``.npz is there."""
+        return (self.directory / f"{name}.npz").is_file()
+
+    def __getitem__(self, name: str) -> dict[str, NDArray[Any]]:
+        if name not in self._files:
+            path = self.directory / f"{name}.npz"
+            try:
+                self._files[name] = arrays.read(path)
+            except (OSError, ArrayFileError) as fault:
+                raise GoldenError(f"{path}: {fault}") from None
+        return self._files[name]
+
+    def rules(self) -> dict[str, str]:
+        """Return the rules these arrays speak of, as the key used in them and our name."""
+        named = {"rand": RANDOM_RULE, "real": RELEASED_RULE}
+        return {key: name for key, name in named.items() if self.has(f"inner_{key}_f64")}
+
+    def rollout(self, number: int, dtype: torch.dtype) -> Batch:
+        """Return a stored rollout [9 slots, 4 lanes] as a batch, every slot a row of its own.
+
+        Slot k holds the reward and flag that *arrived with* its observation.
+        """
+        slots = under(f"rollout{number}", self["inner_common"])
+        observations = torch.tensor(slots["observations"], dtype=dtype)
+        length, lanes = observations.shape[:2]
+        ended = torch.tensor(slots["discounts"] == 0, dtype=dtype)
+        return Batch(
+            rows=observations.flatten(0, 1),
+            index=torch.arange(length * lanes).view(length, lanes),
+            actions=torch.tensor(slots["actions"][:-1]).long(),
+            rewards=torch.tensor(slots["rewards"][1:], dtype=dtype),
+            terminals=ended[1:],
+            behaviour=torch.tensor(slots["behaviour_logits"][:-1], dtype=dtype),
+            began=ended[0],
+        )
+
+
+def distinct(batch: Batch) -> Batch:
+    """Return ``batch`` with equal rows merged, as the replay would give it."""
+    flat = batch.rows.flatten(1)
+    rows, inverse = torch.unique(flat, dim=0, return_inverse=True)
+    return Batch(
+        rows=rows.view(-1, *batch.rows.shape[1:]),
+        index=inverse[batch.index],
+        actions=batch.actions,
+        rewards=batch.rewards,
+        terminals=batch.terminals,
+        behaviour=batch.behaviour,
+        began=batch.began,
+    )
+
+
+def rule_weights(name: str, dtype: torch.dtype) -> dict[str, Tensor]:
+    """Return a rule's weights as tensors."""
+    return {key: torch.tensor(w, dtype=dtype) for key, w in load(name).arrays.items()}
+
+
+def to_ours(stored: Arrays, actions: int) -> dict[str, NDArray[Any]]:
+    """Rename agent arrays from the original's layout to ours."""
+    ours = {
+        f"{layer}.{part}": stored[f"{name}/{part}"]
+        for layer, name in LAYERS.items()
+        for part in ("w", "b")
+    }
+    joined = stored[f"{ACTION_MODEL}/w"]
+    return ours | {
+        "model.action.w": joined[:actions],
+        "model.hidden.w": joined[actions:],
+        "model.b0": stored[f"{ACTION_MODEL}/b"],
+    }
+
+
+def to_theirs(views: Mapping[str, Tensor]) -> dict[str, NDArray[Any]]:
+    """Rename agent arrays from our layout to the original's."""
+    ours = {name: view.detach().numpy() for name, view in views.items()}
+    theirs = {
+        f"{name}/{part}": ours[f"{layer}.{part}"]
+        for layer, name in LAYERS.items()
+        for part in ("w", "b")
+    }
+    joined = np.concatenate([ours["model.action.w"], ours["model.hidden.w"]])
+    return theirs | {f"{ACTION_MODEL}/w": joined, f"{ACTION_MODEL}/b": ours["model.b0"]}
+
+
+def flat(layout: Layout, stored: Arrays, actions: int, dtype: torch.dtype) -> Tensor:
+    """Return stored agent arrays as one flat vector of ours."""
+    ours = to_ours(stored, actions)
+    return layout.flatten({name: torch.tensor(array, dtype=dtype) for name, array in ours.items()})

@@ -1,0 +1,99 @@
+"""Gradients of a loss after learning, with respect to all 42 arrays of the rule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from rulescope.arrays import Arrays
+from rulescope.learners.base import under
+from rulescope.learners.disco.meta_net import RuleState
+from rulescope.learners.disco.update import LearnerState
+from rulescope.numerics.comparison import PRECISIONS, Comparison, compare
+from rulescope.numerics.golden import Golden, rule_weights
+from rulescope.numerics.inner import small_start, small_update
+
+CASES = {"k1_zero_warm": 1, "k2_nonzero_warm": 2, "k1_nonzero_fresh": 1}
+"""Name of each case and its number of inner updates."""
+WELL_CONDITIONED = "k2_nonzero_warm"
+"""The case that float32 can resolve, with every array in play."""
+ZERO_BY_SYMMETRY = "lstm/linear_4/b"
+"""Shifts all policy logits alike, so its true gradient is zero: what is there is rounding."""
+
+
+def meta_gradient(golden: Golden) -> Iterator[Comparison]:
+    """Compare float64 meta-gradients with the original's."""
+    _, dtype = PRECISIONS["float64"]
+    for key, rule in golden.rules().items():
+        expected = golden[f"metagrad_{key}_f64"]
+        for case in CASES:
+            ours = gradients(golden, rule, case, dtype)
+            yield from _compare("meta-gradient", "float64", f"{key}/{case}", ours, expected, case)
+
+
+def single_precision(golden: Golden) -> Iterator[Comparison]:
+    """Compare float32 meta-gradients with the original's float64 ones: what precision costs."""
+    _, dtype = PRECISIONS["float32"]
+    for key, rule in golden.rules().items():
+        expected = golden[f"metagrad_{key}_f64"]
+        ours = gradients(golden, rule, WELL_CONDITIONED, dtype)
+        yield from _compare("float32/float64", "float32", key, ours, expected, WELL_CONDITIONED)
+
+
+def gradients(golden: Golden, rule: str, case: str, dtype: torch.dtype) -> dict[str, Tensor]:
+    """Return the gradient for every array of ``rule`` of a loss after the case's inner updates."""
+    weights = rule_weights(rule, dtype)
+    for array in weights.values():
+        array.requires_grad_()
+    update = small_update(weights)
+    state = _start(golden, small_start(golden, update), case)
+    for number in range(CASES[case]):
+        state, _ = update.definition(state, golden.rollout(number, dtype))
+
+    held_out = golden.rollout(2, dtype)
+    outputs = update.agent.outputs(update.agent.layout.views(state.params), held_out.rows)
+    actions = torch.tensor(golden["inner_common"]["rollout2/actions"]).long()
+    log_policy = outputs.logits.log_softmax(-1).view(*actions.shape, -1)
+    taken = log_policy.gather(-1, actions.unsqueeze(-1)).squeeze(-1)
+    weight = torch.tensor(golden["metagrad_common"]["adv_weight"], dtype=dtype)
+    loss = (-taken * weight).mean() + 0.01 * (outputs.y.square().mean() + outputs.z.square().mean())
+    found = torch.autograd.grad(loss, list(weights.values()), allow_unused=True)
+    return {
+        name: torch.zeros_like(array) if gradient is None else gradient
+        for (name, array), gradient in zip(weights.items(), found, strict=True)
+    }
+
+
+def _start(golden: Golden, state: LearnerState, case: str) -> LearnerState:
+    """Return the case's starting state; a warm optimiser has made ten steps."""
+    if "nonzero" in case:
+        h, c = (torch.tensor(golden["metagrad_common"][part]) for part in "hc")
+        state = state._replace(recurrent=RuleState(h.to(state.params), c.to(state.params)))
+    if "warm" in case:
+        second = torch.full_like(state.params, 1e-4)
+        state = state._replace(moments=state.moments._replace(second=second, updates=10))
+    return state
+
+
+def _compare(
+    family: str,
+    precision: str,
+    where: str,
+    ours: dict[str, Tensor],
+    expected: Arrays,
+    case: str,
+) -> Iterator[Comparison]:
+    """Compare each array on its own scale; large arrays are stored as every n-th element."""
+    stored = under(case, expected)
+    largest = max(float(stored[f"absmax/{name}"]) for name in ours)
+    for name, gradient in ours.items():
+        found = gradient.detach().numpy()
+        theirs = stored.get(f"full/{name}")
+        if theirs is None:
+            theirs = stored[f"slice/{name}"]
+            found = found.reshape(-1)[:: int(stored[f"stride/{name}"])]
+        own = float(stored[f"absmax/{name}"])
+        scale = largest if name == ZERO_BY_SYMMETRY or own == 0.0 else own
+        yield compare(family, precision, f"{where}/{name}", found, theirs, scale)

@@ -1,0 +1,218 @@
+"""A record: the immutable result of one lifetime, and its form as three files.
+
+Nothing here touches the disk. :func:`encode` turns a record into the content of its files and
+:func:`decode` is the only way back, so that what is read has always passed every check.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from rulescope import arrays
+from rulescope import spec as specs
+from rulescope.arrays import ArrayFileError, Arrays
+from rulescope.errors import RecordError, SpecError
+from rulescope.runtime import Identity
+from rulescope.spec import RunSpec
+
+SCHEMA: Literal[1] = 1
+MANIFEST, LOG, STATE = "manifest.json", "log.npz", "state.npz"
+FILES = (MANIFEST, LOG, STATE)
+
+Sha256 = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
+
+
+class DamageError(RecordError):
+    """Content that is not what was once written; the message says why, without the path."""
+
+
+class RuleIdentity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The rule weights that a lifetime used."""
+
+    name: str
+    sha256: Sha256 | None
+    """Of the weights file; None for weights that come from no file (``random:SEED``)."""
+    digest: Sha256
+    """Of the arrays themselves (see :func:`rulescope.arrays.digest`), whatever file held them."""
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Everything about a record but its arrays."""
+
+    schema: Literal[1] = SCHEMA
+    id: Sha256
+    spec: dict[str, Any]
+    """The specification with every default written out, for people and for queries."""
+    canonical: str
+    """The exact text whose sha256 is ``id``."""
+    source: Identity
+    runtime: Identity
+    rule: RuleIdentity | None
+    """None for learners that have no rule weights."""
+    parents: tuple[Sha256, ...] = ()
+    """Runs whose records were used to make this one (donors)."""
+    started: str
+    """UTC, as ISO 8601."""
+    seconds: Annotated[float, Meta(ge=0.0)]
+    science_hash: Sha256
+    payload: dict[str, Sha256] = {}
+    """sha256 of each array file; filled in when the record is written."""
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """One lifetime's result: ``log`` columns [rows] or [rows, k], and terminal ``state`` arrays.
+
+    State arrays are named ``"carrier/array"``, such as ``"recurrent/h"``.
+    """
+
+    spec: RunSpec
+    log: Arrays
+    state: Arrays
+    manifest: Manifest
+
+    def __post_init__(self) -> None:
+        """Check the shapes and names that every reader relies on."""
+        for name, column in self.log.items():
+            if column.ndim not in (1, 2):
+                raise RecordError(f"log column {name!r}: shape {column.shape} is not [rows(, k)]")
+        rows = {name: len(column) for name, column in self.log.items()}
+        if len(set(rows.values())) > 1:
+            raise RecordError(f"log columns differ in their number of rows: {rows}")
+        for name in self.state:
+            if not all(name.partition("/")):
+                raise RecordError(f"state array {name!r} is not named 'carrier/array'")
+
+    @classmethod
+    def make(
+        cls,
+        spec: RunSpec,
+        log: Arrays,
+        state: Arrays,
+        *,
+        source: Identity,
+        runtime: Identity,
+        rule: RuleIdentity | None,
+        started: datetime,
+        seconds: float,
+        parents: tuple[str, ...] = (),
+    ) -> Record:
+        """Return the record of a lifetime of ``spec`` that has just ended."""
+        manifest = Manifest(
+            id=spec.id,
+            spec=specs.expanded(spec),
+            canonical=specs.canonical(spec).decode(),
+            source=source,
+            runtime=runtime,
+            rule=rule,
+            parents=parents,
+            started=started.astimezone(UTC).isoformat(timespec="seconds"),
+            seconds=seconds,
+            science_hash=science_hash(log, state),
+        )
+        return cls(spec, dict(log), dict(state), manifest)
+
+
+def science_hash(log: Arrays, state: Arrays) -> str:
+    """Return one sha256 over what was measured, and over nothing else: no times, no hosts."""
+    named = {f"log/{name}": column for name, column in log.items()}
+    return arrays.digest(named | {f"state/{name}": array for name, array in state.items()})
+
+
+def encode(record: Record) -> dict[str, bytes]:
+    """Return the content of the files of ``record``, having proved that it can be read back."""
+    try:
+        files = {LOG: arrays.pack(record.log), STATE: arrays.pack(record.state)}
+        payload = {name: _sha256(content) for name, content in files.items()}
+        manifest = msgspec.structs.replace(record.manifest, payload=payload)
+        files[MANIFEST] = _seal(msgspec.to_builtins(manifest))
+        decode(record.manifest.id, files)
+    except (DamageError, ArrayFileError) as fault:
+        raise RecordError(f"run {record.manifest.id}: not a valid record ({fault})") from None
+    return files
+
+
+def decode(run: str, files: Mapping[str, bytes]) -> Record:
+    """Return the record of ``run`` from the content of its files, having checked all of it.
+
+    Content that is not what was written raises :class:`DamageError`. Content that is whole, but
+    not understood by this version of Rulescope, raises a plain :class:`RecordError`.
+    """
+    manifest = _open(files[MANIFEST])
+    if manifest.id != run:
+        raise DamageError(f"{MANIFEST} is that of run {manifest.id}")
+    if _sha256(manifest.canonical.encode()) != run:
+        raise DamageError("the specification does not hash to the run's id")
+    log, state = (_payload(manifest, name, files[name]) for name in (LOG, STATE))
+    if science_hash(log, state) != manifest.science_hash:
+        raise DamageError("the arrays do not hash to the science hash")
+    return Record(_spec(manifest), log, state, manifest)
+
+
+def _seal(plain: dict[str, Any]) -> bytes:
+    """Return a manifest as indented JSON that ends in a checksum of all the rest."""
+    return msgspec.json.format(msgspec.json.encode(plain | {"checksum": _checksum(plain)})) + b"\n"
+
+
+def _open(content: bytes) -> Manifest:
+    """Read what :func:`_seal` wrote."""
+    try:
+        plain = msgspec.json.decode(content, type=dict[str, Any])
+    except (msgspec.MsgspecError, ValueError, RecursionError) as fault:
+        raise DamageError(f"{MANIFEST} is not valid JSON ({fault})") from None
+    if plain.pop("checksum", None) != _checksum(plain):
+        raise DamageError(f"{MANIFEST} does not match its own checksum")
+    # Only now, when the content is known to be whole, may another version be believed.
+    if plain.get("schema") != SCHEMA:
+        raise RecordError(f"record schema {plain.get('schema')!r}; this version reads {SCHEMA}")
+    try:
+        return msgspec.convert(plain, Manifest)
+    except msgspec.ValidationError as fault:
+        raise DamageError(f"{MANIFEST}: {fault}") from None
+
+
+def _payload(manifest: Manifest, name: str, content: bytes) -> dict[str, Any]:
+    """Unpack an array file whose sha256 is the one in ``manifest``."""
+    if _sha256(content) != manifest.payload.get(name):
+        raise DamageError(f"{name} does not match its sha256")
+    try:
+        return arrays.unpack(content)
+    except ArrayFileError as fault:
+        raise DamageError(f"{name}: {fault}") from None
+
+
+def _spec(manifest: Manifest) -> RunSpec:
+    """Read the specification, and make sure that it still means what it meant then."""
+    try:
+        spec = specs.decode(manifest.canonical, f"the specification of run {manifest.id}")
+    except SpecError as fault:
+        raise RecordError(f"{fault} (perhaps written by another version)") from None
+    # Defaults are left out of the canonical text, so a default that has changed since would go
+    # unnoticed there; the expanded form still tells. Fields added since are no contradiction.
+    if spec.id != manifest.id or not _agrees(manifest.spec, specs.expanded(spec)):
+        raise RecordError(f"run {manifest.id}: its specification has another meaning today")
+    return spec
+
+
+def _agrees(then: Any, now: Any) -> bool:
+    """Tell whether everything said in ``then`` is said in ``now``."""
+    if isinstance(then, dict) and isinstance(now, dict):
+        return all(key in now and _agrees(then[key], now[key]) for key in then)
+    if isinstance(then, list) and isinstance(now, list):
+        return len(then) == len(now) and all(map(_agrees, then, now))
+    return bool(then == now)
+
+
+def _checksum(plain: dict[str, Any]) -> str:
+    return _sha256(msgspec.json.encode(plain, order="sorted"))
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

@@ -1,0 +1,202 @@
+"""Rule weights as read-only arrays: from a file that is distrusted until checked, or from a seed.
+
+Nothing here unpickles. A file is read once, and what is hashed is what is parsed, so that a file
+replaced in between cannot slip past the check.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import tokenize
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rulescope import arrays as files
+from rulescope.errors import WeightsError
+from rulescope.rules import disco_format, locate, registry
+
+MAX_BYTES = 64 << 20
+"""Largest rule file read, packed or unpacked: twenty times Disco103."""
+
+OPEN_LENGTHS = {3571: "large", 1211: "small"}
+"""The two sizes of an OPEN optimiser, known by the length of the weight vector."""
+OPEN_KEY = "weights"
+"""Name of the one array of an OPEN rule."""
+
+_RANDOM_SCALE = 0.1
+
+_PARSER_FAULTS = (
+    ValueError,
+    OSError,
+    EOFError,
+    MemoryError,
+    RuntimeError,
+    tokenize.TokenError,
+    zipfile.BadZipFile,
+)
+"""What NumPy and zipfile raise on malformed headers, absurd shapes, encryption, and the like."""
+
+
+@dataclass(frozen=True, eq=False)
+class RuleWeights:
+    """The weights η of a rule. They never change, so the arrays refuse to be written to.
+
+    ``arrays`` maps a name to float32 values: the 42 arrays of :mod:`.disco_format` for a Disco
+    rule, or one vector of length 3571 or 1211 under ``"weights"`` for OPEN. To use them in torch,
+    copy with ``torch.tensor(array)``; ``torch.from_numpy`` warns about read-only memory.
+    """
+
+    name: str
+    arrays: Mapping[str, NDArray[np.float32]]
+    sha256: str
+    """Of the file; random weights have no file, so there it equals ``content``."""
+    content: str
+    """Of the names, shapes and values of the arrays, however they were packed."""
+
+    def __post_init__(self) -> None:
+        frozen = {name: _read_only(array) for name, array in self.arrays.items()}
+        object.__setattr__(self, "arrays", MappingProxyType(frozen))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A mapping proxy cannot be copied or sent to another process; the dictionary inside can.
+        return RuleWeights, (self.name, dict(self.arrays), self.sha256, self.content)
+
+    @property
+    def parameter_count(self) -> int:
+        """How many numbers the rule consists of."""
+        return sum(array.size for array in self.arrays.values())
+
+
+def _read_only(array: NDArray[np.float32]) -> NDArray[np.float32]:
+    view = np.ascontiguousarray(array).view()
+    view.flags.writeable = False
+    return view
+
+
+def load(name: str, explicit: Path | None = None, *, download: bool = True) -> RuleWeights:
+    """Return the weights of a registered rule, or of ``random:SEED``.
+
+    The file is searched for, and downloaded unless ``download`` is false, as
+    :func:`rulescope.rules.locate.ensure` says; ``explicit`` is a file or folder to take it from.
+    """
+    if name.partition(":")[0] == "random":
+        return random_weights(_seed(name))
+    rule = registry.get(name)
+    path = locate.ensure(rule, explicit, download=download)
+    weights = read(rule.family, path)
+    if weights.sha256 != rule.sha256:
+        raise WeightsError(f"{path}: changed while it was being read; try again")
+    return replace(weights, name=name)
+
+
+def read(family: registry.Family, path: Path) -> RuleWeights:
+    """Read a rule file of the given family, registered or not."""
+    return read_disco(path) if family == "disco" else read_open(path)
+
+
+def read_disco(path: Path) -> RuleWeights:
+    """Read any Disco rule: exactly the 42 keys, float32, finite, shapes that fit together."""
+    content = _bytes(path)
+    try:
+        found = files.unpack(content, MAX_BYTES)
+    except _PARSER_FAULTS as fault:  # ArrayFileError is a ValueError
+        raise _refusal(path, _first_line(fault), "disco") from None
+    problem = disco_format.fault(found)
+    if problem:
+        raise _refusal(path, problem, "disco")
+    return _from_file(path, content, found)
+
+
+def read_open(path: Path) -> RuleWeights:
+    """Read any OPEN rule: one float32 vector of length 3571 (large) or 1211 (small)."""
+    content = _bytes(path)
+    try:
+        vector = np.load(io.BytesIO(content), allow_pickle=False)
+    except _PARSER_FAULTS as fault:
+        reason = "not a plain .npy file" if "pickle" in str(fault) else _first_line(fault)
+        raise _refusal(path, reason, "open") from None
+    problem = _open_fault(vector)
+    if problem:
+        raise _refusal(path, problem, "open")
+    return _from_file(path, content, {OPEN_KEY: vector})
+
+
+def _open_fault(vector: Any) -> str | None:
+    if not isinstance(vector, np.ndarray):
+        return "an archive of several arrays"
+    if vector.dtype != np.dtype(np.float32):
+        return f"holds {vector.dtype}, not float32"
+    if vector.ndim != 1 or vector.size not in OPEN_LENGTHS:
+        return f"has shape {vector.shape}, not (3571,) or (1211,)"
+    if not np.isfinite(vector).all():
+        return "holds values that are not finite"
+    return None
+
+
+def random_weights(seed: int) -> RuleWeights:
+    """Return a rule of Disco103's shape whose weights are normal with deviation 0.1.
+
+    One generator fills all 42 arrays in the order of their sorted keys, so the seed alone
+    decides every value.
+    """
+    rng = np.random.default_rng(seed)
+    values = {
+        key: (rng.standard_normal(shape) * _RANDOM_SCALE).astype(np.float32)
+        for key, shape in disco_format.shapes().items()
+    }
+    content = files.digest(values)
+    return RuleWeights(f"random:{seed}", values, content, content)
+
+
+def _seed(name: str) -> int:
+    text = name.partition(":")[2]
+    if not (text.isascii() and text.isdigit()):
+        raise WeightsError(f"{name!r}: random weights need a whole number, such as random:0")
+    return int(text)
+
+
+def _bytes(path: Path) -> bytes:
+    """Read a whole file, after making sure that it is one and not unreasonably large."""
+    try:
+        if not path.is_file():
+            what = "is not a file" if path.exists() else "does not exist"
+            raise WeightsError(f"{path}: {what}; name a file of rule weights")
+        size = path.stat().st_size
+        if size > MAX_BYTES:
+            raise WeightsError(
+                f"{path}: {size:,} bytes, more than the {MAX_BYTES:,} any rule needs; "
+                "name a file of rule weights"
+            )
+        return path.read_bytes()
+    except OSError as fault:
+        raise WeightsError(f"{path}: cannot be read ({fault.strerror})") from None
+
+
+def _from_file(path: Path, content: bytes, values: Mapping[str, NDArray[Any]]) -> RuleWeights:
+    sha256 = hashlib.sha256(content).hexdigest()
+    return RuleWeights(path.stem, values, sha256, files.digest(values))
+
+
+_ADVICE = {
+    "disco": "a Disco rule is an npz of 42 float32 arrays",
+    "open": "an OPEN rule is a npy of one float32 vector",
+}
+
+
+def _refusal(path: Path, problem: str, family: registry.Family) -> WeightsError:
+    return WeightsError(
+        f"{path}: {problem}; {_ADVICE[family]}. For a released rule, delete the file and run "
+        "`rulescope weights fetch`"
+    )
+
+
+def _first_line(fault: BaseException) -> str:
+    return (str(fault).splitlines() or [type(fault).__name__])[0]

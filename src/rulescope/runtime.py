@@ -1,0 +1,152 @@
+"""Where results come from: which source, on which machine, in which numeric mode.
+
+Two lifetimes of one specification are promised equal to the bit only where ``runtime_identity`` is
+equal; ``single_threaded`` puts a process into the mode in which that promise holds. Nothing here
+tells who ran it or where: no host name, no user name, no path.
+
+Torch is imported inside the functions, so that importing this module costs nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import re
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+from rulescope import __version__
+
+Identity = dict[str, str | int | bool | None]
+"""Plain facts, ready for JSON."""
+
+_PACKAGE = Path(__file__).resolve().parent
+
+
+def source_identity() -> Identity:
+    """Return ``version``, git ``commit`` and ``dirty`` (has the package been edited since?).
+
+    Commit and dirty are None unless the package lies in its own checkout (``src/rulescope`` of a
+    repository). Looked up once a process, because the source is read once too; never fails.
+    """
+    return dict(_source())
+
+
+def runtime_identity(device: str = "cpu") -> Identity:
+    """Return what the numbers may depend on besides the source: versions, processor, threads."""
+    import torch
+
+    return {**_machine(), "threads": torch.get_num_threads(), "device": _device(device)}
+
+
+def single_threaded(device: str = "cpu") -> None:
+    """Put this process into the deterministic mode: one thread, deterministic kernels only."""
+    import torch
+    import torch.utils.deterministic
+
+    if device.startswith("cuda"):
+        # Without a fixed workspace cuBLAS may choose another order of summation at each call.
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    torch.set_num_threads(1)
+    if torch.get_num_interop_threads() != 1:
+        # Torch allows this once, before its first parallel work. Too late does no harm: the
+        # pool between operators serves only features (fork, async) that are not used here.
+        with contextlib.suppress(RuntimeError):
+            torch.set_num_interop_threads(1)
+    torch.use_deterministic_algorithms(True)
+    # Deterministic mode also fills every fresh buffer with NaN. That costs a pass over memory for
+    # each allocation, and nothing here reads memory that it has not written.
+    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
+
+
+@cache
+def _source() -> Identity:
+    commit, dirty = None, None
+    top = _git("rev-parse", "--show-toplevel")
+    # An installed copy may lie inside somebody else's repository (a virtual environment in a
+    # project folder): that repository's commit says nothing about this source.
+    if top and Path(top).resolve() == _PACKAGE.parent.parent and _PACKAGE.parent.name == "src":
+        commit = _git("rev-parse", "--verify", "HEAD")
+    if commit:
+        changes = _git("status", "--porcelain", "--", ".")
+        dirty = None if changes is None else bool(changes)
+    return {"version": __version__, "commit": commit or None, "dirty": dirty}
+
+
+def _git(*arguments: str) -> str | None:
+    """Return the output of git run in the package's folder, or None if that fails."""
+    # Inside a git hook, variables such as GIT_DIR point to another repository.
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
+    environment["GIT_OPTIONAL_LOCKS"] = "0"  # only looking: never hold the index lock
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(_PACKAGE), *arguments],
+            capture_output=True,
+            check=True,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            timeout=10,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.decode(errors="replace").strip()
+
+
+@cache
+def _machine() -> Identity:
+    import numpy
+    import torch
+
+    config = torch.__config__.show()
+    return {
+        "python": f"{platform.python_implementation()} {platform.python_version()}",
+        "numpy": numpy.__version__,
+        "torch": str(torch.__version__),
+        "blas": _blas(config),
+        "onednn": _found(r"MKL-DNN v([\d.]+)", config),
+        "cpu": _cpu_model(),
+        "isa": torch.backends.cpu.get_cpu_capability(),
+        "os": platform.platform(),
+    }
+
+
+def _blas(config: str) -> str | None:
+    """Return the name and, where told, the version of the BLAS in torch's build ``config``.
+
+    >>> _blas("  - Intel(R) oneAPI Math Kernel Library Version 2024.2-Product Build 2024\\n")
+    'mkl 2024.2-Product'
+    >>> _blas("  - Build settings: BLAS_INFO=open, BUILD_TYPE=Release")
+    'open'
+    """
+    mkl = _found(r"Math Kernel Library Version (\S+)", config)
+    return f"mkl {mkl}" if mkl else _found(r"BLAS_INFO=(\w+)", config)
+
+
+def _cpu_model() -> str:
+    """Return the processor's own name, or at least its architecture."""
+    if sys.platform == "darwin":
+        with contextlib.suppress(OSError, subprocess.SubprocessError):
+            command = ["/usr/sbin/sysctl", "-n", "machdep.cpu.brand_string"]
+            return subprocess.check_output(command, text=True, timeout=10).strip()
+    with contextlib.suppress(OSError):
+        text = Path("/proc/cpuinfo").read_text(errors="replace")
+        if model := _found(r"model name\s*:\s*(.+)", text):
+            return model.strip()
+    return platform.processor() or platform.machine()
+
+
+def _device(device: str) -> str:
+    """Return ``device`` by the name of its hardware: ``"cuda:1"`` says little by itself."""
+    import torch
+
+    if not device.startswith("cuda"):
+        return device
+    return f"cuda {torch.version.cuda}, {torch.cuda.get_device_name(device)}"
+
+
+def _found(pattern: str, text: str) -> str | None:
+    match = re.search(pattern, text)
+    return match[1] if match else None
