@@ -69,7 +69,7 @@ class ForwardCase:
         if start == "nonzero":
             averages = Averages(tensor("nonzero/adv_ema"), tensor("nonzero/td_ema"))
             self.state = RuleState(tensor("nonzero/h"), tensor("nonzero/c"))
-        interface = ValueInterface(INTERFACES["default"], PROFILES["reference"], averages.td)
+        interface = ValueInterface(INTERFACES["default"], PROFILES["reference"], averages.td.device)
         self.estimate, self.averages = estimate(
             self.batch,
             tensor("agent/logits").flatten(0, 1).log_softmax(-1),

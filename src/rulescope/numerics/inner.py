@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -32,7 +31,7 @@ def small_update(rule: dict[str, Tensor]) -> DiscoUpdate:
     agent = Agent(
         (4, 4, 1), 3, network.predictions, 601, SMALL_AGENT.agent, SMALL_AGENT.conventions
     )
-    return DiscoUpdate(agent, network, SMALL_AGENT, next(iter(rule.values())))
+    return DiscoUpdate(agent, network, SMALL_AGENT)
 
 
 def small_start(golden: Golden, update: DiscoUpdate) -> LearnerState:
@@ -43,7 +42,7 @@ def small_start(golden: Golden, update: DiscoUpdate) -> LearnerState:
             agent.layout,
             under(name, golden["inner_common"]),
             agent.actions,
-            update.interface.support.dtype,
+            update.network.dtype,
         )
         for name in ("params0", "target0")
     )

@@ -95,7 +95,7 @@ def value_interface(golden: Golden) -> Iterator[Comparison]:
             "sign_log": sign_log(x),
         }
         for key, name in names.items():
-            interface = ValueInterface(INTERFACES[name], REFERENCE, x)
+            interface = ValueInterface(INTERFACES[name], REFERENCE, x.device)
             q = logits.clone().requires_grad_()
             readout = interface.readout(logits.softmax(-1))
             weights = interface.project(readout + td).dense(q.shape[-1])
@@ -107,7 +107,7 @@ def value_interface(golden: Golden) -> Iterator[Comparison]:
                 f"{key}/value_loss_grad": torch.autograd.grad(loss.sum(), q)[0],
             }
         for key, name in (("", "default"), ("_M30", "support30")):
-            interface = ValueInterface(INTERFACES[name], REFERENCE, x)
+            interface = ValueInterface(INTERFACES[name], REFERENCE, x.device)
             edge = torch.tensor(stored[f"edge/values{key}"], dtype=dtype)
             label = f"edge/twohot{key or '_M300'}_no_transform"
             outputs[label] = interface.project_coordinates(edge).dense(logits.shape[-1])

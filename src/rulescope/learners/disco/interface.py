@@ -30,13 +30,24 @@ def hyperbolic(x: Tensor) -> Tensor:
 
 
 def hyperbolic_inverse(y: Tensor, variant: str = "plain") -> Tensor:
-    """Inverse of :func:`hyperbolic`; the order of operations decides the float32 rounding."""
-    root = (1.0 + 4.0 * EPSILON * (EPSILON + 1.0 + y.abs())).sqrt()
-    if variant == "plain":
-        base = root / 2.0 / EPSILON - 1.0 / 2.0 / EPSILON
-        return y.sign() * (base * base - 1.0)
-    base = (root - 1.0) / (2.0 * EPSILON)
-    return y.sign() * (base * base - 1.0).clamp_min(0.0)
+    """Inverse of :func:`hyperbolic`; the order of operations decides the float32 rounding.
+
+    ``plain`` rounds as the compiled reference does: divisions by a constant are products with its
+    reciprocal, and a product that is added to something is rounded only once.
+    """
+    if variant == "clamped":
+        root = (1.0 + 4.0 * EPSILON * (EPSILON + 1.0 + y.abs())).sqrt()
+        base = (root - 1.0) / (2.0 * EPSILON)
+        return y.sign() * (base * base - 1.0).clamp_min(0.0)
+    factor = 0.5 * float(y.new_tensor(EPSILON).reciprocal())  # 499.99997 in float32
+    inner = _fused(y.abs() + (EPSILON + 1.0), float(y.new_tensor(4.0 * EPSILON)), 1.0)
+    base = _fused(inner.sqrt(), factor, -0.5 / EPSILON)
+    return y.sign() * _fused(base, base.double(), -1.0)
+
+
+def _fused(a: Tensor, b: Tensor | float, c: float) -> Tensor:
+    """Return a * b + c with a single rounding to the precision of ``a``."""
+    return (a.double() * b + c).to(a.dtype)
 
 
 class TwoHot(NamedTuple):
@@ -61,12 +72,15 @@ class TwoHot(NamedTuple):
 class ValueInterface:
     """Readout and projection for one support, transform and arithmetic."""
 
-    def __init__(self, interface: Interface, conventions: Conventions, like: Tensor) -> None:
+    def __init__(
+        self, interface: Interface, conventions: Conventions, device: torch.device
+    ) -> None:
         self.config = interface
         self._inverse = conventions.inverse
         self._two_hot = conventions.two_hot
         bound, bins = interface.bound, interface.bins
-        self.support = torch.linspace(-bound, bound, bins, dtype=torch.float64).to(like)
+        support = torch.linspace(-bound, bound, bins, dtype=torch.float64, device=device)
+        self._moments = torch.stack([torch.ones_like(support), support], dim=1)
 
     def transform(self, values: Tensor) -> Tensor:
         """Map scalar returns to the coordinate of the support."""
@@ -79,8 +93,13 @@ class ValueInterface:
         return hyperbolic_inverse(coordinates, self._inverse)
 
     def readout(self, probabilities: Tensor) -> Tensor:
-        """Return the scalar value [...] of categorical ``probabilities`` [..., bins]."""
-        return self.inverse(probabilities @ self.support)
+        """Return the scalar value [...] of categorical ``probabilities`` [..., bins].
+
+        Large atoms of both signs cancel here and the inverse magnifies what is left, so the
+        expectation, with a float32 softmax's own total divided out, is taken in float64.
+        """
+        total, moment = (probabilities.double() @ self._moments).unbind(-1)
+        return self.inverse((moment / total).to(probabilities.dtype))
 
     def project(self, values: Tensor) -> TwoHot:
         """Spread scalar ``values`` [...] over their neighbouring atoms (clipped to the support)."""
@@ -90,14 +109,15 @@ class ValueInterface:
         """As :meth:`project`, for values already in the coordinate of the support."""
         bound, last = self.config.bound, self.config.bins - 1
         clipped = coordinates.clamp(-bound, bound)
-        position = (clipped + bound) / (2.0 * bound) * last
-        low = position.floor()
         if self._two_hot == "exact":
+            position = (clipped + bound) / (2.0 * bound) * last
+            low = position.floor()
             high = (low + 1.0).clamp_max(last)
             return TwoHot(low.long(), high.long(), 1.0 - (position - low))
-        high = position.ceil()
-        below = low / last * 2.0 * bound - bound
-        above = high / last * 2.0 * bound - bound
+        # Compiled, the reference multiplies by reciprocals; a value on an atom feels the rounding.
+        position = (clipped + bound) * (1.0 / (2.0 * bound)) * last
+        low, high = position.floor(), position.ceil().clamp_max(last)
+        below, above = (atom * (1.0 / last) * (2.0 * bound) - bound for atom in (low, high))
         weight = (above - clipped) / (above - below + 1e-5)
         return TwoHot(low.long(), high.long(), weight)
 

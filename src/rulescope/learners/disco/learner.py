@@ -55,7 +55,7 @@ class DiscoLearner(Learner):
             config.conventions,
         )
         params = agent.initial(seed).to(self.device)
-        self.update = DiscoUpdate(agent, network, config, params)
+        self.update = DiscoUpdate(agent, network, config)
         self.state = self.update.fresh(params)
         self._views = agent.layout.views(params)
         self.transitions = steps if config.conventions.alignment == "bootstrap" else steps - 1

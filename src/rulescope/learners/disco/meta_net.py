@@ -175,6 +175,7 @@ class MetaNetwork:
         self._sign_log = sign_log_variant
         self.predictions = self._heads["y"][0].shape[1]
         self.units = self._history.units
+        self.dtype, self.device = self._history.bias.dtype, self._history.bias.device
 
     def fresh(self) -> RuleState:
         """Return the state of a learner without history."""

@@ -64,11 +64,11 @@ class Step(NamedTuple):
 class DiscoUpdate:
     """A learner step for one agent, one rule and one configuration."""
 
-    def __init__(self, agent: Agent, network: MetaNetwork, config: Disco, like: Tensor) -> None:
+    def __init__(self, agent: Agent, network: MetaNetwork, config: Disco) -> None:
         self.agent = agent
         self.network = network
         self.config = config
-        self.interface = ValueInterface(config.interface, config.conventions, like)
+        self.interface = ValueInterface(config.interface, config.conventions, network.device)
 
     def fresh(self, params: Tensor) -> LearnerState:
         """Return the state of a learner that starts from ``params`` [size]."""
