@@ -171,7 +171,7 @@ class Lifetime:
                 for name, array in self.learner.carriers[carrier].get().items()
             },
             source=runtime.source_identity(),
-            runtime=runtime.runtime_identity(),
+            runtime=runtime.runtime_identity(self.device),
             rule=None if rule is None else RuleIdentity(rule.name, rule.sha256, rule.content),
             started=self._started,
             seconds=self._seconds,

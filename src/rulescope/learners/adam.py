@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import torch
@@ -11,8 +12,6 @@ FIRST_DECAY = 0.9
 SECOND_DECAY = 0.999
 EPSILON = 1e-8
 MAX_DIRECTION = 1.0
-_CHUNK = 1 << 15
-"""Elements updated at a time, so that one chunk of every array stays in the cache."""
 
 
 class Moments(NamedTuple):
@@ -49,20 +48,18 @@ def clipped_adam(
 def clipped_adam_(
     params: Tensor, gradient: Tensor, moments: Moments, learning_rate: float
 ) -> Moments:
-    """Do the same in place, chunk by chunk; return the moments with their new count."""
+    """Do the same in place, in as few passes over memory as possible; return the new moments.
+
+    With a and b the two bias corrections, the direction (m / a) / (sqrt(v / b) + epsilon) is
+    k m / (sqrt(v) + epsilon sqrt(b)) for k = sqrt(b) / a; the factor k joins the clip and the step.
+    """
     count = moments.updates + 1
-    first_scale = 1.0 / (1.0 - FIRST_DECAY**count)
-    second_scale = 1.0 / (1.0 - SECOND_DECAY**count)
-    for p, g, first, second in zip(
-        *(
-            torch.split(array, _CHUNK)
-            for array in (params, gradient, moments.first, moments.second)
-        ),
-        strict=True,
-    ):
-        first.mul_(FIRST_DECAY).add_(g, alpha=1.0 - FIRST_DECAY)
-        second.mul_(SECOND_DECAY).addcmul_(g, g, value=1.0 - SECOND_DECAY)
-        scale = (second * second_scale).sqrt_().add_(EPSILON)
-        direction = (first * first_scale).div_(scale).clamp_(-MAX_DIRECTION, MAX_DIRECTION)
-        p.sub_(direction, alpha=learning_rate)
+    root = math.sqrt(1.0 - SECOND_DECAY**count)
+    factor = root / (1.0 - FIRST_DECAY**count)
+    moments.first.lerp_(gradient, 1.0 - FIRST_DECAY)
+    moments.second.mul_(SECOND_DECAY).addcmul_(gradient, gradient, value=1.0 - SECOND_DECAY)
+    direction = moments.second.sqrt().add_(EPSILON * root)
+    torch.div(moments.first, direction, out=direction)
+    bound = MAX_DIRECTION / factor
+    params.add_(direction.clamp_(-bound, bound), alpha=-learning_rate * factor)
     return moments._replace(updates=count)

@@ -10,8 +10,9 @@ from torch import Tensor
 from rulescope.arrays import Arrays
 from rulescope.learners.disco.batch import Batch
 from rulescope.learners.disco.config import INTERFACES, PROFILES
+from rulescope.learners.disco.features import Predictions
 from rulescope.learners.disco.interface import ValueInterface
-from rulescope.learners.disco.meta_net import MetaNetwork, Predictions, RuleState
+from rulescope.learners.disco.meta_net import MetaNetwork, RuleState
 from rulescope.learners.disco.value import Averages, estimate
 from rulescope.numerics.comparison import PRECISIONS, Comparison, compare
 from rulescope.numerics.golden import Golden, rule_weights
@@ -102,10 +103,10 @@ class ForwardCase:
             "meta_input_emb": trace.emission,
             "new_h": state.hidden,
             "new_c": state.cell,
-            "dbg/outer_input": trace.features,
-            "dbg/outer_policy_emb": trace.action_embedding,
+            "dbg/outer_input": trace.outer.steps,
+            "dbg/outer_policy_emb": trace.outer.actions,
             "dbg/traj_lstm_out": trace.trajectory,
             "dbg/after_mult": trace.gated,
-            "dbg/meta_input": trace.lifetime_features,
-            "dbg/meta_policy_emb": trace.lifetime_action_embedding,
+            "dbg/meta_input": trace.lifetime.steps,
+            "dbg/meta_policy_emb": trace.lifetime.actions,
         }

@@ -20,26 +20,27 @@ from rulescope.learners.disco.meta_net import Targets
 
 
 class Groups:
-    """Transitions grouped by what they share; sums weighted targets within each group."""
+    """Transitions grouped by what they share; adds up weighted targets within each group."""
 
-    def __init__(self, group: Tensor, share: Tensor, count: int) -> None:
-        """Group transitions by ``group`` [T, B] of 0 .. count - 1 with weights ``share`` [T, B]."""
-        flat = group.flatten()
-        self._order = flat.argsort(stable=True)
-        sizes = flat.bincount(minlength=count)
+    def __init__(self, group: Tensor, count: int) -> None:
+        """Group transitions by ``group`` [T, B], numbers from 0 to ``count`` - 1."""
+        self._group, self._count = group.flatten(), count
+        self._order = self._group.argsort(stable=True)
+        sizes = self._group.bincount(minlength=count)
         self._starts = sizes.cumsum(0) - sizes
-        self._share = share.flatten()[self._order]
-        self.weight = share.new_zeros(count).index_add_(0, flat, share.flatten())
-        """[count] total weight of each group."""
 
-    def sum(self, targets: Tensor) -> Tensor:
-        """Return the weighted sums [count, K] of ``targets`` [T, B, K]."""
+    def weight(self, share: Tensor) -> Tensor:
+        """Return the total weight [count] of each group for the weights ``share`` [T, B]."""
+        return share.new_zeros(self._count).index_add_(0, self._group, share.flatten())
+
+    def sum(self, targets: Tensor, share: Tensor) -> Tensor:
+        """Return the sums [count, K] of ``targets`` [T, B, K] with weights ``share`` [T, B]."""
         return functional.embedding_bag(
             self._order,
             targets.flatten(0, 1),
             self._starts,
             mode="sum",
-            per_sample_weights=self._share,
+            per_sample_weights=share.flatten()[self._order],
         )
 
 
@@ -58,35 +59,43 @@ def output_gradients(
     """
     c = coefficients
     rows, actions = probabilities.logits.shape
-    by_row = Groups(batch.index[:-1], share, rows)
+    by_row = Groups(batch.index[:-1], rows)
     pairs = batch.pairs(actions)
-    by_pair = Groups(pairs, share, rows * actions)
+    by_pair = Groups(pairs, rows * actions)
     # The auxiliary target of a terminal transition does not exist: its weight is zero.
-    by_step = Groups(pairs, share * (1.0 - batch.terminals), rows * actions)
+    continuing = share * (1.0 - batch.terminals)
 
-    policy = by_row.weight.unsqueeze(1) * probabilities.logits
-    gradient = c.policy * (policy - by_row.sum(targets.policy.softmax(-1)))
+    policy = targets.policy.softmax(-1)
+    gradient = _pull(probabilities.logits, by_row, policy, share, c.policy)
     if c.entropy:
-        log_policy = probabilities.logits.log()
-        entropy = (probabilities.logits * log_policy).sum(-1, keepdim=True)
-        gradient = gradient + c.entropy * policy * (log_policy - entropy)
-
+        gradient += c.entropy * _push(probabilities.logits, by_row.weight(share))
     return Outputs(
         logits=gradient,
-        y=_pull(probabilities.y, by_row, targets.y_probabilities, c.y),
-        z=_pull(probabilities.z, by_pair, targets.z.softmax(-1) if c.z else targets.z, c.z),
-        aux=_pull(probabilities.aux, by_step, probabilities.logits[batch.index[1:]], c.aux),
-        q=_pull_two_hot(probabilities.q, by_pair.weight, pairs, aim, share, c.value),
+        y=_pull(probabilities.y, by_row, targets.y_probabilities, share, c.y),
+        z=_pull(probabilities.z, by_pair, targets.z_probabilities, share, c.z),
+        aux=_pull(
+            probabilities.aux, by_pair, probabilities.logits[batch.index[1:]], continuing, c.aux
+        ),
+        q=_pull_two_hot(probabilities.q, by_pair.weight(share), pairs, aim, share, c.value),
     )
 
 
-def _pull(probabilities: Tensor, groups: Groups, targets: Tensor, coefficient: float) -> Tensor:
+def _pull(
+    probabilities: Tensor, groups: Groups, targets: Tensor, share: Tensor, coefficient: float
+) -> Tensor:
     """Return coefficient x (weight x softmax - summed targets), in the shape of the softmax."""
     if coefficient == 0.0:
         return torch.zeros_like(probabilities)
-    width = probabilities.shape[-1]
-    pull = groups.weight.unsqueeze(1) * probabilities.reshape(-1, width) - groups.sum(targets)
-    return (pull * coefficient if coefficient != 1.0 else pull).view(probabilities.shape)
+    share = share * coefficient
+    own = groups.weight(share).unsqueeze(1) * probabilities.reshape(-1, probabilities.shape[-1])
+    return own.sub_(groups.sum(targets, share)).view(probabilities.shape)
+
+
+def _push(policy: Tensor, weight: Tensor) -> Tensor:
+    """Return the gradient [R, A] of minus the entropy of ``policy``, times ``weight`` [R]."""
+    log_policy = policy.log()
+    mean = (policy * log_policy).sum(-1, keepdim=True)
+    return weight.unsqueeze(1) * policy * (log_policy - mean)
 
 
 def _pull_two_hot(

@@ -79,8 +79,7 @@ class ValueInterface:
         self._inverse = conventions.inverse
         self._two_hot = conventions.two_hot
         bound, bins = interface.bound, interface.bins
-        support = torch.linspace(-bound, bound, bins, dtype=torch.float64, device=device)
-        self._moments = torch.stack([torch.ones_like(support), support], dim=1)
+        self._support = torch.linspace(-bound, bound, bins, dtype=torch.float64, device=device)
 
     def transform(self, values: Tensor) -> Tensor:
         """Map scalar returns to the coordinate of the support."""
@@ -95,11 +94,11 @@ class ValueInterface:
     def readout(self, probabilities: Tensor) -> Tensor:
         """Return the scalar value [...] of categorical ``probabilities`` [..., bins].
 
-        Large atoms of both signs cancel here and the inverse magnifies what is left, so the
-        expectation, with a float32 softmax's own total divided out, is taken in float64.
+        The inverse magnifies rounding, so the sum is not taken as a matrix product (pairwise sums
+        are more exact) and a float32 softmax's own total is divided out.
         """
-        total, moment = (probabilities.double() @ self._moments).unbind(-1)
-        return self.inverse((moment / total).to(probabilities.dtype))
+        support = self._support.to(probabilities.dtype)
+        return self.inverse((probabilities * support).sum(-1) / probabilities.sum(-1))
 
     def project(self, values: Tensor) -> TwoHot:
         """Spread scalar ``values`` [...] over their neighbouring atoms (clipped to the support)."""

@@ -28,6 +28,7 @@ class DiscoLearner(Learner):
     """A learner driven by fixed rule weights."""
 
     metrics = METRICS
+    rule: RuleWeights
 
     def __init__(
         self,
@@ -74,7 +75,6 @@ class DiscoLearner(Learner):
         self.streams = {name: seeds.stream(seed, name) for name in ("action", "replay")}
         self.carriers = self._make_carriers()
 
-    @torch.no_grad()
     def act(self, observation: NDArray[np.float32]) -> Choice:
         """Sample from the policy: the largest of logits plus Gumbel noise."""
         rows = torch.tensor(observation, device=self.device)

@@ -17,15 +17,10 @@ from rulescope.learners.adam import Moments, clipped_adam, clipped_adam_
 from rulescope.learners.disco.batch import Batch, loss_mask
 from rulescope.learners.disco.closed_form import output_gradients
 from rulescope.learners.disco.config import Disco
+from rulescope.learners.disco.features import Predictions
 from rulescope.learners.disco.interface import ValueInterface
 from rulescope.learners.disco.losses import Losses, losses, share, total
-from rulescope.learners.disco.meta_net import (
-    MetaNetwork,
-    Predictions,
-    RuleState,
-    Targets,
-    Trace,
-)
+from rulescope.learners.disco.meta_net import MetaNetwork, RuleState, Targets, Trace
 from rulescope.learners.disco.value import Averages, Estimate, estimate
 
 

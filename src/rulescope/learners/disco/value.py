@@ -83,16 +83,20 @@ def retrace(
 
     ``next_value`` is the value after each transition, ``q_taken`` and ``traces`` belong to the
     action of each transition. The correction at t uses index t + 1, or, in the ``skip``
-    convention, min(t + 2, T - 1).
+    convention, min(t + 2, T - 1). Written as target[t] = base[t] + slope[t] * target[t + 1].
     """
-    last = rewards.shape[0] - 1
-    targets = torch.empty_like(rewards)
-    targets[last] = rewards[last] + discounts[last] * next_value[last]
-    for t in range(last - 1, -1, -1):
-        k = t + 1 if convention == "next" else min(t + 2, last)
-        correction = traces[k] * (targets[t + 1] - q_taken[k])
-        targets[t] = rewards[t] + discounts[t] * (next_value[t] + correction)
-    return targets
+    last = len(rewards) - 1
+    ahead = 1 if convention == "next" else 2
+    later = [min(t + ahead, last) for t in range(last)]
+    slope = discounts[:-1] * traces[later]
+    base = rewards + discounts * next_value
+    base[:-1] -= slope * q_taken[later]
+    targets = [base[last]]
+    for constant, factor in zip(
+        reversed(base[:-1].unbind()), reversed(slope.unbind()), strict=True
+    ):
+        targets.append(torch.addcmul(constant, factor, targets[-1]))
+    return torch.stack(targets[::-1])
 
 
 def estimate(
