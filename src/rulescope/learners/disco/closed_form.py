@@ -8,6 +8,8 @@ graph through the rule, and no log-softmax over every stored step.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -44,6 +46,23 @@ class Groups:
         )
 
 
+class Pull(NamedTuple):
+    """The gradient of the loss at the agent's outputs: where the rule pulls them."""
+
+    logits: Tensor
+    """[R, A]"""
+    y: Tensor
+    """[R, P]"""
+    taken: Tensor
+    """[V] the flat (row, action) pairs that occur in the batch; no other has a gradient"""
+    z: Tensor
+    """[V, P]"""
+    aux: Tensor
+    """[V, A]"""
+    q: Tensor
+    """[V, bins]"""
+
+
 def output_gradients(
     probabilities: Outputs,
     batch: Batch,
@@ -51,8 +70,8 @@ def output_gradients(
     aim: TwoHot,
     share: Tensor,
     coefficients: Coefficients,
-) -> Outputs:
-    """Return dL/d(outputs) on the distinct rows.
+) -> Pull:
+    """Return dL/d(outputs) on the distinct rows, and on the distinct pairs of row and action.
 
     ``probabilities`` are the softmaxes of the agent's outputs, ``aim`` [T, B] the projected value
     targets, and ``share`` [T, B] each transition's weight in the mean.
@@ -60,35 +79,36 @@ def output_gradients(
     c = coefficients
     rows, actions = probabilities.logits.shape
     by_row = Groups(batch.index[:-1], rows)
-    pairs = batch.pairs(actions)
-    by_pair = Groups(pairs, rows * actions)
+    taken, pair = torch.unique(batch.pairs(actions), return_inverse=True)
+    by_pair = Groups(pair, len(taken))
     # The auxiliary target of a terminal transition does not exist: its weight is zero.
     continuing = share * (1.0 - batch.terminals)
-
-    policy = targets.policy.softmax(-1)
-    gradient = _pull(probabilities.logits, by_row, policy, share, c.policy)
+    next_policy = probabilities.logits[batch.index[1:]]
+    z, aux, q = (
+        head.flatten(0, 1)[taken] for head in (probabilities.z, probabilities.aux, probabilities.q)
+    )
+    logits = _pull(probabilities.logits, by_row, targets.policy.softmax(-1), share, c.policy)
     if c.entropy:
-        gradient += c.entropy * _push(probabilities.logits, by_row.weight(share))
-    return Outputs(
-        logits=gradient,
+        logits += c.entropy * _push(probabilities.logits, by_row.weight(share))
+    return Pull(
+        logits=logits,
         y=_pull(probabilities.y, by_row, targets.y_probabilities, share, c.y),
-        z=_pull(probabilities.z, by_pair, targets.z_probabilities, share, c.z),
-        aux=_pull(
-            probabilities.aux, by_pair, probabilities.logits[batch.index[1:]], continuing, c.aux
-        ),
-        q=_pull_two_hot(probabilities.q, by_pair.weight(share), pairs, aim, share, c.value),
+        taken=taken,
+        z=_pull(z, by_pair, targets.z_probabilities, share, c.z),
+        aux=_pull(aux, by_pair, next_policy, continuing, c.aux),
+        q=_pull_two_hot(q, by_pair.weight(share), pair, aim, share, c.value),
     )
 
 
 def _pull(
     probabilities: Tensor, groups: Groups, targets: Tensor, share: Tensor, coefficient: float
 ) -> Tensor:
-    """Return coefficient x (weight x softmax - summed targets), in the shape of the softmax."""
+    """Return coefficient x (weight x softmax - summed targets), each group one row [count, K]."""
     if coefficient == 0.0:
         return torch.zeros_like(probabilities)
     share = share * coefficient
-    own = groups.weight(share).unsqueeze(1) * probabilities.reshape(-1, probabilities.shape[-1])
-    return own.sub_(groups.sum(targets, share)).view(probabilities.shape)
+    own = groups.weight(share).unsqueeze(1) * probabilities
+    return own.sub_(groups.sum(targets, share))
 
 
 def _push(policy: Tensor, weight: Tensor) -> Tensor:
@@ -101,17 +121,16 @@ def _push(policy: Tensor, weight: Tensor) -> Tensor:
 def _pull_two_hot(
     probabilities: Tensor,
     weight: Tensor,
-    pairs: Tensor,
+    group: Tensor,
     aim: TwoHot,
     share: Tensor,
     coefficient: float,
 ) -> Tensor:
     """As :func:`_pull` for targets on two atoms, which are scattered instead of summed."""
-    bins = probabilities.shape[-1]
-    pull = (coefficient * weight).unsqueeze(1) * probabilities.reshape(-1, bins)
+    pull = (coefficient * weight).unsqueeze(1) * probabilities
     mass = coefficient * share
-    start = pairs * bins
+    start = group * probabilities.shape[1]
     flat = pull.view(-1)
     flat.scatter_add_(0, (start + aim.low).flatten(), -(mass * aim.low_weight).flatten())
     flat.scatter_add_(0, (start + aim.high).flatten(), -(mass * (1.0 - aim.low_weight)).flatten())
-    return pull.view(probabilities.shape)
+    return pull

@@ -84,15 +84,18 @@ class Gates:
         admit, candidate, forget, emit = stored.chunk(4, dim=-1)
         return torch.cat([admit, forget + forget_bias, emit, 2.0 * candidate], dim=-1)
 
-    def first(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Read ``x`` [N, inputs] from an empty state, which needs no recurrent product."""
-        gates = torch.addmm(self.bias, x, self.weight[: x.shape[1]]).sigmoid()
-        admit, _, emit, candidate = gates.chunk(4, dim=1)
+    def project(self, x: Tensor) -> Tensor:
+        """Return the input's part of all gates [N, 4 units]: no recurrence, so done at once."""
+        return torch.addmm(self.bias, x, self.weight[: x.shape[1]])
+
+    def first(self, projected: Tensor) -> tuple[Tensor, Tensor]:
+        """Take the first step, from an empty state; return (hidden, cell) [N, units]."""
+        admit, _, emit, candidate = projected.sigmoid().chunk(4, dim=1)
         return self._emit(emit, torch.addcmul(-admit, admit, candidate, value=2.0))
 
-    def step(self, x: Tensor, hidden: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
-        """Read ``x`` [N, inputs] from state (hidden, cell) [N, units]; return the new state."""
-        gates = torch.addmm(self.bias, torch.cat([x, hidden], dim=1), self.weight).sigmoid()
+    def step(self, projected: Tensor, hidden: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
+        """Take a step from the state (hidden, cell) [N, units]; return the new one."""
+        gates = torch.addmm(projected, hidden, self.weight[-self.units :]).sigmoid()
         admit, forget, emit, candidate = gates.chunk(4, dim=1)
         kept = torch.addcmul(-admit, forget, cell)
         return self._emit(emit, torch.addcmul(kept, admit, candidate, value=2.0))
@@ -159,7 +162,9 @@ class MetaNetwork:
         # The layer is linear, so the mean over the batch is taken before it.
         summary = seen.mean((0, 1)) @ weight + bias
         hidden, cell = self._history.step(
-            summary.unsqueeze(0), state.hidden.unsqueeze(0), state.cell.unsqueeze(0)
+            self._history.project(summary.unsqueeze(0)),
+            state.hidden.unsqueeze(0),
+            state.cell.unsqueeze(0),
         )
         trace = Trace(outer, lifetime, trajectory, gated, emission)
         return targets, RuleState(hidden[0], cell[0]), trace
@@ -175,10 +180,12 @@ class MetaNetwork:
         the episodes inside the trajectories are independent, and run side by side.
         """
         order, sizes = backward_order(terminals)
-        inputs = features.flatten(0, 1)[order].split_with_sizes(sizes)
-        hidden, cell = self._trajectory.first(inputs[0])
+        first, *rest = self._trajectory.project(features.flatten(0, 1)[order]).split_with_sizes(
+            sizes
+        )
+        hidden, cell = self._trajectory.first(first)
         outputs = [hidden]
-        for x in inputs[1:]:
+        for x in rest:
             hidden, cell = self._trajectory.step(x, hidden[: len(x)], cell[: len(x)])
             outputs.append(hidden)
         return torch.cat(outputs)[order.argsort()].view(*terminals.shape, -1)

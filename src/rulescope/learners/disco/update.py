@@ -7,15 +7,16 @@ observation and changes the state in place; it is what a lifetime runs.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from rulescope.agents.network import Agent, Outputs
+from rulescope.agents.network import PER_ACTION_HEADS, Agent, Head, Outputs, Trunk
 from rulescope.learners.adam import Moments, clipped_adam, clipped_adam_
 from rulescope.learners.disco.batch import Batch, loss_mask
-from rulescope.learners.disco.closed_form import output_gradients
+from rulescope.learners.disco.closed_form import Pull, output_gradients
 from rulescope.learners.disco.config import Disco
 from rulescope.learners.disco.features import Predictions
 from rulescope.learners.disco.interface import ValueInterface
@@ -112,7 +113,9 @@ class DiscoUpdate:
         layout, config = self.agent.layout, self.config
         leaves = layout.leaves(state.params)
         with torch.enable_grad():
-            outputs = self.agent.outputs(leaves, batch.rows)
+            trunk = self.agent.trunk(leaves, batch.rows)
+        heads = [Head(leaves, name, trunk.model) for name in PER_ACTION_HEADS]
+        outputs = self.agent.join(trunk, heads)
         probabilities = softmaxes(outputs)
         targets, found, recurrent, averages, trace = self._consult(
             state, batch, probabilities, outputs.logits
@@ -122,8 +125,7 @@ class DiscoUpdate:
         pull = output_gradients(
             probabilities, batch, targets, aim, share(mask), config.coefficients
         )
-        gradients = torch.autograd.grad(outputs, list(leaves.values()), pull)
-        gradient = torch.cat([piece.view(-1) for piece in gradients])
+        gradient = layout.flatten(_backward(leaves, trunk, heads, pull))
         state.target.lerp_(state.params, 1.0 - config.target_decay)
         moments = clipped_adam_(state.params, gradient, state.moments, config.learning_rate)
         step = Step(
@@ -157,6 +159,22 @@ class DiscoUpdate:
             state.recurrent,
         )
         return targets, found, recurrent, averages, trace
+
+
+def _backward(
+    leaves: Mapping[str, Tensor], trunk: Trunk, heads: Sequence[Head], pull: Pull
+) -> dict[str, Tensor]:
+    """Return the gradient of every parameter from the gradient at the agent's outputs."""
+    gradients: dict[str, Tensor] = {}
+    chosen = torch.zeros_like(trunk.model[: len(pull.taken)])
+    for head, at_outputs in zip(heads, (pull.z, pull.aux, pull.q), strict=True):
+        own, at_model = head.backward(pull.taken, at_outputs)
+        gradients |= own
+        chosen += at_model
+    model = torch.zeros_like(trunk.model).index_copy_(0, pull.taken, chosen)
+    rest = {name: leaf for name, leaf in leaves.items() if name not in gradients}
+    found = torch.autograd.grad(trunk, list(rest.values()), (pull.logits, pull.y, model))
+    return gradients | dict(zip(rest, found, strict=True))
 
 
 def softmaxes(outputs: Outputs) -> Outputs:
