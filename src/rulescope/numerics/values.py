@@ -21,6 +21,8 @@ from rulescope.numerics.comparison import PRECISIONS, Comparison, compare
 from rulescope.numerics.golden import Golden
 
 REFERENCE = PROFILES["reference"]
+KNIFE_EDGE = 1e-9
+"""Distance from an atom, in atoms, below which rounding decides on which side a value is."""
 
 
 def value_outputs(found: Estimate, index: Tensor) -> dict[str, Tensor]:
@@ -100,12 +102,23 @@ def value_interface(golden: Golden) -> Iterator[Comparison]:
             readout = interface.readout(logits.softmax(-1))
             weights = interface.project(readout + td).dense(q.shape[-1])
             loss = -(weights * q.log_softmax(-1)).sum(-1)
+            (gradient,) = torch.autograd.grad(loss.sum(), q)
+            # A target that lies on an atom but for rounding may fall to either side of it.
+            places = interface.position(interface.transform(readout + td))
+            settled = (places - places.round()).abs() > KNIFE_EDGE
             outputs |= {
                 f"{key}/twohot": interface.project(x).dense(q.shape[-1]),
                 f"{key}/readout": readout,
-                f"{key}/value_loss": loss.detach(),
-                f"{key}/value_loss_grad": torch.autograd.grad(loss.sum(), q)[0],
             }
+            for output, value in (("value_loss", loss), ("value_loss_grad", gradient)):
+                theirs, where = stored[f"{key}/{output}"], settled.numpy()
+                yield compare(
+                    "value interface",
+                    precision,
+                    f"{key}/{output}",
+                    value.detach()[settled],
+                    theirs[where],
+                )
         for key, name in (("", "default"), ("_M30", "support30")):
             interface = ValueInterface(INTERFACES[name], REFERENCE, x.device)
             edge = torch.tensor(stored[f"edge/values{key}"], dtype=dtype)

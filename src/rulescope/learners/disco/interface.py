@@ -108,17 +108,23 @@ class ValueInterface:
         """As :meth:`project`, for values already in the coordinate of the support."""
         bound, last = self.config.bound, self.config.bins - 1
         clipped = coordinates.clamp(-bound, bound)
+        position = self.position(clipped)
+        low = position.floor()
         if self._two_hot == "exact":
-            position = (clipped + bound) / (2.0 * bound) * last
-            low = position.floor()
             high = (low + 1.0).clamp_max(last)
             return TwoHot(low.long(), high.long(), 1.0 - (position - low))
-        # Compiled, the reference multiplies by reciprocals; a value on an atom feels the rounding.
-        position = (clipped + bound) * (1.0 / (2.0 * bound)) * last
-        low, high = position.floor(), position.ceil().clamp_max(last)
+        high = position.ceil().clamp_max(last)
         below, above = (atom * (1.0 / last) * (2.0 * bound) - bound for atom in (low, high))
         weight = (above - clipped) / (above - below + 1e-5)
         return TwoHot(low.long(), high.long(), weight)
+
+    def position(self, coordinates: Tensor) -> Tensor:
+        """Return where ``coordinates`` lie among the atoms, which are 0, 1, ..., bins - 1."""
+        bound, last = self.config.bound, self.config.bins - 1
+        if self._two_hot == "exact":
+            return (coordinates + bound) / (2.0 * bound) * last
+        # Compiled, the reference multiplies by reciprocals; a value on an atom feels the rounding.
+        return (coordinates + bound) * (1.0 / (2.0 * bound)) * last
 
 
 def effective_bins(mean_probabilities: Tensor) -> float:

@@ -1,0 +1,133 @@
+"""Run many specs on this machine: worker processes of one thread each, reused across runs.
+
+Workers only turn specs into records in the store. Running the same specs again does what is
+missing: resuming is not a feature of the engine, it is what the store makes true.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import queue
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rulescope import runner, spec
+from rulescope.lifetime import Progress
+from rulescope.records import Store
+from rulescope.spec import RunSpec
+
+POLL_SECONDS = 0.5
+
+
+@dataclass
+class Campaign:
+    """Where a set of runs stands."""
+
+    total: int
+    """Iterations of all runs together, those found in the store included."""
+    done: int = 0
+    """Iterations made or found."""
+    runs: int = 0
+    finished: int = 0
+    failed: dict[str, str] = field(default_factory=dict)
+    """Run id to the cause."""
+
+
+def run_all(
+    specs: Iterable[RunSpec],
+    store: Store,
+    *,
+    workers: int | None = None,
+    report: Callable[[Campaign], None] | None = None,
+    weights: Path | None = None,
+) -> Campaign:
+    """Bring the record of every spec into ``store``; a failed run is reported, others go on."""
+    wanted = {item.id: item for item in specs}
+    missing = {key: item for key, item in wanted.items() if key not in store}
+    campaign = Campaign(sum(item.iterations for item in wanted.values()), runs=len(wanted))
+    campaign.finished = len(wanted) - len(missing)
+    found = campaign.total - sum(item.iterations for item in missing.values())
+    campaign.done = found
+    if missing:
+        _work(missing, store, workers or os.cpu_count() or 1, report, weights, campaign, found)
+    return campaign
+
+
+def _work(
+    missing: dict[str, RunSpec],
+    store: Store,
+    workers: int,
+    report: Callable[[Campaign], None] | None,
+    weights: Path | None,
+    campaign: Campaign,
+    found: int,
+) -> None:
+    context = multiprocessing.get_context("spawn")
+    news: multiprocessing.Queue[tuple[str, int]] = context.Queue()
+    reached: dict[str, int] = {}
+    pool = ProcessPoolExecutor(
+        min(workers, len(missing)), context, _start, (news, store.root, weights)
+    )
+    try:
+        running: dict[Future[Any], str] = {
+            pool.submit(_live, spec.canonical(item)): key for key, item in missing.items()
+        }
+        while running:
+            ended, _ = wait(running, POLL_SECONDS, FIRST_COMPLETED)
+            for future in ended:
+                key = running.pop(future)
+                fault = future.exception()
+                if fault is None:
+                    reached[key] = missing[key].iterations
+                    campaign.finished += 1
+                else:
+                    campaign.failed[key] = f"{type(fault).__name__}: {fault}"
+            _drain(news, reached)
+            campaign.done = found + sum(reached.values())
+            if report is not None:
+                report(campaign)
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
+    pool.shutdown()
+
+
+def _drain(news: multiprocessing.Queue[tuple[str, int]], reached: dict[str, int]) -> None:
+    while True:
+        try:
+            key, iteration = news.get_nowait()
+        except queue.Empty:
+            return
+        reached[key] = max(iteration, reached.get(key, 0))
+
+
+class _Worker:
+    """What a worker process keeps between runs."""
+
+    news: multiprocessing.Queue[tuple[str, int]]
+    store: Store
+    weights: Path | None
+
+
+def _start(news: multiprocessing.Queue[tuple[str, int]], root: Path, weights: Path | None) -> None:
+    _Worker.news, _Worker.store, _Worker.weights = news, Store(root), weights
+
+
+def _live(canonical: bytes) -> str:
+    """Make one record, in a worker; tell of progress about once a second."""
+    item = spec.decode(canonical)
+    last = time.monotonic()
+
+    def tell(progress: Progress) -> None:
+        nonlocal last
+        if time.monotonic() - last >= 1.0:
+            _Worker.news.put((item.id, progress.iteration))
+            last = time.monotonic()
+
+    runner.find_or_make(item, _Worker.store, report=tell, weights=_Worker.weights)
+    return item.id

@@ -1,0 +1,98 @@
+"""From a spec to a record in the store: found, resumed, or made."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rulescope.lifetime import Lifetime, Progress
+from rulescope.records import Record, Store
+from rulescope.spec import RunSpec
+
+CHECKPOINT_SECONDS = 60.0
+"""A killed run loses at most about this much work."""
+
+
+class Paused(Exception):
+    """A lifetime was stopped on request; its checkpoint is in the store."""
+
+    def __init__(self, iteration: int) -> None:
+        super().__init__(f"stopped after iteration {iteration}")
+        self.iteration = iteration
+
+
+def find_or_make(
+    spec: RunSpec,
+    store: Store,
+    *,
+    report: Callable[[Progress], None] | None = None,
+    stop_after: int | None = None,
+    weights: Path | None = None,
+    device: str = "cpu",
+) -> Record:
+    """Return the record of ``spec``, living the lifetime (or the rest of it) if need be.
+
+    A checkpoint is kept every minute, at ``stop_after`` (then :class:`Paused` is raised) and when
+    the run is interrupted; the next call goes on from there to the bit.
+    """
+    if spec.id in store:
+        return store.read(spec.id)
+    lifetime = Lifetime(spec, device=device, weights=weights)
+    checkpoint = store.load_checkpoint(spec.id)
+    if checkpoint is not None:
+        lifetime.load(checkpoint)
+    keep = _Keeper(lifetime, store, report)
+    with keep.watching():
+        lifetime.run(stop_after, keep)
+    if not lifetime.finished:
+        keep.now()
+        raise Paused(lifetime.iteration)
+    record = lifetime.record()
+    store.commit(record)
+    store.drop_checkpoint(spec.id)
+    return record
+
+
+class _Keeper:
+    """Passes progress on, and keeps a checkpoint now and then, and when interrupted."""
+
+    def __init__(
+        self, lifetime: Lifetime, store: Store, report: Callable[[Progress], None] | None
+    ) -> None:
+        self._lifetime, self._store, self._report = lifetime, store, report
+        self._kept = time.monotonic()
+        self._interrupted = False
+
+    def __call__(self, progress: Progress) -> None:
+        if self._report is not None:
+            self._report(progress)
+        if self._interrupted:
+            self.now()
+            raise KeyboardInterrupt
+        if time.monotonic() - self._kept >= CHECKPOINT_SECONDS:
+            self.now()
+
+    def now(self) -> None:
+        """Keep a checkpoint of this moment."""
+        self._store.save_checkpoint(self._lifetime.spec.id, self._lifetime.save())
+        self._kept = time.monotonic()
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Hold an interrupt back until the iteration under way is whole."""
+        if threading.current_thread() is not threading.main_thread():
+            yield  # only the main thread may receive signals
+            return
+
+        def remember(*_: object) -> None:
+            self._interrupted = True
+
+        before = signal.signal(signal.SIGINT, remember)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
