@@ -1,14 +1,25 @@
 """The arithmetic limit: how long an update's matrix products alone must take on this machine.
 
-Counted are the multiply-adds of the products that one update needs on the distinct rows of a batch
-(none of the softmaxes, gathers, optimiser or acting). Divided by the machine's measured rate of
-float32 matrix products on one thread, they bound any implementation that does each product once.
+Counted are the multiply-adds of the matrix products that one update *needs* on a given batch, each
+of them once:
+
+* the agent forwards on the R distinct rows, online and slow; but the auxiliary head only where it
+  enters the loss, on the V distinct pairs (row, action) that were taken;
+* the agent backwards, on those rows and pairs only that carry a loss. Each product has two
+  companions there, one for its input and one for its weight; the observation needs no gradient;
+* the rule on all transitions, and its encoders of predictions on the distinct rows.
+
+Not counted are softmaxes, gathers, the optimiser, acting, and products with single vectors. The
+count, divided by the machine's measured rate of float32 products on one thread, bounds from below
+the time of any implementation that does not change the arithmetic.
 """
 
 from __future__ import annotations
 
 import math
+import statistics
 import time
+from typing import NamedTuple
 
 import torch
 
@@ -17,32 +28,73 @@ from rulescope.learners.disco.batch import Batch
 from rulescope.learners.disco.features import LIFETIME, OUTER
 from rulescope.learners.disco.learner import DiscoLearner
 
-PROBE = 768
-"""Size of the square product that measures the machine; its operands fit in the cache."""
+PROBE = (1792, 256, 600)
+"""[1792, 256] x [256, 600], the product that measures the machine. It is the largest of an update
+in 8x8 Catch: the rule's y (or z) targets for 64 x 28 transitions. A square product would run
+somewhat faster, and make the limit one that the shapes at hand cannot reach."""
+
+
+class Extent(NamedTuple):
+    """How much of everything there is in a batch."""
+
+    rows: int
+    """R, distinct observations"""
+    learning: int
+    """Rows that some action was taken on; the others only close a trajectory."""
+    pairs: int
+    """V, distinct (row, action) taken"""
+    chained: int
+    """Steps of a chained action model that lead to a taken action, over all rows"""
+    transitions: int
+    """T x B"""
+    starts: int
+    """Transitions at which the (backward) trajectory LSTM starts from an empty state"""
+
+    @classmethod
+    def of(cls, batch: Batch, actions: int) -> Extent:
+        """Measure ``batch`` for an agent with that many ``actions``."""
+        taken = torch.unique(batch.pairs(actions))
+        row, action = taken // actions, taken % actions
+        steps = batch.index.new_zeros(len(batch.rows))
+        steps.scatter_reduce_(0, row, action + 1, "amax")
+        return cls(
+            rows=len(batch.rows),
+            learning=int((steps > 0).sum()),
+            pairs=len(taken),
+            chained=int(steps.sum()),
+            transitions=batch.actions.numel(),
+            starts=batch.actions.shape[1] + int(batch.terminals[:-1].sum()),
+        )
 
 
 def update_products(learner: DiscoLearner, batch: Batch) -> int:
     """Return the multiply-adds that one update of ``learner`` on ``batch`` needs."""
-    agent, rows = learner.update.agent, len(batch.rows)
-    online = forward_products(agent, rows)
-    slow = online - rows * agent.actions * _head(agent, "aux")
-    # Backward, every product appears twice, for its input and for its weight; but the observation
-    # itself needs no gradient.
-    back = 2 * online - rows * _observation(agent)
-    return online + slow + back + rule_products(learner, batch)
-
-
-def forward_products(agent: Agent, rows: int) -> int:
-    """Return the multiply-adds of the agent on ``rows`` observations."""
-    shapes = agent.layout.shapes
-    per_row = _observation(agent) + sum(
-        math.prod(shapes[f"{name}.w"]) for name in ("torso.1", "policy", "y", "root")
-    )
-    heads = sum(_head(agent, head) for head in PER_ACTION_HEADS)
+    agent = learner.update.agent
+    extent = Extent.of(batch, agent.actions)
+    everywhere, taken = extent.rows * agent.actions, extent.pairs
+    slow = _trunk(agent, extent.rows) + _heads(agent, {"z": everywhere, "q": everywhere})
+    online = slow + _heads(agent, {"aux": taken})
     # Independent actions start from the same root, so they share the recurrent product.
-    starts = 1 if agent.conventions.action_model == "independent" else agent.actions
-    model = starts * math.prod(shapes["model.hidden.w"])
-    return rows * (per_row + model + agent.actions * heads)
+    independent = agent.conventions.action_model == "independent"
+    recurrent = extent.learning if independent else extent.chained
+    through = _trunk(agent, extent.learning, recurrent)
+    through += _heads(agent, dict.fromkeys(PER_ACTION_HEADS, taken))
+    back = 2 * through - extent.learning * _observation(agent)
+    return online + slow + back + rule_products(learner, extent)
+
+
+def _trunk(agent: Agent, rows: int, recurrent: int | None = None) -> int:
+    """Return the multiply-adds of all but the per-action heads on ``rows`` observations.
+
+    ``recurrent`` counts the recurrent products of the action model: one a row where the actions
+    are independent, else one a row and action.
+    """
+    shapes = agent.layout.shapes
+    if recurrent is None:
+        independent = agent.conventions.action_model == "independent"
+        recurrent = rows if independent else rows * agent.actions
+    layers = sum(math.prod(shapes[f"{name}.w"]) for name in ("torso.1", "policy", "y", "root"))
+    return rows * (_observation(agent) + layers) + recurrent * math.prod(shapes["model.hidden.w"])
 
 
 def _observation(agent: Agent) -> int:
@@ -54,44 +106,62 @@ def _observation(agent: Agent) -> int:
     return math.prod(shapes["torso.conv.w"]) * (height - 2) * (width - 2)
 
 
-def _head(agent: Agent, name: str) -> int:
+def _heads(agent: Agent, pairs: dict[str, int]) -> int:
+    """Return the multiply-adds of per-action heads, each on the number of pairs given for it."""
     shapes = agent.layout.shapes
-    return math.prod(shapes[f"{name}.0.w"]) + math.prod(shapes[f"{name}.1.w"])
+    return sum(
+        count * (math.prod(shapes[f"{head}.0.w"]) + math.prod(shapes[f"{head}.1.w"]))
+        for head, count in pairs.items()
+    )
 
 
-def rule_products(learner: DiscoLearner, batch: Batch) -> int:
-    """Return the multiply-adds of the rule on ``batch``; the lifetime step itself is negligible."""
+def rule_products(learner: DiscoLearner, extent: Extent) -> int:
+    """Return the multiply-adds of the rule on a batch of that ``extent``.
+
+    The one step of the lifetime network is a product with a single vector, hence not counted.
+    """
     arrays = learner.rule.arrays
-    rows, actions, steps = len(batch.rows), learner.update.agent.actions, batch.actions.numel()
+    rows, steps, actions = extent.rows, extent.transitions, learner.update.agent.actions
 
     def weights(name: str) -> int:
         return sum(
             int(a.size) for key, a in arrays.items() if key.startswith(name) and key[-1] == "w"
         )
 
+    def convolution(name: str) -> int:
+        # One half of the inputs is each action's own, the other their mean over actions.
+        return weights(name) // 2 * (actions + 1)
+
     encoders = sum(
-        2 * rows * weights(f"{net}/mlp/")  # of the online and the target network
+        2 * rows * weights(f"{net}/mlp/")  # of the online and of the slow network
         + 2 * rows * actions * weights(f"{net}/mlp_1/")
-        + steps * actions * weights(f"{net}/sequential/")
+        + steps * convolution(f"{net}/sequential/")
         for net in (OUTER, LIFETIME)
     )
     height, gates = arrays[f"{OUTER}/lstm/linear/w"].shape
-    # Where an episode (or the trajectory) ends, the state is empty: no recurrent product.
-    starts = batch.actions.shape[1] + int(batch.terminals[:-1].sum())
-    trajectory = steps * height * gates - starts * (gates // 4) * gates
+    trajectory = steps * height * gates - extent.starts * (gates // 4) * gates
     heads = sum(weights(f"{OUTER}/{head}/") for head in ("linear_1", "linear_2", "linear_3"))
+    # What the policy block reads of the trajectory is the same for every action, so its own and
+    # its mean part are one product; the few action channels beside it do not matter.
     policy = weights(f"{OUTER}/sequential_1/") // 2 + actions * weights(f"{OUTER}/linear_4/")
     return encoders + trajectory + steps * (heads + policy + weights(f"{LIFETIME}/mlp/"))
 
 
-def product_rate(seconds: float = 0.2) -> float:
-    """Measure multiply-adds per second of a float32 product on this thread (best of several)."""
-    a, b = torch.rand(PROBE, PROBE), torch.rand(PROBE, PROBE)
-    out = torch.empty(PROBE, PROBE)
-    torch.mm(a, b, out=out)
-    best, end = math.inf, time.perf_counter() + seconds
-    while time.perf_counter() < end:
-        start = time.perf_counter()
-        torch.mm(a, b, out=out)
-        best = min(best, time.perf_counter() - start)
-    return PROBE**3 / best
+class ProductRate:
+    """Measures multiply-adds per second of the probe product on this thread."""
+
+    def __init__(self, shape: tuple[int, int, int] = PROBE) -> None:
+        height, depth, width = shape
+        self._size = height * depth * width
+        self._left, self._right = torch.rand(height, depth), torch.rand(depth, width)
+        self._out = torch.empty(height, width)
+
+    def __call__(self, products: int = 8) -> float:
+        """Return the rate at the median of ``products`` times, after one that warms the caches."""
+        torch.mm(self._left, self._right, out=self._out)
+        times = []
+        for _ in range(products):
+            start = time.perf_counter()
+            torch.mm(self._left, self._right, out=self._out)
+            times.append(time.perf_counter() - start)
+        return self._size / statistics.median(times)

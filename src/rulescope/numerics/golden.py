@@ -17,6 +17,7 @@ from rulescope.arrays import ArrayFileError, Arrays
 from rulescope.errors import RulescopeError
 from rulescope.learners.base import under
 from rulescope.learners.disco.batch import Batch
+from rulescope.rules import locate, registry
 from rulescope.rules.loading import load
 
 RANDOM_RULE = "random:20240"
@@ -81,7 +82,17 @@ class Golden:
     def rules(self) -> dict[str, str]:
         """Return the rules these arrays speak of, as the key used in them and our name."""
         named = {"rand": RANDOM_RULE, "real": RELEASED_RULE}
-        return {key: name for key, name in named.items() if self.has(f"inner_{key}_f64")}
+        return {
+            key: name
+            for key, name in named.items()
+            if self.has(f"inner_{key}_f64") and (key == "rand" or _available(name))
+        }
+
+    def left_out(self) -> list[str]:
+        """Say which of these arrays cannot be checked here, and why."""
+        if self.has("inner_real_f64") and "real" not in self.rules():
+            return [f"{RELEASED_RULE}: weights not found (try `rulescope weights fetch`)"]
+        return []
 
     def rollout(self, number: int, dtype: torch.dtype) -> Batch:
         """Return a stored rollout [9 slots, 4 lanes] as a batch, every slot a row of its own.
@@ -101,6 +112,10 @@ class Golden:
             behaviour=torch.tensor(slots["behaviour_logits"][:-1], dtype=dtype),
             began=ended[0],
         )
+
+
+def _available(rule: str) -> bool:
+    return locate.find(registry.get(rule)) is not None
 
 
 def distinct(batch: Batch) -> Batch:

@@ -1,0 +1,91 @@
+"""``rulescope check``: the numerical table, against what the original programs computed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+
+def check(
+    golden: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Directory of golden arrays. Default: those that come with the package, which "
+            "need no released weights.",
+        ),
+    ] = None,
+    live: Annotated[
+        bool, typer.Option("--live", help="Also run the original `disco_rl` (JAX) beside ours.")
+    ] = False,
+    every: Annotated[
+        bool, typer.Option("--all", help="List every comparison, not only the families.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+) -> None:
+    """Compare our numbers with the original's: is this really the same rule?
+
+    Conventions are those of the `reference` profile. Both forms of the update are checked: the
+    readable definition and the closed form that lifetimes run. Exits with 1 if any error is
+    larger than its tolerance.
+    """
+    from rulescope.numerics.check import run_all
+    from rulescope.numerics.comparison import summarise
+    from rulescope.numerics.golden import Golden, default_directory
+
+    arrays = Golden(golden or default_directory())
+    with Console(stderr=True).status("comparing"):
+        found = list(run_all(arrays))
+        if live:
+            from rulescope.numerics.live import compare_live
+
+            found += list(compare_live())
+    lines = summarise(found)
+    left_out = arrays.left_out()
+    if as_json:
+        body = {
+            "passed": all(line.passed for line in lines),
+            "golden": str(arrays.directory),
+            "rules": list(arrays.rules().values()),
+            "left_out": left_out,
+            "families": [line._asdict() for line in lines],
+        }
+        if every:
+            body["comparisons"] = [item._asdict() | {"passed": item.passed} for item in found]
+        print(json.dumps(body, indent=2))
+    else:
+        out = Console()
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for heading in ("family", "precision"):
+            table.add_column(heading, no_wrap=True)
+        for heading in ("outputs", "compared", "max abs", "max rel", "tolerance"):
+            table.add_column(heading, justify="right", no_wrap=True)
+        table.add_column("", no_wrap=True)
+        rows = found if every else lines
+        for row in rows:
+            table.add_row(*_cells(row, every))
+        out.print(table)
+        out.print(f"rules: {', '.join(arrays.rules().values())}; arrays: {arrays.directory}")
+        for reason in left_out:
+            out.print(f"left out: {reason}")
+    if not all(line.passed for line in lines):
+        raise typer.Exit(1)
+
+
+def _cells(row: object, every: bool) -> list[str]:
+    from rulescope.numerics.comparison import Comparison, Summary
+
+    if every:
+        assert isinstance(row, Comparison)
+        label, outputs, compared = f"{row.family}: {row.output}", "", ""
+    else:
+        assert isinstance(row, Summary)
+        label, outputs, compared = row.family, str(row.outputs), str(row.comparisons)
+    verdict = "[green]ok[/]" if row.passed else "[bold red]FAIL[/]"
+    errors = [f"{row.absolute:.1e}", f"{row.relative:.1e}", f"{row.tolerance:.0e}"]
+    return [label, row.precision, outputs, compared, *errors, verdict]

@@ -1,0 +1,254 @@
+"""``rulescope life``: one lifetime, watched."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+import typer
+from rich.console import Console
+
+from rulescope import spec as specs
+from rulescope.cli.progress import Meter, duration
+from rulescope.envs.config import WORLDS, Boundary
+from rulescope.errors import SpecError, nearest
+from rulescope.learners.disco.config import INTERFACES, PROFILES, VARIANTS
+from rulescope.records import Record, Store
+from rulescope.spec import Intervention, RunSpec
+
+T = TypeVar("T")
+TAIL = 5
+"""The final score is the mean of this many last log rows."""
+
+
+def life(
+    context: typer.Context,
+    learner: Annotated[str, typer.Option(help=f"One of: {', '.join(VARIANTS)}.")] = "disco",
+    rule: Annotated[
+        str, typer.Option(help="A released rule, or random:SEED for random weights.")
+    ] = "disco103",
+    env: Annotated[str, typer.Option(help=f"One of: {', '.join(WORLDS)}.")] = "catch",
+    scale: Annotated[float, typer.Option(help="Reward multiplier that the learner sees.")] = 1.0,
+    terminals: Annotated[
+        str,
+        typer.Option(
+            help="What the learner is told of episode ends: episodic, masked, or a "
+            "number k for a false end every k steps."
+        ),
+    ] = "episodic",
+    pin: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CARRIER", help="Set this carrier to zero after every iteration."),
+    ] = None,
+    iterations: Annotated[int, typer.Option(help="Of 58 interactions each.")] = 2000,
+    log_every: Annotated[int, typer.Option(help="Iterations from one log row to the next.")] = 20,
+    seed: Annotated[int, typer.Option(help="Decides everything that is random.")] = 0,
+    profile: Annotated[
+        str, typer.Option(help=f"Conventions of the learner: {', '.join(PROFILES)}.")
+    ] = "published",
+    interface: Annotated[
+        str, typer.Option(help=f"Value interface: {', '.join(INTERFACES)}.")
+    ] = "default",
+    learning_rate: Annotated[
+        float | None, typer.Option(help="Instead of the learner's own.")
+    ] = None,
+    spec_file: Annotated[
+        Path | None,
+        typer.Option("--spec", metavar="FILE", help="Read the whole run from a JSON file instead."),
+    ] = None,
+    store: Annotated[Path, typer.Option(metavar="DIR", help="Where records are kept.")] = Path(
+        "store"
+    ),
+    stop_after: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Stop after iteration N, leaving a checkpoint."),
+    ] = None,
+    weights: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="Where the rule's weights are.")
+    ] = None,
+    device: Annotated[str, typer.Option(help="Where to compute, as torch names it.")] = "cpu",
+    plot: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw the learning curve (png, pdf or svg)."),
+    ] = None,
+    show_spec: Annotated[
+        bool, typer.Option("--show-spec", help="Print the run as a spec file and stop.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="End with one JSON object.")] = False,
+) -> None:
+    """Live one lifetime: a fresh learner, from its first iteration to its last.
+
+    The run is known by the hash of its specification. If the store has its record, that is shown;
+    if it has a checkpoint, the run goes on from there, to the bit. Ctrl-C leaves a checkpoint.
+
+    Examples:
+
+      rulescope life --iterations 600 --plot curve.png
+
+      rulescope life --scale 0.1 --pin recurrent --seed 3
+    """
+    if spec_file is not None:
+        _refuse_with_spec(context)
+        spec = specs.read(spec_file)
+    else:
+        part: dict[str, Any] = {"rule": rule, "conventions": _pick("profile", profile, PROFILES)}
+        part["interface"] = _pick("interface", interface, INTERFACES)
+        if learning_rate is not None:
+            part["learning_rate"] = learning_rate
+        chosen = msgspec.structs.replace(_pick("learner", learner, VARIANTS), **part)
+        spec = specs.convert(
+            msgspec.to_builtins(
+                RunSpec(
+                    learner=chosen,
+                    environment=_pick("env", env, WORLDS),
+                    boundary=_boundary(terminals),
+                    scale=scale,
+                    interventions=tuple(
+                        Intervention(carrier=carrier, operation="pin") for carrier in pin or ()
+                    ),
+                    iterations=iterations,
+                    log_every=log_every,
+                    seed=seed,
+                )
+            ),
+            "options",
+        )
+    if show_spec:
+        print(json.dumps(specs.expanded(spec), indent=2))
+        return
+    _check_stop(stop_after, spec)
+    _live(spec, Store(store), stop_after, weights, device, plot, as_json)
+
+
+def _live(
+    spec: RunSpec,
+    store: Store,
+    stop_after: int | None,
+    weights: Path | None,
+    device: str,
+    plot: Path | None,
+    as_json: bool,
+) -> None:
+    from rulescope.lifetime import Progress  # here, because torch takes seconds to import
+    from rulescope.runner import Paused, find_or_make
+
+    found = spec.id in store
+    with Meter(f"run {spec.id[:12]}", spec.iterations) as meter:
+
+        def report(progress: Progress) -> None:
+            score = "" if math.isnan(progress.score) else f"score {progress.score:.3f}"
+            meter.update(progress.iteration, score)
+
+        try:
+            record = find_or_make(
+                spec, store, report=report, stop_after=stop_after, weights=weights, device=device
+            )
+        except Paused as pause:
+            _tell_pause(spec, pause.iteration, as_json)
+            return
+    if plot is not None:
+        from rulescope.report.figures import learning_curve
+
+        learning_curve(record, plot)
+    if as_json:
+        print(json.dumps(summary(record) | {"found": found, "store": str(store.root)}))
+    else:
+        _show(record, found, store, plot)
+
+
+def summary(record: Record) -> dict[str, Any]:
+    """Return what a program wants to know of a record."""
+    return {
+        "id": record.manifest.id,
+        "science_hash": record.manifest.science_hash,
+        "score": final_score(record),
+        "seconds": record.manifest.seconds,
+        "iterations": record.spec.iterations,
+        "seed": record.spec.seed,
+        "scale": record.spec.scale,
+    }
+
+
+def final_score(record: Record) -> float | None:
+    """Return the mean score of the last log rows, or None if no episode had ended."""
+    score = float(record.log["score"][-TAIL:].mean())
+    return None if math.isnan(score) else score
+
+
+def _show(record: Record, found: bool, store: Store, plot: Path | None) -> None:
+    from rulescope.report.figures import describe
+    from rulescope.report.terminal import curve
+
+    out = Console(highlight=False, soft_wrap=True)
+    rows = record.log
+    out.print(f"{describe(record)}, seed {record.spec.seed}")
+    out.print(curve(rows["iteration"], rows["score"], bounds=(0.0, 1.0)))
+    score = final_score(record)
+    told = "no episode ended" if score is None else f"{score:.3f}"
+    out.print(f"score     {told} (mean of the last {TAIL} log rows; 0 random, 1 optimal)")
+    out.print(f"seconds   {duration(record.manifest.seconds)}")
+    out.print(f"run       {record.manifest.id}")
+    out.print(f"science   {record.manifest.science_hash}")
+    out.print(f"store     {store.root}{' (found there)' if found else ''}")
+    if plot is not None:
+        out.print(f"figure    {plot}")
+
+
+def _tell_pause(spec: RunSpec, iteration: int, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps({"id": spec.id, "finished": False, "iteration": iteration}))
+    else:
+        print(
+            f"stopped after iteration {iteration} of {spec.iterations}; the same command without "
+            "--stop-after goes on from there"
+        )
+
+
+def _pick(option: str, name: str, choices: dict[str, T]) -> T:
+    if name not in choices:
+        raise SpecError(f"--{option}: no {name!r}{nearest(name, choices)}")
+    return choices[name]
+
+
+def _boundary(terminals: str) -> Boundary:
+    if terminals.isdecimal():
+        return Boundary(terminals="synthetic", interval=int(terminals))
+    if terminals == "episodic":
+        return Boundary()
+    if terminals == "masked":
+        return Boundary(terminals="masked")
+    choices = ("episodic", "masked", "29")
+    raise SpecError(f"--terminals: no {terminals!r}{nearest(terminals, choices)}")
+
+
+def _check_stop(stop_after: int | None, spec: RunSpec) -> None:
+    if stop_after is not None and not 1 <= stop_after <= spec.iterations:
+        raise SpecError(f"--stop-after: {stop_after} is not between 1 and {spec.iterations}")
+
+
+RUN_OPTIONS = (
+    "learner",
+    "rule",
+    "env",
+    "scale",
+    "terminals",
+    "pin",
+    "iterations",
+    "log_every",
+    "seed",
+    "profile",
+    "interface",
+    "learning_rate",
+)
+
+
+def _refuse_with_spec(context: typer.Context) -> None:
+    """A spec file says everything; an option beside it would be ignored or contradict it."""
+    for name in RUN_OPTIONS:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            option = name.replace("_", "-")
+            raise SpecError(f"--{option}: goes with options, not with --spec (edit the file)")

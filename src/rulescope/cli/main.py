@@ -1,0 +1,54 @@
+"""The command line: one file a verb, put together here."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from rulescope import __version__
+from rulescope.cli import audit, bench, check, life, weights
+from rulescope.errors import RulescopeError
+
+app = typer.Typer(
+    name="rulescope",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Audit a learned reinforcement-learning update rule: what does its history do?\n\n"
+    "Start with `rulescope audit`, or with one lifetime: `rulescope life --iterations 600`.",
+)
+app.command("audit")(audit.audit)
+app.command("life")(life.life)
+app.command("check")(check.check)
+app.command("bench")(bench.bench)
+app.add_typer(weights.app, name="weights")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"rulescope {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
+    ] = False,
+) -> None:
+    """Hold the options that come before the verb."""
+
+
+def run() -> None:
+    """Run the program; errors that a person can put right are one line and exit code 2."""
+    try:
+        app()
+    except RulescopeError as fault:
+        print(f"error: {fault}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("interrupted; what was done is kept", file=sys.stderr)
+        sys.exit(130)

@@ -1,0 +1,85 @@
+"""Progress for people: a moving bar in a terminal, a plain line now and then elsewhere."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import deque
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+
+PLAIN_SECONDS = 15.0
+"""Time between two lines when the output is not a terminal."""
+WINDOW_SECONDS = 30.0
+"""Speed is measured over this much of the recent past."""
+
+
+class Meter:
+    """Shows how far a long computation is, how fast it goes and how long it will take."""
+
+    def __init__(self, label: str, total: int, done: int = 0, unit: str = "it") -> None:
+        self._console = Console(stderr=True)
+        self._label, self._total, self._unit = label, total, unit
+        self._recent: deque[tuple[float, int]] = deque()
+        self._printed = -math.inf
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TaskProgressColumn(),
+            TextColumn("{task.fields[note]}"),
+            console=self._console,
+            disable=not self._console.is_terminal,
+        )
+        self._task = self._bar.add_task(label, total=total, completed=done, note="")
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        fault: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._bar.stop()
+
+    def update(self, done: int, note: str = "") -> None:
+        """Say that ``done`` of the total is done; ``note`` goes before the speed."""
+        text = ", ".join(part for part in (note, self._pace(done)) if part)
+        if self._console.is_terminal:
+            self._bar.update(self._task, completed=done, note=text)
+        elif time.monotonic() - self._printed >= PLAIN_SECONDS or done == self._total:
+            self._printed = time.monotonic()
+            print(
+                f"{self._label}: {done}/{self._total} {text}", file=self._console.file, flush=True
+            )
+
+    def _pace(self, done: int) -> str:
+        """Tell speed and time left from the recent past: the first iterations are much faster."""
+        now = time.monotonic()
+        self._recent.append((now, done))
+        while now - self._recent[0][0] > WINDOW_SECONDS:
+            self._recent.popleft()
+        elapsed, made = now - self._recent[0][0], done - self._recent[0][1]
+        if made <= 0 or elapsed < 1.0:
+            return ""
+        rate = made / elapsed
+        return f"{rate:.1f} {self._unit}/s, {duration((self._total - done) / rate)} left"
+
+
+def duration(seconds: float) -> str:
+    """Return a time span as a person would say it.
+
+    >>> duration(42), duration(200), duration(9000)
+    ('42 s', '3 min 20 s', '2 h 30 min')
+    """
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
