@@ -78,7 +78,7 @@ def decode(text: bytes | str, source: str = "spec") -> RunSpec:
     """Read a ``RunSpec`` from JSON; any fault is a :class:`SpecError` that names the key."""
     try:
         data = msgspec.json.decode(text)
-    except msgspec.DecodeError as fault:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:
         raise SpecError(f"{source}: not valid JSON ({fault})") from None
     return convert(data, source)
 

@@ -9,8 +9,10 @@ disco-torch is an optional dependency. Nothing else of the benchmark needs it.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.metadata
+import io
 import math
 from pathlib import Path
 from typing import Any
@@ -118,14 +120,16 @@ class Peer:
         self._world, self._steps = world, steps
         torch.manual_seed(seed)  # the peer draws from torch's global generator
         self.agent = PeerAgent(math.prod(world.observation_shape), world.actions, config)
-        self.trainer = self._package.DiscoTrainer(
-            self.agent,
-            device=torch.device("cpu"),
-            lr=config.learning_rate,
-            replay_capacity=config.capacity,
-            batch_size=config.batch,
-            weights_path=str(weights),
-        )
+        # It greets on standard output, which belongs to our results.
+        with contextlib.redirect_stdout(io.StringIO()):
+            self.trainer = self._package.DiscoTrainer(
+                self.agent,
+                device=torch.device("cpu"),
+                lr=config.learning_rate,
+                replay_capacity=config.capacity,
+                batch_size=config.batch,
+                weights_path=str(weights),
+            )
         self._discount = config.discount
         self._observation = world.reset(seed)
         self._carried = self.agent.init_lstm_state(world.lanes)

@@ -103,5 +103,9 @@ def _frame(axes: Axes, title: str) -> None:
 def _save(figure: Figure, path: Path) -> None:
     """Write ``figure`` with nothing in it that changes from one time to the next."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    metadata = {".png": {"Software": "rulescope"}, ".pdf": {"CreationDate": None}}
+    metadata = {
+        ".png": {"Software": "rulescope"},
+        ".pdf": {"CreationDate": None},
+        ".svg": {"Date": None},
+    }
     figure.savefig(path, dpi=160, metadata=metadata.get(path.suffix, {}))

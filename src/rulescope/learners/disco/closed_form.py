@@ -113,7 +113,7 @@ def _pull(
 
 def _push(policy: Tensor, weight: Tensor) -> Tensor:
     """Return the gradient [R, A] of minus the entropy of ``policy``, times ``weight`` [R]."""
-    log_policy = policy.log()
+    log_policy = policy.clamp_min(torch.finfo(policy.dtype).tiny).log()  # 0 log 0 is 0
     mean = (policy * log_policy).sum(-1, keepdim=True)
     return weight.unsqueeze(1) * policy * (log_policy - mean)
 

@@ -1,0 +1,104 @@
+"""``rulescope life`` from the outside."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from rulescope.cli.main import app
+from rulescope.errors import SpecError
+
+QUICK = ["life", "--rule", "random:20240", "--iterations", "20", "--log-every", "5"]
+
+
+def invoke(*arguments: str | Path) -> str:
+    result = CliRunner().invoke(app, [str(a) for a in arguments], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_a_lifetime_ends_in_one_object_of_json(tmp_path: Path) -> None:
+    body = json.loads(invoke(*QUICK, "--store", tmp_path, "--json").splitlines()[-1])
+    assert {"id", "science_hash", "score", "seconds"} <= body.keys()
+    assert body["found"] is False
+    again = json.loads(invoke(*QUICK, "--store", tmp_path, "--json"))
+    assert again["found"] is True
+    assert again["science_hash"] == body["science_hash"]
+
+
+def test_people_see_a_curve_and_where_things_are(tmp_path: Path) -> None:
+    figure = tmp_path / "curve.png"
+    text = invoke(*QUICK, "--store", tmp_path / "store", "--plot", figure)
+    assert "│" in text
+    assert "score" in text
+    assert str(figure) in text
+    assert figure.read_bytes().startswith(b"\x89PNG")
+
+
+def test_stopping_and_going_on_gives_the_same_science(tmp_path: Path) -> None:
+    whole = json.loads(invoke(*QUICK, "--store", tmp_path / "whole", "--json"))
+    parts = [*QUICK, "--store", str(tmp_path / "parts"), "--json"]
+    pause = json.loads(invoke(*parts, "--stop-after", "7"))
+    assert pause == {"id": whole["id"], "finished": False, "iteration": 7}
+    assert json.loads(invoke(*parts))["science_hash"] == whole["science_hash"]
+
+
+def test_a_shown_spec_runs_as_the_options_did(tmp_path: Path) -> None:
+    options = [*QUICK, "--scale", "0.01", "--terminals", "29", "--pin", "recurrent"]
+    text = invoke(*options, "--profile", "legacy", "--interface", "linear", "--show-spec")
+    path = tmp_path / "run.json"
+    path.write_text(text)
+    body = json.loads(invoke("life", "--spec", path, "--store", tmp_path, "--json"))
+    record = json.loads(
+        (tmp_path / "runs" / body["id"][:2] / body["id"] / "manifest.json").read_text()
+    )
+    assert record["spec"]["boundary"] == {"terminals": "synthetic", "interval": 29}
+    assert record["spec"]["learner"]["conventions"]["retrace"] == "skip"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--env", "ctch"], "--env: no 'ctch'; nearest: 'catch'"),
+        (["--learner", "disk"], "--learner: no 'disk'"),
+        (["--profile", "refrence"], "nearest: 'reference'"),
+        (["--interface", "lin"], "--interface"),
+        (["--pin", "recurent"], "nearest: 'recurrent'"),
+        (["--terminals", "maskd"], "nearest: 'masked'"),
+        (["--scale", "0"], "scale"),
+        (["--scale", "nan"], "scale"),
+        (["--iterations", "0"], "iterations"),
+        (["--log-every", "99999"], "log_every"),
+        (["--seed", "-1"], "seed"),
+        (["--stop-after", "5000"], "--stop-after"),
+        (["--learning-rate", "-1"], "learning_rate"),
+    ],
+)
+def test_bad_options_are_refused_before_anything_is_written(
+    arguments: list[str], told: str, tmp_path: Path
+) -> None:
+    store = tmp_path / "store"
+    command = ["life", *arguments, "--store", str(store)]
+    with pytest.raises(SpecError, match="") as fault:
+        CliRunner().invoke(app, command, catch_exceptions=False)
+    assert told in str(fault.value)
+    assert not store.exists()
+
+
+def test_a_spec_file_takes_no_options_beside_it(tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    path.write_text("{}")
+    with pytest.raises(SpecError, match="--seed"):
+        CliRunner().invoke(
+            app, ["life", "--spec", str(path), "--seed", "3"], catch_exceptions=False
+        )
+
+
+def test_a_missing_spec_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match=r"nowhere\.json"):
+        CliRunner().invoke(
+            app, ["life", "--spec", str(tmp_path / "nowhere.json")], catch_exceptions=False
+        )

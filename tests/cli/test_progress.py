@@ -1,0 +1,30 @@
+"""Progress that people read."""
+
+from __future__ import annotations
+
+import pytest
+
+from rulescope.cli import progress
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [(0.2, "0 s"), (59.4, "59 s"), (60, "1 min 0 s"), (200, "3 min 20 s"), (9000, "2 h 30 min")],
+)
+def test_durations(seconds: float, told: str) -> None:
+    assert progress.duration(seconds) == told
+
+
+def test_plain_lines_where_there_is_no_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock = iter(float(second) for second in range(0, 10_000, 2))
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
+    with progress.Meter("run", 100) as meter:
+        for done in range(10, 101, 10):
+            meter.update(done, "score 0.5")
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].startswith("run: 10/100 score 0.5")
+    assert lines[-1].startswith("run: 100/100")
+    assert "left" in lines[-1]
+    assert len(lines) < 10, "not a line for every step"

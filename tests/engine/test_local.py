@@ -1,0 +1,58 @@
+"""The local engine: the same records whatever the number of workers; failures kept apart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from rulescope.engine.local import Campaign, run_all
+from rulescope.learners.disco.config import AgentSizes, Disco
+from rulescope.records import Store
+from rulescope.spec import RunSpec
+
+SMALL = RunSpec(
+    learner=Disco(
+        rule="random:20240",
+        agent=AgentSizes(hidden=(16, 16), model=8, head=8),
+        batch=4,
+        capacity=8,
+    ),
+    iterations=4,
+    log_every=2,
+)
+
+
+def hashes(specs: list[RunSpec], store: Store) -> list[str]:
+    return [store.read(spec.id).manifest.science_hash for spec in specs]
+
+
+def test_one_and_two_workers_make_the_same_records(tmp_path: Path) -> None:
+    specs = [msgspec.structs.replace(SMALL, seed=seed) for seed in range(3)]
+    one, two = Store(tmp_path / "one"), Store(tmp_path / "two")
+    seen: list[int] = []
+    first = run_all(specs, one, workers=1, report=lambda c: seen.append(c.done))
+    run_all(reversed(specs), two, workers=2)
+    assert (first.runs, first.finished, first.failed) == (3, 3, {})
+    assert seen[-1] == first.total == 12
+    assert hashes(specs, one) == hashes(specs, two)
+    assert len(set(hashes(specs, one))) == 3
+
+
+def test_what_is_there_is_not_run_again(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    run_all([SMALL], store, workers=1)
+    reports: list[Campaign] = []
+    again = run_all([SMALL], store, workers=1, report=reports.append)
+    assert again.finished == 1
+    assert again.done == again.total
+    assert not reports
+
+
+def test_a_failing_run_is_told_and_the_others_go_on(tmp_path: Path) -> None:
+    lost = msgspec.structs.replace(SMALL, learner=Disco(rule="random:not-a-number"))
+    store = Store(tmp_path)
+    campaign = run_all([lost, SMALL], store, workers=1)
+    assert SMALL.id in store
+    assert list(campaign.failed) == [lost.id]
+    assert "not-a-number" in campaign.failed[lost.id]

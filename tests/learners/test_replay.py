@@ -1,0 +1,203 @@
+"""The replay against the plainest model of it: a bounded list of trajectories."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from numpy.typing import NDArray
+
+from rulescope.learners.replay import ObservationTable, Sample, TrajectoryReplay
+
+CAPACITY, LENGTH, SHAPE = 5, 3, (2, 2)
+COLUMNS: dict[str, tuple[tuple[int, ...], type[np.generic]]] = {
+    "tag": ((), np.int64),
+    "rewards": ((LENGTH - 1,), np.float32),
+}
+
+
+class Trajectory(NamedTuple):
+    observations: NDArray[np.float32]
+    tag: int
+    rewards: NDArray[np.float32]
+
+
+def observation(number: int) -> NDArray[np.float32]:
+    """Return one of the distinct observations of a small world."""
+    return np.arange(4, dtype=np.float32).reshape(SHAPE) + 10.0 * np.float32(number)
+
+
+def trajectory(numbers: list[int], tag: int) -> Trajectory:
+    rewards = np.array([tag, -tag], dtype=np.float32)
+    return Trajectory(np.stack([observation(number) for number in numbers]), tag, rewards)
+
+
+def new_replay(capacity: int = CAPACITY) -> TrajectoryReplay:
+    return TrajectoryReplay(capacity, LENGTH, SHAPE, COLUMNS)
+
+
+def store(replay: TrajectoryReplay, one: Trajectory) -> None:
+    replay.append(one.observations, tag=one.tag, rewards=one.rewards)
+
+
+def distinct_of(trajectories: list[Trajectory]) -> list[bytes]:
+    """Return the distinct observations in order of first appearance."""
+    every = [each.tobytes() for one in trajectories for each in one.observations]
+    return list(dict.fromkeys(every))
+
+
+def assert_holds(found: Sample, expected: list[Trajectory]) -> None:
+    """Require that a sample consists of these trajectories, distinct rows in order."""
+    assert found.columns["tag"].tolist() == [one.tag for one in expected]
+    for k, one in enumerate(expected):
+        assert found.rows[found.index[k]].tobytes() == one.observations.tobytes()
+        assert found.columns["rewards"][k].tobytes() == one.rewards.tobytes()
+    assert [row.tobytes() for row in found.rows] == distinct_of(expected)
+
+
+def content(replay: TrajectoryReplay) -> Sample:
+    arrays = replay.get()
+    columns = {name: arrays[name] for name in COLUMNS}
+    return Sample(arrays["rows"], arrays["index"], columns)
+
+
+class ReplayMachine(RuleBasedStateMachine):
+    """Any sequence of appends, samples and round trips, beside a bounded list."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.replay = new_replay()
+        self.model: deque[Trajectory] = deque(maxlen=CAPACITY)
+        self.appended = 0
+
+    @rule(numbers=st.lists(st.integers(0, 8), min_size=LENGTH, max_size=LENGTH))
+    def append(self, numbers: list[int]) -> None:
+        self.appended += 1
+        one = trajectory(numbers, self.appended)
+        store(self.replay, one)
+        self.model.append(one)
+
+    @rule(seed=st.integers(0, 100), size=st.integers(1, 7))
+    def sample(self, seed: int, size: int) -> None:
+        if self.model:
+            found = self.replay.sample(np.random.default_rng(seed), size)
+            ages = np.random.default_rng(seed).integers(len(self.model), size=size)
+            assert_holds(found, [self.model[age] for age in ages])
+
+    @rule(seed=st.integers(0, 100))
+    def move_into_another_replay(self, seed: int) -> None:
+        saved = self.replay.get()
+        fresh = new_replay()
+        fresh.set(saved)
+        if self.model:
+            one, two = (
+                replay.sample(np.random.default_rng(seed), 6) for replay in (self.replay, fresh)
+            )
+            assert one.rows.tobytes() == two.rows.tobytes()
+            assert one.index.tobytes() == two.index.tobytes()
+        self.replay = fresh
+
+    @rule()
+    def set_what_was_got(self) -> None:
+        self.replay.set(self.replay.get())
+
+    @invariant()
+    def holds_the_most_recent_in_order(self) -> None:
+        assert len(self.replay) == len(self.model)
+        assert_holds(content(self.replay), list(self.model))
+
+    @invariant()
+    def keeps_no_more_rows_than_are_in_use(self) -> None:
+        table = self.replay._table
+        assert len(table._number) == len(distinct_of(list(self.model)))
+        assert int(table._uses.sum()) == len(self.model) * LENGTH
+        assert len(table._free) + len(table._number) == len(table.rows)
+
+
+ReplayMachine.TestCase.settings = settings(
+    max_examples=40, stateful_step_count=30, deadline=None
+)
+TestReplay = ReplayMachine.TestCase
+
+
+def filled(count: int, capacity: int = CAPACITY) -> TrajectoryReplay:
+    replay = new_replay(capacity)
+    for tag in range(count):
+        store(replay, trajectory([tag % 7, tag % 3, tag % 5], tag))
+    return replay
+
+
+@pytest.mark.parametrize("count", [0, 1, 4, 5, 6, 13])
+def test_first_in_first_out(count: int) -> None:
+    replay = filled(count)
+    tags = list(range(count))[-CAPACITY:]
+    assert len(replay) == len(tags)
+    assert replay.get()["tag"].tolist() == tags
+
+
+def test_sampling_is_uniform_with_replacement() -> None:
+    tags = filled(9).sample(np.random.default_rng(0), 5000).columns["tag"]
+    seen, counts = np.unique(tags, return_counts=True)
+    assert seen.tolist() == [4, 5, 6, 7, 8]
+    assert counts.min() > 900
+    assert counts.max() < 1100
+
+
+def test_sampling_asks_the_stream_for_one_draw_of_ages() -> None:
+    """The stream moves as far as one call of ``integers``, so runs stay comparable."""
+    rng, twin = np.random.default_rng(3), np.random.default_rng(3)
+    filled(3).sample(rng, 4)
+    twin.integers(3, size=4)
+    assert rng.bit_generator.state == twin.bit_generator.state
+
+
+def test_an_empty_replay_makes_the_round_trip() -> None:
+    replay = filled(3)
+    replay.set(filled(0).get())
+    assert len(replay) == 0
+    store(replay, trajectory([1, 2, 1], 9))
+    assert_holds(content(replay), [trajectory([1, 2, 1], 9)])
+
+
+def test_what_get_returns_is_a_copy() -> None:
+    replay = filled(3)
+    taken = replay.get()
+    before = {name: array.copy() for name, array in taken.items()}
+    for array in taken.values():
+        array[...] = 77
+    assert all((before[name] == array).all() for name, array in replay.get().items())
+
+
+def test_many_distinct_observations_make_the_table_grow_and_not_leak() -> None:
+    replay = new_replay(capacity=40)
+    for tag in range(400):
+        store(replay, trajectory([3 * tag, 3 * tag + 1, 3 * tag + 2], tag))
+        assert len(replay._table._number) == 3 * len(replay)
+    assert len(replay._table.rows) == 128
+    assert replay.get()["tag"].tolist() == list(range(360, 400))
+
+
+def test_table_shares_equal_rows_and_gives_numbers_back() -> None:
+    table = ObservationTable((1,))
+    a, b = np.array([[1.0]], np.float32), np.array([[2.0]], np.float32)
+    first = table.intern(np.concatenate([a, b, a]))
+    assert first[0] == first[2] != first[1]
+    table.release(first[:1])
+    assert table.intern(a)[0] == first[0]
+    table.release(np.array([first[0], first[0]]))
+    assert len(table._number) == 1
+    assert table.intern(np.array([[3.0]], np.float32))[0] == first[0]
+
+
+def test_zeros_of_either_sign_are_different_observations() -> None:
+    """Rows are told apart by their bits: what the agent sees is stored as it was."""
+    replay = TrajectoryReplay(2, 2, (1,), {})
+    replay.append(np.array([[0.0], [-0.0]], np.float32))
+    rows = replay.get()["rows"]
+    assert len(rows) == 2
+    assert np.signbit(rows[:, 0]).tolist() == [False, True]

@@ -1,0 +1,86 @@
+"""Finding, pausing, resuming and interrupting single lifetimes."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rulescope import runner
+from rulescope.learners.disco.config import AgentSizes, Disco
+from rulescope.lifetime import Progress
+from rulescope.records import Store
+from rulescope.spec import RunSpec
+
+SMALL = RunSpec(
+    learner=Disco(
+        rule="random:20240",
+        agent=AgentSizes(hidden=(16, 16), model=8, head=8),
+        batch=4,
+        capacity=8,
+    ),
+    iterations=8,
+    log_every=2,
+)
+
+
+def test_a_record_is_made_once_and_then_found(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    made = runner.find_or_make(SMALL, store)
+    seen: list[Progress] = []
+    found = runner.find_or_make(SMALL, store, report=seen.append)
+    assert found.manifest.science_hash == made.manifest.science_hash
+    assert not seen, "nothing should have been run again"
+
+
+def test_a_paused_lifetime_goes_on_to_the_bit(tmp_path: Path) -> None:
+    whole = runner.find_or_make(SMALL, Store(tmp_path / "whole"))
+    store = Store(tmp_path / "parts")
+    for stop in (1, 3, 7):
+        with pytest.raises(runner.Paused) as pause:
+            runner.find_or_make(SMALL, store, stop_after=stop)
+        assert pause.value.iteration == stop
+        assert SMALL.id not in store
+    iterations: list[int] = []
+    record = runner.find_or_make(SMALL, store, report=lambda p: iterations.append(p.iteration))
+    assert iterations == [8]
+    assert record.manifest.science_hash == whole.manifest.science_hash
+    assert store.load_checkpoint(SMALL.id) is None
+
+
+def test_an_interrupt_waits_for_the_iteration_and_leaves_a_checkpoint(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+
+    def interrupt(progress: Progress) -> None:
+        if progress.iteration == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        runner.find_or_make(SMALL, store, report=interrupt)
+    assert signal.getsignal(signal.SIGINT) is before
+    checkpoint = store.load_checkpoint(SMALL.id)
+    assert checkpoint is not None
+    assert 3 <= int(checkpoint["loop/iteration"]) <= 4
+    resumed = runner.find_or_make(SMALL, store)
+    whole = runner.find_or_make(SMALL, Store(tmp_path / "whole"))
+    assert resumed.manifest.science_hash == whole.manifest.science_hash
+
+
+def test_long_runs_keep_checkpoints_as_they_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "CHECKPOINT_SECONDS", 0.0)
+    store = Store(tmp_path)
+    kept: list[int | None] = []
+
+    def look(_: Progress) -> None:
+        checkpoint = store.load_checkpoint(SMALL.id)
+        kept.append(None if checkpoint is None else int(checkpoint["loop/iteration"]))
+
+    runner.find_or_make(SMALL, store, report=look)
+    assert kept == [None, *range(1, 8)]
+    assert np.isfinite(store.read(SMALL.id).log["loss_y"][-1])
