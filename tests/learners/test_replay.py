@@ -119,9 +119,7 @@ class ReplayMachine(RuleBasedStateMachine):
         assert len(table._free) + len(table._number) == len(table.rows)
 
 
-ReplayMachine.TestCase.settings = settings(
-    max_examples=40, stateful_step_count=30, deadline=None
-)
+ReplayMachine.TestCase.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
 TestReplay = ReplayMachine.TestCase
 
 

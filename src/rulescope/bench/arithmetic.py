@@ -138,7 +138,7 @@ def rule_products(learner: DiscoLearner, extent: Extent) -> int:
         + steps * convolution(f"{net}/sequential/")
         for net in (OUTER, LIFETIME)
     )
-    height, gates = arrays[f"{OUTER}/lstm/linear/w"].shape
+    height, gates = (int(size) for size in arrays[f"{OUTER}/lstm/linear/w"].shape)
     trajectory = steps * height * gates - extent.starts * (gates // 4) * gates
     heads = sum(weights(f"{OUTER}/{head}/") for head in ("linear_1", "linear_2", "linear_3"))
     # What the policy block reads of the trajectory is the same for every action, so its own and

@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +71,7 @@ class Plan(msgspec.Struct, frozen=True):
         return self.rounds + self.large_rounds + len(settings()) * self.scaling_rounds + 1
 
 
-QUICK = Plan(rounds=6, iterations=3, warm_up=4, scaling_rounds=1, memory_iterations=40)
+QUICK = Plan(rounds=5, iterations=2, warm_up=3, scaling_rounds=1, memory_iterations=36)
 
 
 class Spread(msgspec.Struct, frozen=True):
@@ -179,7 +180,7 @@ def run(plan: Plan, report: Report = lambda _: None) -> Results:
 
         def compared(name: str, rounds: int) -> Comparison:
             spec = lifetime_spec(rule, WORLDS[name], SAME_WORK)
-            return compare(spec, rounds, plan, opponent, report=lambda: report(name))
+            return compare(spec, rounds, plan, opponent, report=partial(report, name))
 
         catch = compared("catch", plan.rounds)
         catch_big = compared("catch-big", plan.large_rounds)
@@ -286,13 +287,13 @@ def _scaling(rule: str, plan: Plan, report: Report) -> Iterator[Comparison]:
         size = setting["grid"]
         spec = lifetime_spec(rule, Catch(rows=size, columns=size), batch=setting["batch"])
         label = ", ".join(f"{name} {value}" for name, value in setting.items())
-        shorter = msgspec.structs.replace(plan, warm_up=min(plan.warm_up, 3))
+        shorter = msgspec.structs.replace(plan, warm_up=2)
         yield compare(
             spec,
             plan.scaling_rounds,
             shorter,
             actions=setting["actions"],
-            report=lambda label=label: report(label),  # type: ignore[misc]
+            report=partial(report, label),
         )
 
 

@@ -94,7 +94,7 @@ class PeerAgent(nn.Module):
         del should_reset
         outputs = self._outputs(observations.flatten(0, 1))
         shape = observations.shape[:2]
-        return {name: value.unflatten(0, shape) for name, value in outputs.items()}
+        return {name: value.view(*shape, *value.shape[1:]) for name, value in outputs.items()}
 
     def _outputs(self, rows: Tensor) -> dict[str, Tensor]:
         """Return logits [R, A], y [R, P], z [R, A, P], aux_pi [R, A, A] and q [R, A, bins]."""

@@ -38,6 +38,8 @@ class MoreActions(Wrapper):
 
     def step(self, actions: Actions) -> Step:
         """Advance the wrapped world by one of its own actions in each lane."""
+        if actions.min() < 0 or actions.max() >= self.actions:
+            raise ValueError(f"actions must be 0 .. {self.actions - 1}, got {actions}")
         return self.env.step(actions % self.env.actions)
 
     def told(self, step: Step) -> Step:

@@ -20,7 +20,7 @@ BUSY = 0.5
 def bench(
     rounds: Annotated[
         int | None,
-        typer.Option(min=1, help="Rounds of the main comparison. Default: 40, or 6 if quick."),
+        typer.Option(min=1, help="Rounds of the main comparison. Default: 40, or 5 if quick."),
     ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Measure less: half a minute instead of some three.")
@@ -140,8 +140,9 @@ def _table(first: str, *others: str) -> Table:
 
 
 def _spread(spread: Spread | None, factor: float = 1.0, digits: int = 1) -> str:
-    """Write ``median (q1 to q3)``, or a dash where nothing was measured."""
+    """Write ``median (q1 to q3)``; a dash where nothing was measured, no quartiles of a single."""
     if spread is None:
         return "-"
-    median, q1, q3 = (factor * value for value in (spread.median, spread.q1, spread.q3))
-    return f"{median:.{digits}f} ({q1:.{digits}f} to {q3:.{digits}f})"
+    values = (spread.median, spread.q1, spread.q3)
+    median, q1, q3 = (f"{factor * value:.{digits}f}" for value in values)
+    return median if spread.q1 == spread.q3 else f"{median} ({q1} to {q3})"

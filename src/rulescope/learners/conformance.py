@@ -72,7 +72,7 @@ def check_learner(
     check_metrics(make, world, life)
     check_purity(make, world)
     check_carriers(make, world, life)
-    check_pin(make, world)
+    check_pin(make(), world)
     check_checkpoint(make, world, life)
     check_rule(make, world)
 
@@ -187,13 +187,11 @@ def check_carriers(make: Make, world: Setting, life: Life) -> None:
     _same_life(life, treated, clause, "a learner whose carriers were read and written back")
 
 
-def check_pin(make: Make, world: Setting) -> None:
+def check_pin(learner: Learner, world: Setting) -> None:
     """[pin] A carrier set to zeros is zero when it is read again."""
     clause = "pin"
-    for name in make().carriers:
-        learner = make()
-        _live(learner, world)
-        carrier = learner.carriers[name]
+    _live(learner, world)
+    for name, carrier in learner.carriers.items():
         read = carrier.get()
         carrier.set({key: np.zeros_like(array) for key, array in read.items()})
         after = carrier.get()
@@ -204,24 +202,30 @@ def check_pin(make: Make, world: Setting) -> None:
 
 def check_checkpoint(make: Make, world: Setting, life: Life) -> None:
     """[checkpoint] ``save`` and ``load`` into a fresh learner go on to the bit."""
-    clause = "checkpoint"
+    clause, learner = "checkpoint", make()
+    saved = {0: learner.save()}
+    kept = {0: _copied(saved[0])}
+
+    def save(turn: int) -> None:
+        saved[turn + 1] = learner.save()
+        kept[turn + 1] = _copied(saved[turn + 1])
+
+    onward = _live(learner, world, after=save)
+    _same_life(life, onward, clause, "a learner that is saved")
+    for stop, checkpoint in saved.items():
+        _same_content(kept[stop], checkpoint, clause, "later learning changed the saved")
     for stop in sorted({0, 1, world.rollouts // 2, world.rollouts - 1}):
-        learner = make()
-        _live(learner, world, until=stop)
-        saved = learner.save()
-        kept = _copied(saved)
-        rest = Life(life.choices[stop:], life.states[stop:])
-        onward = _live(learner, world, start=stop)
-        _same_life(rest, onward, clause, "after save, the learner", start=stop)
-        _same_content(kept, saved, clause, "later learning changed the saved")
         fresh = make()
         try:
-            fresh.load(saved)
+            fresh.load(saved[stop])
         except Exception as fault:
             raise AssertionError(f"[{clause}] a fresh learner cannot load: {fault!r}") from fault
         who = f"a fresh learner, loaded after {stop} rollouts,"
+        rest = Life(life.choices[stop:], life.states[stop:])
         _same_life(rest, _live(fresh, world, start=stop), clause, who, start=stop)
-        _same_content(kept, saved, clause, "loading and later learning changed the saved")
+        _same_content(
+            kept[stop], saved[stop], clause, "loading and later learning changed the saved"
+        )
 
 
 def check_rule(make: Make, world: Setting) -> None:
@@ -280,7 +284,6 @@ def _live(
     world: Setting,
     *,
     start: int = 0,
-    until: int | None = None,
     measure: bool = False,
     reported: list[dict[str, float]] | None = None,
     after: Callable[[int], None] | None = None,
@@ -288,7 +291,7 @@ def _live(
     """Let ``learner`` live through the rollouts from ``start`` on; return all that was seen."""
     life = Life([], [])
     for turn, rollout in enumerate(_rollouts(world)):
-        if turn < start or (until is not None and turn >= until):
+        if turn < start:
             continue
         choices = [_own(learner.act(each.copy())) for each in rollout.observations[:-1]]
         metrics = learner.learn(_told(rollout, choices), measure=measure)

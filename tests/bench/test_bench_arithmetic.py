@@ -1,0 +1,117 @@
+from typing import Any
+
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from rulescope.bench import measure
+from rulescope.bench.arithmetic import Extent, ProductRate, update_products
+from rulescope.bench.subject import Subject
+from rulescope.envs.config import Catch
+from rulescope.learners.disco.batch import Batch
+
+
+class Products(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Adds up the multiply-adds of every product of two matrices that torch is asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.total = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name = func.overloadpacket.__name__
+        if name in ("mm", "addmm", "bmm", "baddbmm"):
+            left, right = args[-2:]
+            self.total += left.numel() * right.shape[-1]
+        return func(*args, **(kwargs or {}))
+
+
+def batch_and_products(subject: Subject) -> tuple[Batch, int]:
+    """Make one iteration; return its batch and the multiply-adds that its update really made."""
+    counts = []
+    update = subject.learner.update
+    inner = update.fast_
+
+    def counted(state: Any, batch: Batch) -> Any:
+        with Products() as products:
+            result = inner(state, batch)
+        counts.append(products.total)
+        return result
+
+    update.fast_ = counted  # type: ignore[method-assign]
+    subject.forget()
+    subject.iterate()
+    (batch,) = subject.batches
+    return batch, counts[0]
+
+
+@pytest.mark.parametrize(
+    ("profile", "grid", "actions", "slack"),
+    [
+        ("published", 8, 3, 0.03),
+        ("reference", 8, 3, 0.03),
+        ("legacy", 8, 3, 0.03),
+        ("published", 16, 6, 0.08),
+    ],
+)
+def test_an_update_makes_hardly_more_products_than_it_needs(
+    profile: str, grid: int, actions: int, slack: float
+) -> None:
+    spec = measure.lifetime_spec(measure.FALLBACK, Catch(rows=grid, columns=grid), profile)
+    subject = Subject(spec, actions)
+    batch, made = batch_and_products(subject)
+    needed = update_products(subject.learner, batch)
+    # Made but not needed: the slow network's auxiliary head, the online one for actions not
+    # taken, and gradients of rows and of chained actions that carry no loss. Needed but not
+    # counted: some tiny products of the rule. The more actions there are, the more go untaken.
+    assert needed <= made <= (1.0 + slack) * needed
+
+
+def batch_of(index: list[list[int]], actions: list[list[int]], terminals: list[list[int]]) -> Batch:
+    steps = torch.tensor(actions)
+    return Batch(
+        rows=torch.zeros(int(torch.tensor(index).max()) + 1, 2, 2),
+        index=torch.tensor(index),
+        actions=steps,
+        rewards=torch.zeros(steps.shape),
+        terminals=torch.tensor(terminals, dtype=torch.float32),
+        behaviour=torch.zeros(*steps.shape, 3),
+        began=torch.zeros(steps.shape[1]),
+    )
+
+
+def test_extent_counts_what_is_distinct() -> None:
+    # Two trajectories of three transitions; row 3 only closes one of them.
+    batch = batch_of(
+        index=[[0, 0], [1, 1], [0, 2], [3, 1]],
+        actions=[[2, 2], [0, 0], [1, 0]],
+        terminals=[[0, 0], [1, 0], [0, 1]],
+    )
+    extent = Extent.of(batch, actions=3)
+    assert extent.rows == 4
+    assert extent.learning == 3
+    assert extent.pairs == 4  # (0, 2), (1, 0), (0, 1), (2, 0)
+    assert extent.chained == 3 + 1 + 1  # up to the highest action of rows 0, 1 and 2
+    assert extent.transitions == 6
+    assert extent.starts == 3  # the ends of two trajectories, and one terminal before that
+
+
+def test_fewer_distinct_rows_need_fewer_products() -> None:
+    spec = measure.lifetime_spec(measure.FALLBACK, Catch(), batch=8)
+    subject = Subject(spec)
+    subject.iterate()
+    (batch,) = subject.batches
+    repeated = Batch(
+        rows=batch.rows[:1],
+        index=torch.zeros_like(batch.index),
+        actions=batch.actions,
+        rewards=batch.rewards,
+        terminals=batch.terminals,
+        behaviour=batch.behaviour,
+        began=batch.began,
+    )
+    assert update_products(subject.learner, repeated) < update_products(subject.learner, batch)
+
+
+def test_the_rate_of_products_is_positive() -> None:
+    assert ProductRate((4, 5, 6))(products=2) > 0.0

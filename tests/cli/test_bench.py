@@ -1,0 +1,79 @@
+import json
+import sys
+from typing import Any
+
+import msgspec
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from rulescope.bench import measure
+from rulescope.cli.bench import bench
+from rulescope.envs.config import Catch
+from rulescope.learners.disco.config import PROFILES, Disco
+from rulescope.spec import RunSpec
+
+
+@pytest.fixture(autouse=True)
+def light(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every lifetime be a light one, disco-torch not installed, and memory not measured."""
+
+    def spec(_rule: str, environment: Catch, profile: str = "published", batch: int = 4) -> RunSpec:
+        learner = Disco(
+            rule=measure.FALLBACK, conventions=PROFILES[profile], batch=4, capacity=max(8, batch)
+        )
+        return RunSpec(learner=learner, environment=environment)
+
+    monkeypatch.setattr(measure, "lifetime_spec", spec)
+    monkeypatch.setattr(measure, "peak_memory", lambda _rule, _iterations: 123.0)
+    monkeypatch.setitem(sys.modules, "disco_torch", None)
+
+
+def run(*arguments: str) -> Any:
+    app = typer.Typer()
+    app.command("bench")(bench)
+    result = CliRunner().invoke(app, ["--quick", "--rounds", "1", *arguments])
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def test_json_is_one_object_on_standard_output() -> None:
+    found = json.loads(run("--no-scaling", "--json").stdout)
+    assert found["ratio_to_peer"] is None
+    assert found["peer"] is None
+    assert any("pip install rulescope[bench]" in note for note in found["notes"])
+    assert found["ratio_to_limit"] == found["catch"]["ratio_to_limit"]["median"] > 0.0
+    assert found["catch"]["grid"] == 8
+    assert found["catch_big"]["grid"] == 24
+    assert found["catch"]["profile"] == "legacy"
+    assert found["scaling"] == []
+    assert found["memory_mb"] == 123.0
+    assert found["runtime"]["threads"] == 1
+
+
+def test_tables_for_people() -> None:
+    result = run()
+    assert "must be otherwise idle" in result.stdout
+    assert "pip install rulescope[bench]" in result.stdout
+    assert "ours / limit" in result.stdout
+    assert "24x24" in result.stdout
+    assert "123 MB" in result.stdout
+    assert "bench" in result.stderr
+
+
+def test_the_peer_can_be_left_out() -> None:
+    found = json.loads(run("--no-peer", "--no-scaling", "--json").stdout)
+    assert found["ratio_to_peer"] is None
+    assert not any("disco-torch" in note for note in found["notes"])
+
+
+def test_a_ratio_to_the_peer_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    inner = measure.compare
+
+    def compare(*arguments: Any, **named: Any) -> measure.Comparison:
+        spread = measure.Spread(5.5, 5.0, 6.0)
+        return msgspec.structs.replace(inner(*arguments, **named), ratio_to_peer=spread)
+
+    monkeypatch.setattr(measure, "compare", compare)
+    assert json.loads(run("--no-scaling", "--json").stdout)["ratio_to_peer"] == 5.5
+    assert "5.50 (5.00 to 6.00)" in run("--no-scaling").stdout

@@ -1,0 +1,224 @@
+"""Parity with the original programs, and proof that the comparison can fail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from rulescope.learners import adam
+from rulescope.learners.disco import features, interface, losses, update, value
+from rulescope.learners.disco.config import Conventions
+from rulescope.learners.disco.features import ActionEncoder
+from rulescope.learners.disco.meta_net import Gates
+from rulescope.numerics import check, forward, inner, meta_gradient, values
+from rulescope.numerics.comparison import TOLERANCES, Comparison
+from rulescope.numerics.golden import (
+    Golden,
+    GoldenError,
+    default_directory,
+    distinct,
+    to_ours,
+    to_theirs,
+)
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "disco"
+Family = Callable[[Golden], Iterator[Comparison]]
+
+
+@cache
+def golden() -> Golden:
+    return Golden(GOLDEN)
+
+
+@cache
+def everything() -> tuple[Comparison, ...]:
+    return tuple(check.run_all(golden()))
+
+
+def faults(comparisons: Iterator[Comparison]) -> list[str]:
+    return [f"{item.output}: {item.relative:.1e}" for item in comparisons if not item.passed]
+
+
+@pytest.mark.parametrize(("family", "precision"), list(TOLERANCES))
+def test_every_family_agrees_with_the_original(family: str, precision: str) -> None:
+    chosen = [item for item in everything() if (item.family, item.precision) == (family, precision)]
+    assert len(chosen) >= 6
+    assert faults(iter(chosen)) == []
+
+
+def test_no_comparison_is_outside_the_table() -> None:
+    found = {(item.family, item.precision) for item in everything()}
+    assert found == set(TOLERANCES)
+    assert len({(item.family, item.precision, item.output) for item in everything()}) > 700
+
+
+def test_float64_errors_are_rounding_and_nothing_else() -> None:
+    """Ten thousand times within tolerance for most: semantics are equal, not just similar."""
+    exact = [item.relative for item in everything() if item.precision == "float64"]
+    assert float(np.median(exact)) < 1e-13
+
+
+def test_committed_arrays_are_those_of_the_package() -> None:
+    here, there = (
+        {path.name: path.read_bytes() for path in folder.glob("*.npz")}
+        for folder in (GOLDEN, default_directory())
+    )
+    assert here == there
+    assert golden().rules() == {"rand": "random:20240"}
+
+
+def red(family: Family) -> bool:
+    """Return whether some comparison of ``family`` fails; stops at the first."""
+    return any(not item.passed for item in family(golden()))
+
+
+def replaced(module: Any, name: str, monkeypatch: pytest.MonkeyPatch, **overrides: Any) -> None:
+    """Make every call of ``module.name`` use other keyword arguments than it asks for."""
+    original = getattr(module, name)
+
+    def wrong(*args: Any, **kwargs: Any) -> Any:
+        return original(*args, **(kwargs | overrides))
+
+    monkeypatch.setattr(module, name, wrong)
+
+
+@pytest.mark.parametrize(
+    "overrides", [{"discount": 0.99}, {"trace": 1.0}, {"decay": 0.9}, {"convention": "skip"}]
+)
+@pytest.mark.parametrize(
+    ("module", "family"),
+    [(forward, forward.forward), (values, values.value_estimator), (update, inner.inner)],
+)
+def test_a_wrong_value_estimate_turns_red(
+    monkeypatch: pytest.MonkeyPatch, module: Any, family: Family, overrides: dict[str, Any]
+) -> None:
+    replaced(module, "estimate", monkeypatch, **overrides)
+    assert red(family)
+
+
+def torch_order(stored: Tensor, forget_bias: float) -> Tensor:
+    """Read the gates as torch stores them, i, f, g, o, which these are not."""
+    admit, forget, candidate, emit = stored.chunk(4, dim=-1)
+    return torch.cat([admit, forget + forget_bias, emit, 2.0 * candidate], dim=-1)
+
+
+def without_forget_bias(stored: Tensor, forget_bias: float) -> Tensor:
+    admit, candidate, forget, emit = stored.chunk(4, dim=-1)
+    return torch.cat([admit, forget, emit, 2.0 * candidate], dim=-1) + 0.0 * forget_bias
+
+
+@pytest.mark.parametrize("order", [torch_order, without_forget_bias])
+@pytest.mark.parametrize("family", [forward.forward, inner.inner, meta_gradient.meta_gradient])
+def test_wrong_gates_turn_red(
+    monkeypatch: pytest.MonkeyPatch, family: Family, order: Callable[..., Tensor]
+) -> None:
+    monkeypatch.setattr(Gates, "_ordered", staticmethod(order))
+    assert red(family)
+
+
+def test_features_of_the_other_network_turn_red(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(features, "NETWORKS", features.NETWORKS[::-1])
+    assert red(forward.forward)
+
+
+def test_an_action_encoder_without_its_last_relu_turns_red(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def linear(self: ActionEncoder, channels: Tensor) -> Tensor:
+        for k, (weight, bias) in enumerate(self._blocks):
+            pooled = channels.mean(-2, keepdim=True).expand_as(channels)
+            channels = torch.cat([channels, pooled], dim=-1) @ weight + bias
+            channels = channels.relu() if k == 0 else channels
+        return channels
+
+    monkeypatch.setattr(ActionEncoder, "__call__", linear)
+    assert red(forward.forward)
+
+
+@pytest.mark.parametrize("mask", ["none", "in-trajectory"])
+def test_another_loss_mask_turns_red(monkeypatch: pytest.MonkeyPatch, mask: str) -> None:
+    original = update.loss_mask
+    monkeypatch.setattr(update, "loss_mask", lambda batch, _: original(batch, mask))
+    assert red(inner.inner)
+
+
+def test_reversed_divergence_turns_red(monkeypatch: pytest.MonkeyPatch) -> None:
+    original = losses.kl
+    monkeypatch.setattr(losses, "kl", lambda target, logits: original(logits, target))
+    assert red(inner.inner)
+
+
+def test_another_clip_of_the_direction_turns_red(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adam, "MAX_DIRECTION", 0.5)
+    assert red(inner.inner)
+
+
+def test_a_variance_that_forgets_its_mean_turns_red(monkeypatch: pytest.MonkeyPatch) -> None:
+    replaced(value, "normalise", monkeypatch, centre=False)
+    assert red(values.value_estimator)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"two_hot": "exact"}, {"inverse": "clamped"}], ids=["two_hot", "inverse"]
+)
+def test_the_other_arithmetic_of_the_interface_is_noticed_where_it_matters(
+    monkeypatch: pytest.MonkeyPatch, wrong: dict[str, Any]
+) -> None:
+    """The projections differ in any precision; the inverses agree but in float32."""
+    reference = {"inverse": "plain", "two_hot": "offset"}
+    monkeypatch.setattr(values, "REFERENCE", Conventions(**(reference | wrong)))
+    failed = [item for item in values.value_interface(golden()) if not item.passed]
+    if "two_hot" in wrong:
+        assert {item.precision for item in failed} >= {"float64"}
+    else:
+        assert [item for item in failed if item.precision == "float64"] == []
+
+
+def test_a_wrong_epsilon_of_the_transform_turns_red(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interface, "EPSILON", 1.1e-3)
+    assert red(values.value_interface)
+
+
+def test_a_directory_without_arrays_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(GoldenError, match="no such directory"):
+        Golden(tmp_path / "none")
+    with pytest.raises(GoldenError, match=r"inner_common\.npz is missing"):
+        Golden(tmp_path)
+
+
+def test_a_parent_directory_will_do() -> None:
+    assert Golden(GOLDEN.parent).directory == GOLDEN
+
+
+def test_a_damaged_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "inner_common.npz").write_bytes(b"nonsense")
+    with pytest.raises(GoldenError, match=r"inner_common\.npz: not an npz"):
+        Golden(tmp_path)["inner_common"]
+    with pytest.raises(GoldenError, match=r"value_f64\.npz"):
+        Golden(tmp_path)["value_f64"]
+
+
+def test_merging_equal_rows_keeps_what_every_step_saw() -> None:
+    batch = golden().rollout(0, torch.float64)
+    merged = distinct(batch)
+    assert len(merged.rows) < len(batch.rows)
+    assert torch.equal(merged.rows[merged.index], batch.rows[batch.index])
+
+
+def test_names_make_the_round_trip() -> None:
+    stored = {
+        name.removeprefix("params0/"): array
+        for name, array in golden()["inner_common"].items()
+        if name.startswith("params0/")
+    }
+    ours = {name: torch.tensor(array) for name, array in to_ours(stored, 3).items()}
+    again = to_theirs(ours)
+    assert set(again) == set(stored)
+    assert all((again[name] == array).all() for name, array in stored.items())

@@ -1,0 +1,95 @@
+"""Where two boundaries are the same to Disco, their lifetimes are the same to the bit.
+
+Of the 29 interactions of an iteration, a trajectory stores 28 transitions. What the last action of
+a rollout led to is never trained on; so a terminal told at every 29th step, and there alone, is
+invisible. A terminal told at every 7th step of 8x8 Catch is the truth.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+from learners.small import small_disco
+
+from rulescope import arrays
+from rulescope.envs.config import Boundary
+from rulescope.learners.disco.config import Disco
+from rulescope.lifetime import Lifetime
+from rulescope.spec import RunSpec
+
+EPISODIC = Boundary()
+MASKED = Boundary(terminals="masked")
+
+
+def synthetic(interval: int) -> Boundary:
+    return Boundary(terminals="synthetic", interval=interval)
+
+
+@cache
+def lived(boundary: Boundary, profile: str = "published", iterations: int = 64) -> Lifetime:
+    spec = RunSpec(
+        learner=small_disco(profile, batch=8, capacity=48),
+        boundary=boundary,
+        iterations=iterations,
+        log_every=4,
+        keep=tuple(name for name in Disco.CARRIERS if name != "replay"),
+    )
+    life = Lifetime(spec)
+    life.run()
+    return life
+
+
+def everything(life: Lifetime, but: tuple[str, ...] = ()) -> dict[str, str]:
+    """Return a digest of each log column and each array of the terminal state."""
+    columns = {f"log/{name}": column for name, column in life.log().items()}
+    return {
+        name: arrays.digest({name: array})
+        for name, array in {**columns, **life.learner.save()}.items()
+        if name not in but
+    }
+
+
+def science(life: Lifetime) -> str:
+    return life.record().manifest.science_hash
+
+
+def test_masked_is_synthetic_29_to_the_bit() -> None:
+    masked, marked = lived(MASKED), lived(synthetic(29))
+    # How a trajectory began is stored, and is all that differs: this profile does not read it.
+    assert everything(masked, but=("replay/began",)) == everything(marked, but=("replay/began",))
+    assert science(masked) == science(marked)
+    assert masked.learner.carriers["replay"].get()["began"].max() == 0.0
+    assert marked.learner.carriers["replay"].get()["began"].min() == 1.0
+
+
+def test_synthetic_7_is_episodic_to_the_bit() -> None:
+    assert everything(lived(synthetic(7))) == everything(lived(EPISODIC))
+    assert science(lived(synthetic(7))) == science(lived(EPISODIC))
+
+
+@pytest.mark.parametrize("other", [MASKED, synthetic(29)])
+def test_other_boundaries_are_other_lives(other: Boundary) -> None:
+    assert science(lived(other)) != science(lived(EPISODIC))
+    params = [
+        life.learner.carriers["params"].get()["flat"] for life in (lived(other), lived(EPISODIC))
+    ]
+    assert (params[0] != params[1]).any()
+
+
+def test_these_lives_have_really_learnt_something() -> None:
+    life = lived(EPISODIC)
+    updates = int(life.learner.carriers["moments"].get()["updates"])
+    assert updates == 64 - 3
+    start = Lifetime(life.spec).learner.carriers["params"].get()["flat"]
+    end = life.learner.carriers["params"].get()["flat"]
+    assert np.abs(end - start).mean() > 0.01
+    assert life.learner.carriers["recurrent"].get()["h"].any()
+
+
+@pytest.mark.parametrize("profile", ["reference", "legacy"])
+def test_profiles_that_do_see_the_29th_step_tell_the_two_apart(profile: str) -> None:
+    """The reference reads how a trajectory began; the legacy alignment trains on all 29 steps."""
+    masked, marked = (lived(b, profile, 16) for b in (MASKED, synthetic(29)))
+    assert science(masked) != science(marked)
