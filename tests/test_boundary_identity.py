@@ -11,8 +11,8 @@ from functools import cache
 
 import numpy as np
 import pytest
-from learners.small import small_disco
 
+from learners.small import small_disco
 from rulescope import arrays
 from rulescope.envs.config import Boundary
 from rulescope.learners.disco.config import Disco

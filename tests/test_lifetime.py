@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from learners.small import small_disco, small_spec
 from numpy.typing import NDArray
 
+from learners.small import small_disco, small_spec
 from rulescope import arrays
 from rulescope.envs.config import Boundary
 from rulescope.errors import RecordError, SpecError, WeightsError

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from torch import Tensor
 
 from rulescope.agents.layout import Layout, Parameters
-from rulescope.agents.network import PER_ACTION_HEADS, Agent, Head, Outputs
+from rulescope.agents.network import PER_ACTION_HEADS, Agent
 from rulescope.learners.disco.config import PROFILES, AgentSizes, Conventions
 
 SMALL = AgentSizes(hidden=(32, 24), model=16, head=20)
@@ -260,26 +260,6 @@ def test_network_is_what_is_written_down(profile: str) -> None:
                 np.testing.assert_allclose(getattr(found, head)[r, action], expected, rtol=1e-9)
 
 
-@pytest.mark.parametrize("name", PER_ACTION_HEADS)
-def test_written_out_backward_pass_is_the_automatic_one(name: str) -> None:
-    agent = make()
-    params = agent.layout.leaves(agent.layout.flatten(drawn(agent)))
-    rng = np.random.default_rng(2)
-    model = torch.tensor(rng.standard_normal((12, 16)), requires_grad=True)
-    chosen = torch.tensor([1, 4, 5, 11])
-    head = Head({key: value.detach() for key, value in params.items()}, name, model.detach())
-    pull = torch.tensor(rng.standard_normal((4, head.outputs.shape[1])))
-    gradients, at_model = head.backward(chosen, pull)
-
-    outputs = Head(params, name, model).outputs
-    wanted = [params[key] for key in gradients]
-    expected = torch.autograd.grad(outputs[chosen], [*wanted, model], pull)
-    for (key, found), theirs in zip(gradients.items(), expected[:-1], strict=True):
-        torch.testing.assert_close(found, theirs, rtol=1e-12, atol=1e-12, msg=key)
-    torch.testing.assert_close(at_model, expected[-1][chosen], rtol=1e-12, atol=1e-12)
-    assert set(gradients) == {f"{name}.{part}" for part in ("0.w", "0.b", "1.w", "1.b")}
-
-
 def test_a_forget_bias_is_a_shift_of_the_stored_one() -> None:
     """One added at run time is one added to the forget block of the bias."""
     without = make(replace(PROFILES["reference"], forget_bias=0))
@@ -289,17 +269,6 @@ def test_a_forget_bias_is_a_shift_of_the_stored_one() -> None:
     expected = make("reference").outputs(drawn(without), rows)
     for one, two in zip(without.outputs(shifted, rows), expected, strict=True):
         torch.testing.assert_close(one, two, rtol=1e-12, atol=1e-12)
-
-
-def test_outputs_join_the_trunk_and_its_heads() -> None:
-    agent = make()
-    params, rows = drawn(agent), observations(agent)
-    trunk = agent.trunk(params, rows)
-    joined = agent.join(trunk, [Head(params, name, trunk.model) for name in PER_ACTION_HEADS])
-    assert isinstance(joined, Outputs)
-    assert trunk.model.shape == (15, 16)
-    expected = agent.outputs(params, rows)
-    assert all(torch.equal(one, two) for one, two in zip(joined, expected, strict=True))
 
 
 class TestLayout:
@@ -326,10 +295,7 @@ class TestLayout:
         turned = dict(reversed(views.items()))
         assert torch.equal(self.layout.flatten(turned), torch.arange(11.0))
 
-    def test_views_keep_the_graph_and_leaves_cut_it(self) -> None:
+    def test_views_keep_the_graph(self) -> None:
         flat = torch.arange(11.0, requires_grad=True)
         (gradient,) = torch.autograd.grad(self.layout.views(flat)["c"].sum(), flat)
         assert gradient.tolist() == [0.0] * 7 + [1.0] * 4
-        leaves = self.layout.leaves(flat)
-        assert all(leaf.is_leaf and leaf.requires_grad for leaf in leaves.values())
-        assert leaves["a"].data_ptr() == flat.data_ptr()

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from rulescope.learners import adam
 from rulescope.learners.disco import features, interface, losses, update, value
+from rulescope.learners.disco.batch import loss_mask
 from rulescope.learners.disco.config import Conventions
 from rulescope.learners.disco.features import ActionEncoder
 from rulescope.learners.disco.meta_net import Gates
@@ -29,6 +30,8 @@ from rulescope.numerics.golden import (
 )
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "disco"
+STORED = [key for key in TOLERANCES if not key[0].startswith("live")]
+"""Families that need nothing but the stored arrays (a live comparison runs the original)."""
 Family = Callable[[Golden], Iterator[Comparison]]
 
 
@@ -46,7 +49,7 @@ def faults(comparisons: Iterator[Comparison]) -> list[str]:
     return [f"{item.output}: {item.relative:.1e}" for item in comparisons if not item.passed]
 
 
-@pytest.mark.parametrize(("family", "precision"), list(TOLERANCES))
+@pytest.mark.parametrize(("family", "precision"), STORED)
 def test_every_family_agrees_with_the_original(family: str, precision: str) -> None:
     chosen = [item for item in everything() if (item.family, item.precision) == (family, precision)]
     assert len(chosen) >= 6
@@ -55,7 +58,7 @@ def test_every_family_agrees_with_the_original(family: str, precision: str) -> N
 
 def test_no_comparison_is_outside_the_table() -> None:
     found = {(item.family, item.precision) for item in everything()}
-    assert found == set(TOLERANCES)
+    assert found == set(STORED)
     assert len({(item.family, item.precision, item.output) for item in everything()}) > 700
 
 
@@ -144,7 +147,7 @@ def test_an_action_encoder_without_its_last_relu_turns_red(
 
 @pytest.mark.parametrize("mask", ["none", "in-trajectory"])
 def test_another_loss_mask_turns_red(monkeypatch: pytest.MonkeyPatch, mask: str) -> None:
-    original = update.loss_mask
+    original = loss_mask
     monkeypatch.setattr(update, "loss_mask", lambda batch, _: original(batch, mask))
     assert red(inner.inner)
 

@@ -35,13 +35,6 @@ class Layout:
             for (name, shape), piece in zip(self.shapes.items(), pieces, strict=True)
         }
 
-    def leaves(self, flat: Tensor) -> dict[str, Tensor]:
-        """Return the views of ``flat`` as separate autograd leaves (no gradient reaches ``flat``).
-
-        Differentiating with respect to these avoids one full-size zero tensor per view.
-        """
-        return {name: view.requires_grad_() for name, view in self.views(flat.detach()).items()}
-
     def flatten(self, arrays: Mapping[str, Tensor]) -> Tensor:
         """Return the flat vector [size] of the named ``arrays``."""
         return torch.cat([arrays[name].reshape(-1) for name in self.shapes])

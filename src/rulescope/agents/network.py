@@ -10,7 +10,6 @@ All functions take ``rows`` of observations, [R, *observation_shape]; the agent 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -40,45 +39,6 @@ class Outputs(NamedTuple):
     """[R, A, A] predicted policy one step later, for each action."""
     q: Tensor
     """[R, A, bins] categorical action value."""
-
-
-class Trunk(NamedTuple):
-    """The agent short of its per-action heads."""
-
-    logits: Tensor
-    """[R, A]"""
-    y: Tensor
-    """[R, P]"""
-    model: Tensor
-    """[R * A, H] the imagined outcome of each action"""
-
-
-class Head:
-    """One per-action head (linear, ReLU, linear) evaluated on the imagined outcomes.
-
-    Only actions that were taken carry a loss, so its backward pass is written out here, for a
-    selection of rows; automatic differentiation would go through all of them.
-    """
-
-    def __init__(self, params: Parameters, name: str, model: Tensor) -> None:
-        self._names = [f"{name}.{part}" for part in ("0.w", "0.b", "1.w", "1.b")]
-        self._params = [params[part] for part in self._names]
-        first, first_bias, second, second_bias = self._params
-        self._model = model
-        self._hidden = torch.addmm(first_bias, model, first).relu_()
-        self.outputs = torch.addmm(second_bias, self._hidden, second)
-        """[R * A, K]"""
-
-    def backward(self, chosen: Tensor, pull: Tensor) -> tuple[dict[str, Tensor], Tensor]:
-        """Return the gradients of the parameters and of the ``chosen`` [V] rows of the model.
-
-        ``pull`` [V, K] is the gradient at the outputs of those rows; all others have none.
-        """
-        first, _, second, _ = self._params
-        model, hidden = self._model[chosen], self._hidden[chosen]
-        inner = (pull @ second.T).mul_(hidden > 0)
-        gradients = [model.T @ inner, inner.sum(0), hidden.T @ pull, pull.sum(0)]
-        return dict(zip(self._names, gradients, strict=True)), inner @ first.T
 
 
 class Agent:
@@ -167,39 +127,40 @@ class Agent:
         """Return the torso's embedding [R, width] of ``rows`` [R, *observation_shape]."""
         if self.sizes.torso == "channel":
             maps = functional.conv2d(rows, params["torso.conv.w"], params["torso.conv.b"])
-            return _linear(params, "torso.1", maps.relu_().flatten(1)).relu_()
-        hidden = _linear(params, "torso.0", rows.flatten(1)).relu_()
-        embedding = _linear(params, "torso.1", hidden)
+            return linear(params, "torso.1", maps.relu_().flatten(1)).relu_()
+        hidden = linear(params, "torso.0", rows.flatten(1)).relu_()
+        embedding = linear(params, "torso.1", hidden)
         return embedding.relu_() if self.conventions.final_relu else embedding
 
     def policy(self, params: Parameters, rows: Tensor) -> Tensor:
         """Return the policy logits [R, A] alone: all that acting needs."""
-        return _linear(params, "policy", self.embed(params, rows))
-
-    def trunk(self, params: Parameters, rows: Tensor) -> Trunk:
-        """Evaluate all but the per-action heads on ``rows`` [R, *observation_shape]."""
-        embedding = self.embed(params, rows)
-        return Trunk(
-            logits=_linear(params, "policy", embedding),
-            y=_linear(params, "y", embedding),
-            model=self._action_model(params, _linear(params, "root", embedding)),
-        )
+        return linear(params, "policy", self.embed(params, rows))
 
     def outputs(self, params: Parameters, rows: Tensor) -> Outputs:
         """Evaluate every head on ``rows`` [R, *observation_shape]."""
-        trunk = self.trunk(params, rows)
-        return self.join(trunk, [Head(params, name, trunk.model) for name in PER_ACTION_HEADS])
+        embedding = self.embed(params, rows)
+        model = self._action_model(params, linear(params, "root", embedding))
+        z, aux, q = (
+            linear(params, f"{head}.1", linear(params, f"{head}.0", model).relu())
+            for head in PER_ACTION_HEADS
+        )
+        per_action = (rows.shape[0], self.actions, -1)
+        return Outputs(
+            logits=linear(params, "policy", embedding),
+            y=linear(params, "y", embedding),
+            z=z.view(per_action),
+            aux=aux.view(per_action),
+            q=q.view(per_action),
+        )
 
-    def join(self, trunk: Trunk, heads: Sequence[Head]) -> Outputs:
-        """Put the outputs of the trunk and of the three per-action heads together."""
-        z, aux, q = (head.outputs.view(-1, self.actions, head.outputs.shape[1]) for head in heads)
-        return Outputs(trunk.logits, trunk.y, z, aux, q)
+    def model_inputs(self, params: Parameters) -> Tensor:
+        """Return what each action adds to the gates of the action model, [A, 4H]."""
+        biases = [params[f"model.b{i}"] for i in range(self.conventions.model_biases)]
+        return params["model.action.w"] + sum(biases)  # a one-hot input picks a row
 
     def _action_model(self, params: Parameters, root: Tensor) -> Tensor:
         """Imagine each action by one LSTM step from ``root`` [R, H]; return hidden [R * A, H]."""
-        biases = [params[f"model.b{i}"] for i in range(self.conventions.model_biases)]
-        inputs = params["model.action.w"] + sum(biases)  # [A, 4H]: a one-hot picks a row
-        recurrent = params["model.hidden.w"]
+        inputs, recurrent = self.model_inputs(params), params["model.hidden.w"]
         if self.conventions.action_model == "independent":
             gates = (root.tanh() @ recurrent).unsqueeze(1) + inputs
             return self._cell(gates, root.unsqueeze(1))[0].flatten(0, 1)
@@ -218,5 +179,6 @@ class Agent:
         return emit.sigmoid() * cell.tanh(), cell
 
 
-def _linear(params: Parameters, name: str, rows: Tensor) -> Tensor:
+def linear(params: Parameters, name: str, rows: Tensor) -> Tensor:
+    """Apply the linear layer called ``name`` to ``rows`` [R, inputs]."""
     return torch.addmm(params[f"{name}.b"], rows, params[f"{name}.w"])

@@ -63,7 +63,7 @@ def check(
         table = Table(box=None, pad_edge=False, header_style="bold")
         for heading in ("family", "precision"):
             table.add_column(heading, no_wrap=True)
-        for heading in ("outputs", "compared", "max abs", "max rel", "tolerance"):
+        for heading in ("outputs", "n", "max abs", "max rel", "tolerance"):
             table.add_column(heading, justify="right", no_wrap=True)
         table.add_column("", no_wrap=True)
         rows = found if every else lines

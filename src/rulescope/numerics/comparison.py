@@ -20,6 +20,7 @@ class Comparison(NamedTuple):
     precision: str
     """``float32`` or ``float64``"""
     output: str
+    """Where it was found and its name, as ``where: name``."""
     absolute: float
     """Largest absolute error."""
     relative: float
@@ -47,6 +48,9 @@ TOLERANCES: dict[tuple[str, str], float] = {
     ("updated parameters", "float32"): 2e-4,
     ("meta-gradient", "float64"): 1e-8,
     ("float32/float64", "float32"): 5e-3,
+    # Where a live comparison needs more room than stored arrays do: any inputs may be drawn.
+    ("live forward", "float32"): 2e-4,
+    ("live gradients", "float32"): 1e-4,
 }
 
 
@@ -106,7 +110,7 @@ def summarise(comparisons: Iterable[Comparison]) -> list[Summary]:
             Summary(
                 family,
                 precision,
-                outputs=len({item.output.rpartition("/")[2] for item in items}),
+                outputs=len({item.output.rpartition(": ")[2] for item in items}),
                 comparisons=len(items),
                 absolute=float(np.max([item.absolute for item in items])),
                 relative=worst.relative,

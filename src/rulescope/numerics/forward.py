@@ -30,11 +30,11 @@ def forward(golden: Golden) -> Iterator[Comparison]:
                 where = f"A{actions}/{start}"
                 for name, value in case.values().items():
                     key = f"{start}/{name}"
-                    yield compare("forward", precision, f"{where}/{name}", value, expected[key])
+                    yield compare("forward", precision, f"{where}: {name}", value, expected[key])
                 for key, rule in golden.rules().items():
                     for name, value in case.rule_outputs(rule).items():
                         theirs = expected[f"{key}/{start}/{name}"]
-                        output = f"{key}/{where}/{name}"
+                        output = f"{key}/{where}: {name}"
                         yield compare("forward", precision, output, value, theirs)
 
 

@@ -86,7 +86,7 @@ def _outputs(
     found = _named(step, state, before) | _moments(update, state)
     for name, value in found.items():
         if name in theirs:
-            yield compare("inner outputs", precision, f"{where}/{name}", value, theirs[name])
+            yield compare("inner outputs", precision, f"{where}: {name}", value, theirs[name])
 
 
 def _named(step: Step, state: LearnerState, before: Tensor) -> dict[str, Any]:
@@ -146,4 +146,4 @@ def _arrays(
         if expected:
             ours: dict[str, NDArray[Any]] = to_theirs(update.agent.layout.views(vector))
             for name, array in expected.items():
-                yield compare(family, precision, f"{where}/{prefix}/{name}", ours[name], array)
+                yield compare(family, precision, f"{where}: {prefix}/{name}", ours[name], array)

@@ -1,9 +1,8 @@
 """The original JAX program, run beside ours on inputs that nobody has stored.
 
-Golden arrays prove agreement at the points somebody chose once; this proves it at new ones. The
-original is called as a user would call it: its agent's ``learner_step`` for whole updates, its
-rule's ``unroll_meta_net`` for the rule alone. Every input is drawn by NumPy, and what the original
-draws for itself is overwritten, so no random stream of JAX matters.
+Golden arrays prove agreement where somebody looked once; this proves it at new points. The original
+is called as a user would: ``learner_step`` for whole updates, ``unroll_meta_net`` for the rule
+alone. NumPy draws every input, and what the original draws for itself is overwritten.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -34,15 +33,13 @@ from rulescope.rules.loading import load
 
 MODULES = ("jax", "chex", "dm_env.specs", "disco_rl.types", "disco_rl.agent")
 INSTALL = "pip install jax git+https://github.com/google-deepmind/disco_rl"
-KNOWN = "commit 9059a29 of disco_rl with jax 0.10.2, dm-haiku 0.0.17, rlax 0.1.9, chex 0.1.92"
-"""What agreed with ours when this was written."""
-
+WRITTEN_FOR = "disco_rl at commit 9059a29 with jax 0.10.2, dm-haiku 0.0.17, rlax 0.1.9"
 RULE_OUTPUTS = ("pi", "y", "z", "meta_input_emb")
 VALUE_OUTPUTS = (
     *("q_value", "q_target", "q_td", "normalized_q_td"),
     *("adv", "normalized_adv", "qv_adv", "normalized_qv_adv"),
 )
-AVERAGE = ("moment1", "moment2", "decay_product")
+AVERAGE = ("moment1", "moment2", "decay_product")  # in the order of ours
 BOARD, ACTIONS, UPDATES = (4, 4, 1), 3, 3
 """What the small agent sees, what it can do, and how often :func:`inner` updates it."""
 
@@ -50,10 +47,10 @@ Named = dict[str, NDArray[Any]]
 
 
 def compare_live(seed: int = 0) -> Iterator[Comparison]:
-    """Run the original on inputs drawn from ``seed`` and compare ours with it.
+    """Compare ours with the original on inputs drawn from ``seed``.
 
-    The released rule takes part if its weights are here. Raises :class:`RulescopeError` where the
-    original cannot be imported or is not the program we know.
+    The released rule takes part if its weights are here. Where the original cannot be imported, or
+    is not the program we know, a :class:`RulescopeError` says so.
     """
     original = Original()
     rules = {"rand": RANDOM_RULE}
@@ -68,15 +65,13 @@ def compare_live(seed: int = 0) -> Iterator[Comparison]:
 def _rule_alone(original: Original, rules: Mapping[str, str], seed: int) -> Iterator[Comparison]:
     """Compare targets, values and carried state, from an empty and from a used state."""
     inputs = rule_inputs(seeds.stream(seed, "live.rule"))
-    for precision, (_, dtype) in PRECISIONS.items():
-        for start in ("zero", "nonzero"):
-            case = ForwardCase(inputs, start, dtype)
-            for key, rule in rules.items():
-                ours = case.values() | case.rule_outputs(rule)
-                theirs = original.targets(inputs, start, load(rule).arrays, precision)
-                for name, expected in theirs.items():
-                    where = f"{key}/{start}/{name}"
-                    yield compare("forward", precision, where, ours[name], expected)
+    for (precision, (_, dtype)), start in product(PRECISIONS.items(), ("zero", "nonzero")):
+        case = ForwardCase(inputs, start, dtype)
+        for key, rule in rules.items():
+            ours = case.values() | case.rule_outputs(rule)
+            theirs = original.targets(inputs, start, load(rule).arrays, precision)
+            for name, expected in theirs.items():
+                yield compare("forward", precision, f"{key}/{start}/{name}", ours[name], expected)
 
 
 def _updates(original: Original, rules: Mapping[str, str], seed: int) -> Iterator[Comparison]:
@@ -98,54 +93,47 @@ def rule_inputs(rng: Generator, steps: int = 7, lanes: int = 3, actions: int = 5
 
     Network outputs are logits [steps + 1, lanes, ...]; rewards and flags are [steps, lanes].
     """
-    slots = (steps + 1, lanes)
-    heads = {"logits": (actions,), "y": (600,), "z": (actions, 600), "q": (actions, 601)}
-    found: Named = {
-        f"{network}/{head}": rng.standard_normal((*slots, *shape))
-        for network in ("agent", "target")
-        for head, shape in heads.items()
-    }
+    slots, normal = (steps + 1, lanes), rng.standard_normal
+    found: Named = {}
+    for network in ("agent", "target"):
+        found[f"{network}/logits"] = normal((*slots, actions))
+        found[f"{network}/y"] = normal((*slots, 600))
+        found[f"{network}/z"] = normal((*slots, actions, 600))
+        found[f"{network}/q"] = normal((*slots, actions, 601))
     return found | {
-        "behaviour/logits": rng.standard_normal((*slots, actions)),
+        "behaviour/logits": normal((*slots, actions)),
         "actions": rng.integers(actions, size=slots, dtype=np.int32),
-        "rewards": rng.standard_normal((steps, lanes)),
+        "rewards": normal((steps, lanes)),
         "is_terminal": rng.random((steps, lanes)) < 0.25,
-        "nonzero/h": np.tanh(rng.standard_normal(128)),
-        "nonzero/c": rng.standard_normal(128),
-        "nonzero/adv_ema": _used_average(rng),
-        "nonzero/td_ema": _used_average(rng),
+        "nonzero/h": np.tanh(normal(128)),
+        "nonzero/c": normal(128),
+        "nonzero/adv_ema": np.array([0.2, 1.5, 0.7]),
+        "nonzero/td_ema": np.array([-0.1, 2.0, 0.6]),
     }
-
-
-def _used_average(rng: Generator) -> NDArray[np.float64]:
-    """Draw a moving average [3] that has seen thirty batches: moments and product of decays."""
-    left, mean, deviation = 0.99**30, rng.standard_normal(), 1.0 + rng.random()
-    return np.array([(1 - left) * mean, (1 - left) * (mean**2 + deviation**2), left])
 
 
 def update_inputs(rng: Generator, slots: int = 9, lanes: int = 4) -> Named:
-    """Draw an agent, another one as its target, and a rollout for each update.
+    """Draw an agent, another one as its target, and a rollout [slots, lanes, ...] for each update.
 
-    A rollout holds what arrived in each of its slots. Boards repeat, so that merging equal rows in
-    the closed form of our update has something to merge.
+    Slots hold what arrived in them. Boards repeat, so that our closed form has rows to merge.
     """
-    agent = small_update(rule_weights(RANDOM_RULE, torch.float32)).agent
-    names = to_theirs(agent.layout.views(torch.zeros(agent.layout.size)))
-    found: Named = {}
-    for network in ("params0", "target0"):
-        for name, like in names.items():
-            std = 0.1 if like.ndim == 1 else like.shape[0] ** -0.5
-            found[f"{network}/{name}"] = std * rng.standard_normal(like.shape)
-    boards = rng.standard_normal((8, *BOARD))
+    layout, normal = small_update(rule_weights(RANDOM_RULE, torch.float32)).agent.layout, rng.normal
+    likes = to_theirs(layout.views(torch.zeros(layout.size)))
+    found: Named = {
+        f"{network}/{name}": normal(0.0, 0.1 if like.ndim == 1 else len(like) ** -0.5, like.shape)
+        for network in ("params0", "target0")
+        for name, like in likes.items()
+    }
+    boards, shape = normal(size=(8, *BOARD)), (slots, lanes)
     for number in range(UPDATES):
         rollout = {
-            "observations": boards[rng.integers(len(boards), size=(slots, lanes))],
-            "actions": rng.integers(ACTIONS, size=(slots, lanes), dtype=np.int32),
-            "rewards": rng.standard_normal((slots, lanes)),
-            "discounts": (rng.random((slots, lanes)) > 0.25).astype(np.float64),
-            "behaviour_logits": rng.standard_normal((slots, lanes, ACTIONS)),
+            "observations": boards[rng.integers(len(boards), size=shape)],
+            "actions": rng.integers(ACTIONS, size=shape, dtype=np.int32),
+            "rewards": normal(size=shape),
+            "discounts": np.where(rng.random(shape) < 0.25, 0.0, 1.0),
+            "behaviour_logits": normal(size=(*shape, ACTIONS)),
         }
-        found |= {f"rollout{number}/{name}": array for name, array in rollout.items()}
+        found |= _under(f"rollout{number}", rollout)
     return found
 
 
@@ -160,7 +148,7 @@ def nested(flat: Arrays) -> dict[str, Named]:
 
 def flattened(tree: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Undo :func:`nested`."""
-    return {name: a for module, parts in tree.items() for name, a in _under(module, parts).items()}
+    return {f"{module}/{part}": a for module, parts in tree.items() for part, a in parts.items()}
 
 
 class Original:
@@ -168,21 +156,19 @@ class Original:
 
     def __init__(self) -> None:
         try:
-            found = [importlib.import_module(name) for name in MODULES]
+            found: list[Any] = [importlib.import_module(name) for name in MODULES]
         except Exception as fault:  # a package that does not fit another may raise anything
             raise RulescopeError(
-                f"the original program cannot be imported here ({_reason(fault)}); install it "
+                f"the original program cannot be imported here ({fault!r:.200}); install it "
                 f"with `{INSTALL}`, or leave out --live"
             ) from None
         self._jax, self._chex, specs, self._types, library = found
-        jax = self._jax
         with self._running("float32"):
             settings = library.get_settings_disco()
             settings.learning_rate = SMALL_AGENT.learning_rate
             network, sizes = settings.net_settings.net_args, SMALL_AGENT.agent
             network.dense = sizes.hidden
-            network.model_kwargs.head_mlp_hiddens = (sizes.head,)
-            network.model_kwargs.lstm_size = sizes.model
+            network.model_kwargs = {"head_mlp_hiddens": (sizes.head,), "lstm_size": sizes.model}
             agent = library.Agent(
                 single_observation_spec=specs.Array(BOARD, np.float32),
                 single_action_spec=specs.BoundedArray((), np.int32, 0, ACTIONS - 1),
@@ -190,13 +176,11 @@ class Original:
                 batch_axis_name=None,
             )
             self._rule, self._hyper = agent.update_rule, settings.hyper_params.to_dict()
-            self._key = jax.random.PRNGKey(0)
-            self._start = jax.jit(agent.initial_learner_state)(self._key)
-            self._memory = jax.jit(agent.initial_actor_state)(self._key)
-            rule, _ = jax.eval_shape(self._rule.init_params, self._key)
-            _same_layout("rule", load(RANDOM_RULE).arrays, flattened(rule))
-            self._unroll = jax.jit(self._consult)
-            self._learn = jax.jit(agent.learner_step, static_argnums=5)
+            jit, self._key = self._jax.jit, self._jax.random.PRNGKey(0)
+            self._start = jit(agent.initial_learner_state)(self._key)
+            self._memory = jit(agent.initial_actor_state)(self._key)
+            self._unroll = jit(self._consult)
+            self._learn = jit(agent.learner_step, static_argnums=5)
 
     @contextmanager
     def _running(self, precision: str) -> Iterator[None]:
@@ -208,34 +192,26 @@ class Original:
             # With some Pythons a traced value is no instance of chex.Array; the original would
             # then refuse its inputs, or leave out the gate of the lifetime state without a word.
             chex.Array = jax.Array
-            # Accelerators may multiply in less than float32.
-            with jax.default_device(jax.devices("cpu")[0]):
+            with jax.default_device(jax.devices("cpu")[0]):  # others may multiply in less
                 yield
-        except RulescopeError:
-            raise
         except Exception as fault:
             raise RulescopeError(
-                f"the installed disco_rl does not run as the one we know ({_reason(fault)}); "
-                f"known to work: {KNOWN}"
+                f"the installed disco_rl is not the program this check knows ({fault!r:.200}); "
+                f"it was written for {WRITTEN_FOR}"
             ) from fault
         finally:
             jax.config.update("jax_enable_x64", before[0])
             chex.Array = before[1]
 
     def _cast(self, tree: Any, precision: str) -> Any:
-        """Return ``tree`` as JAX arrays, its floats in ``precision``."""
-
-        def cast(leaf: Any) -> Any:
-            array = np.asarray(leaf)
-            dtype = np.dtype(precision) if array.dtype.kind == "f" else array.dtype
-            return self._jax.numpy.asarray(array, dtype)
-
-        return self._jax.tree.map(cast, tree)
+        """Return ``tree`` with its floats in ``precision``."""
+        return self._jax.tree.map(lambda x: x.astype(precision) if x.dtype.kind == "f" else x, tree)
 
     def targets(self, inputs: Arrays, start: str, rule: Arrays, precision: str) -> Named:
         """Return what the rule says of ``inputs`` (see :func:`rule_inputs`)."""
         with self._running(precision):
-            state = dict(self._start.meta_state)
+            # The original evaluates the target network itself; here a network is its own outputs.
+            state = self._start.meta_state | {"target_params": under("target", inputs)}
             if start == "nonzero":
                 used, tree = under("nonzero", inputs), self._jax.tree
                 form = tree.structure(state["rnn_state"])
@@ -243,21 +219,15 @@ class Original:
                 for name in ("adv", "td"):
                     moments = zip(AVERAGE, used[f"{name}_ema"], strict=True)
                     state[f"{name}_ema_state"] = self._types.EmaState(**dict(moments))
-            # The original evaluates the target network itself. Ours to choose is what a network
-            # is: here it is the table of its own outputs.
-            state["target_params"] = under("target", inputs)
-            rollout = {
+            rollout = _pick(inputs, ("actions", "rewards", "is_terminal")) | {
                 "observations": np.zeros(inputs["actions"].shape),
-                "actions": inputs["actions"],
-                "rewards": inputs["rewards"],
-                "is_terminal": inputs["is_terminal"],
                 "agent_out": under("agent", inputs),
                 "behaviour_agent_out": under("behaviour", inputs),
             }
             given = self._cast((nested(rule), state, rollout), precision)
-            output, state = self._unroll(*given)
-            values = _under("value_out", _pick(output, VALUE_OUTPUTS))
-            return _plain(_pick(output, RULE_OUTPUTS) | values | self._carried(state))
+            output, state = self._jax.device_get(self._unroll(*given))
+            named = _pick(output, RULE_OUTPUTS) | self._carried(state)
+            return named | _under("value_out", _pick(output, VALUE_OUTPUTS))
 
     def _consult(self, rule: Any, state: Any, rollout: Any) -> Any:
         return self._rule.unroll_meta_net(
@@ -273,61 +243,52 @@ class Original:
         )
 
     def updates(self, common: Arrays, rule: Arrays, precision: str) -> Named:
-        """Return consecutive updates on ``common`` (see :func:`update_inputs`)."""
-        found: Named = {}
+        """Return consecutive updates on ``common`` (see :func:`update_inputs`).
+
+        In float32 it is the first update, up to its gradient: Adam's first step moves a parameter
+        by the whole learning rate even if its gradient is nothing but rounding.
+        """
+        exact, found = precision == "float64", Named()
         with self._running(precision):
             params, target = (nested(under(name, common)) for name in ("params0", "target0"))
-            _same_layout("agent", flattened(params), flattened(self._start.params))
             carried = self._start.meta_state | {"target_params": target}
             start = self._start.replace(params=params, meta_state=carried)
             state, weights = self._cast((start, nested(rule)), precision)
-            for number in range(UPDATES):
-                rollout = self._cast(self._rollout(under(f"rollout{number}", common)), precision)
-                before = _plain(flattened(state.opt_state[0].mu))
-                state, _, log = self._learn(self._key, rollout, state, self._memory, weights, False)
-                after = _plain(flattened(state.opt_state[0].mu))
+            for number in range(UPDATES if exact else 1):
+                slots = under(f"rollout{number}", common)
+                said = {"logits": slots.pop("behaviour_logits")}
+                rollout = self._types.ActorRollout(
+                    **slots, **said, agent_outs=said, states=self._memory
+                )
+                given = self._cast(rollout, precision), state, self._memory, weights
+                before = self._jax.device_get(state.opt_state[0].mu)
+                state, _, log = self._learn(self._key, *given, False)
+                after, log = self._jax.device_get((state, log))
                 step = (
                     _pick(log, ("total_loss", "global_gradient_norm", "global_update_norm"))
                     | _under("meta_out", _pick(log["meta_out"], RULE_OUTPUTS + VALUE_OUTPUTS))
-                    | _under("params", flattened(state.params))
-                    | _under("target", flattened(state.meta_state["target_params"]))
-                    | _under("grad", gradients(before, after))
-                    | self._carried(state.meta_state)
+                    | _under("params", flattened(after.params) if exact else {})
+                    | _under("target", flattened(after.meta_state["target_params"]))
+                    | _under("grad", gradients(before, after.opt_state[0].mu))
+                    | self._carried(after.meta_state)
                 )
-                found |= _under(f"step{number}", _plain(step))
+                found |= _under(f"step{number}", step)
         return found
-
-    def _rollout(self, slots: Arrays) -> Any:
-        logits = slots["behaviour_logits"]
-        told = _pick(slots, ("observations", "actions", "rewards", "discounts"))
-        return self._types.ActorRollout(
-            **told, logits=logits, agent_outs={"logits": logits}, states=self._memory
-        )
 
     def _carried(self, state: Mapping[str, Any]) -> dict[str, Any]:
         """Return the rule's state and the two averages."""
         hidden, cell = self._jax.tree.leaves(state["rnn_state"])
         found = {"new_h": hidden, "new_c": cell}
         for name in ("adv", "td"):
-            moments = [getattr(state[f"{name}_ema_state"], part) for part in AVERAGE]
-            found[f"new_{name}_ema"] = np.array([float(moment) for moment in moments])
+            average = state[f"{name}_ema_state"]
+            found[f"new_{name}_ema"] = np.array([getattr(average, part) for part in AVERAGE])
         return found
 
 
-def gradients(before: Arrays, after: Arrays) -> Named:
-    """Recover the gradient from Adam's first moment, which the original does not report itself."""
-    return {name: (after[name] - 0.9 * before[name].astype(np.float64)) / 0.1 for name in after}
-
-
-def _same_layout(what: str, ours: Arrays, theirs: Arrays) -> None:
-    """Raise unless the original has the arrays we know, in name and shape."""
-    known, found = ({name: a.shape for name, a in side.items()} for side in (ours, theirs))
-    if known != found:
-        name = min(name for name in known | found if known.get(name) != found.get(name))
-        raise RulescopeError(
-            f"the installed disco_rl has another {what} than the one we know ({name}: "
-            f"{found.get(name, 'missing')}, not {known.get(name, 'there')}); known: {KNOWN}"
-        )
+def gradients(before: Mapping[str, Any], after: Mapping[str, Any]) -> Named:
+    """Recover the gradient from Adam's first moment; the original does not report it itself."""
+    old, new = flattened(before), flattened(after)
+    return {name: (new[name] - 0.9 * np.float64(old[name])) / 0.1 for name in new}
 
 
 def _under(prefix: str, named: Mapping[str, Any]) -> dict[str, Any]:
@@ -336,11 +297,3 @@ def _under(prefix: str, named: Mapping[str, Any]) -> dict[str, Any]:
 
 def _pick(named: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
     return {name: named[name] for name in names}
-
-
-def _plain(named: Mapping[str, Any]) -> Named:
-    return {name: np.asarray(value) for name, value in named.items()}
-
-
-def _reason(fault: Exception) -> str:
-    return f"{type(fault).__name__}: {(str(fault).splitlines() or [''])[0]}"

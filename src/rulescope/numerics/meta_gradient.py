@@ -96,4 +96,4 @@ def _compare(
             found = found.reshape(-1)[:: int(stored[f"stride/{name}"])]
         own = float(stored[f"absmax/{name}"])
         scale = largest if name == ZERO_BY_SYMMETRY or own == 0.0 else own
-        yield compare(family, precision, f"{where}/{name}", found, theirs, scale)
+        yield compare(family, precision, f"{where}: {name}", found, theirs, scale)

@@ -75,10 +75,10 @@ def value_estimator(golden: Golden) -> Iterator[Comparison]:
             outputs |= {"adv_ema": moved.advantage, "td_ema": moved.td}
             for name in ("adv", "qv_adv", "q_target", "q_td"):
                 expected = stored[f"case{number}/{name}"]
-                label = f"case{number}/{name}"
+                label = f"case{number}: {name}"
                 yield compare("value estimator", "float64", label, outputs[name], expected)
             for name, expected in under(f"case{number}/{start}", stored).items():
-                label = f"case{number}/{start}/{name}"
+                label = f"case{number}/{start}: {name}"
                 yield compare("value estimator", "float64", label, outputs[name], expected)
 
 

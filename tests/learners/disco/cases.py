@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from learners.small import SIZES, small_disco
 from torch import Tensor
 
+from learners.small import SIZES, small_disco
 from rulescope.agents.network import Agent
 from rulescope.learners.adam import Moments
 from rulescope.learners.disco.batch import Batch

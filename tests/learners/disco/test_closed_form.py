@@ -6,6 +6,9 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
+from torch import Tensor
+
 from learners.disco.cases import (
     GRID,
     IMAGE,
@@ -17,9 +20,6 @@ from learners.disco.cases import (
     spread_out,
 )
 from learners.small import CHANNEL_SIZES, RULE, small_disco
-from msgspec.structs import replace
-from torch import Tensor
-
 from rulescope.learners.disco.batch import Batch
 from rulescope.learners.disco.config import (
     INTERFACES,
@@ -263,9 +263,9 @@ def replace_actions(batch: Batch, actions: Tensor) -> Batch:
 
 def test_float32_stays_close_to_float64(rule: str) -> None:
     shape = Shape(seed=2)
-    steps = []
+    gradients = []
     for dtype in (torch.float32, torch.float64):
         update = small_update(rule, dtype=dtype)
         _, step = update.fast_(lived_in(update, 2), made_up_batch(shape, dtype=dtype))
-        steps.append(step.gradient.double())
-    assert distance(*steps) <= 1e-3
+        gradients.append(step.gradient.double())
+    assert distance(gradients[0], gradients[1]) <= 1e-3

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from learners.small import small_disco
 
+from learners.small import small_disco
 from rulescope import learners, seeds
 from rulescope.learners.base import Rollout
 from rulescope.learners.disco.config import Disco

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+
 from learners.disco.cases import Shape, cloned, lived_in, made_up_batch, small_update
 from learners.small import small_disco
-
 from rulescope.learners.disco.config import PROFILES
 from rulescope.learners.disco.interface import effective_bins
 from rulescope.learners.disco.measure import METRICS, measurements

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -10,10 +11,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
-from learners.disco.cases import Shape, lived_in, made_up_batch, network, small_update
-from learners.small import RULE
 from numpy.typing import NDArray
 
+from learners.disco.cases import Shape, lived_in, made_up_batch, network, small_update
+from learners.small import RULE
 from rulescope.learners.disco.features import LIFETIME, OUTER
 from rulescope.learners.disco.meta_net import Trace, backward_order
 from rulescope.learners.disco.update import DiscoUpdate
@@ -50,7 +51,7 @@ def test_backward_order_runs_all_episodes_side_by_side(terminals: NDArray[np.boo
 
     groups = [positions[sum(sizes[:k]) : sum(sizes[: k + 1])] for k in range(len(sizes))]
     assert set(groups[0]) == {one[-1] for one in every}
-    for later, earlier in zip(groups, groups[1:], strict=False):
+    for later, earlier in pairwise(groups):
         # The predecessor in time of the n-th of a group is the n-th of the next, shorter one.
         assert earlier == [(t - 1, b) for t, b in later[: len(earlier)]]
 

@@ -7,10 +7,10 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from learners.disco.cases import Shape, made_up_batch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from learners.disco.cases import Shape, made_up_batch
 from rulescope.learners.disco.batch import Batch, loss_mask
 from rulescope.learners.disco.value import (
     Averages,
@@ -22,7 +22,7 @@ from rulescope.learners.disco.value import (
 )
 
 Array = NDArray[np.float64]
-SETTINGS = {"discount": 0.9, "trace": 0.8, "decay": 0.95}
+DISCOUNT, TRACE, DECAY = 0.9, 0.8, 0.95
 
 
 def slow_retrace(
@@ -50,10 +50,14 @@ def test_retrace_is_the_printed_recursion(
     rng = np.random.default_rng(seed)
     rewards, next_value, q = rng.standard_normal((3, length, width))
     traces = 0.95 * rng.random((length, width))
-    discounts = 0.997 * (rng.random((length, width)) > 0.3)
+    discounts = np.where(rng.random((length, width)) > 0.3, 0.997, 0.0)
     expected = slow_retrace(rewards, discounts, next_value, q, traces, ahead)
     found = retrace(
-        *(torch.tensor(part) for part in (rewards, discounts, next_value, q, traces)),
+        torch.tensor(rewards),
+        torch.tensor(discounts),
+        torch.tensor(next_value),
+        torch.tensor(q),
+        torch.tensor(traces),
         convention,
     )
     np.testing.assert_allclose(found.numpy(), expected, rtol=1e-12, atol=1e-12)
@@ -68,9 +72,10 @@ def test_retrace_with_full_traces_and_exact_values_is_the_return() -> None:
 
 
 def test_retrace_does_not_change_its_inputs() -> None:
-    parts = [torch.rand(4, 2, dtype=torch.float64) for _ in range(5)]
+    rewards, discounts, values, q, traces = torch.linspace(0.1, 0.9, 40).view(5, 4, 2)
+    parts = (rewards, discounts, values, q, traces)
     before = [part.clone() for part in parts]
-    retrace(*parts)
+    retrace(rewards, discounts, values, q, traces)
     assert all(torch.equal(one, two) for one, two in zip(parts, before, strict=True))
 
 
@@ -119,7 +124,16 @@ def estimated_and_moved(
     rng = np.random.default_rng(77)
     logits, q, target_q = torch.tensor(rng.standard_normal((3, rows, actions)))
     start = averages or Averages.fresh(batch.rewards)
-    return estimate(batch, logits.log_softmax(-1), q, target_q, start, **SETTINGS)
+    return estimate(
+        batch,
+        logits.log_softmax(-1),
+        q,
+        target_q,
+        start,
+        discount=DISCOUNT,
+        trace=TRACE,
+        decay=DECAY,
+    )
 
 
 def slow_estimate(batch: Batch, actions: int = 3) -> dict[str, Array]:
@@ -141,8 +155,8 @@ def slow_estimate(batch: Batch, actions: int = 3) -> dict[str, Array]:
             q_taken[t, b], online[t, b] = target_q[row, action], q[row, action]
             following = index[t + 1, b]
             after[t, b] = (pi[following] * target_q[following]).sum()
-    discounts = SETTINGS["discount"] * (1.0 - batch.terminals.numpy())
-    traces = SETTINGS["trace"] * np.minimum(ratio, 1.0)
+    discounts = DISCOUNT * (1.0 - batch.terminals.numpy())
+    traces = TRACE * np.minimum(ratio, 1.0)
     targets = slow_retrace(batch.rewards.numpy(), discounts, after, q_taken, traces, ahead=1)
     return {"q_target": targets, "advantage": targets - v, "td": targets - online}
 
@@ -162,7 +176,7 @@ def test_averages_are_updated_first_and_then_used() -> None:
     found, moved = estimated_and_moved(batch)
     start = Averages.fresh(batch.rewards)
     for name, values in (("advantage", found.advantage), ("td", found.td)):
-        expected = update_average(getattr(start, name), values, SETTINGS["decay"])
+        expected = update_average(getattr(start, name), values, DECAY)
         assert torch.equal(getattr(moved, name), expected)
     again = normalise(found.advantage, moved.advantage, centre=True)
     assert torch.equal(found.normalised_advantage, again)

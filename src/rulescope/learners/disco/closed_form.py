@@ -8,12 +8,11 @@ graph through the rule, and no log-softmax over every stored step.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import torch
 from torch import Tensor
 from torch.nn import functional
 
+from rulescope.agents.explicit import OutputGradients
 from rulescope.agents.network import Outputs
 from rulescope.learners.disco.batch import Batch
 from rulescope.learners.disco.config import Coefficients
@@ -46,23 +45,6 @@ class Groups:
         )
 
 
-class Pull(NamedTuple):
-    """The gradient of the loss at the agent's outputs: where the rule pulls them."""
-
-    logits: Tensor
-    """[R, A]"""
-    y: Tensor
-    """[R, P]"""
-    taken: Tensor
-    """[V] the flat (row, action) pairs that occur in the batch; no other has a gradient"""
-    z: Tensor
-    """[V, P]"""
-    aux: Tensor
-    """[V, A]"""
-    q: Tensor
-    """[V, bins]"""
-
-
 def output_gradients(
     probabilities: Outputs,
     batch: Batch,
@@ -70,7 +52,7 @@ def output_gradients(
     aim: TwoHot,
     share: Tensor,
     coefficients: Coefficients,
-) -> Pull:
+) -> OutputGradients:
     """Return dL/d(outputs) on the distinct rows, and on the distinct pairs of row and action.
 
     ``probabilities`` are the softmaxes of the agent's outputs, ``aim`` [T, B] the projected value
@@ -90,7 +72,7 @@ def output_gradients(
     logits = _pull(probabilities.logits, by_row, targets.policy.softmax(-1), share, c.policy)
     if c.entropy:
         logits += c.entropy * _push(probabilities.logits, by_row.weight(share))
-    return Pull(
+    return OutputGradients(
         logits=logits,
         y=_pull(probabilities.y, by_row, targets.y_probabilities, share, c.y),
         taken=taken,

@@ -95,14 +95,14 @@ class Gates:
 
     def step(self, projected: Tensor, hidden: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
         """Take a step from the state (hidden, cell) [N, units]; return the new one."""
-        gates = torch.addmm(projected, hidden, self.weight[-self.units :]).sigmoid()
+        gates = torch.addmm(projected, hidden, self.weight[-self.units :]).sigmoid_()
         admit, forget, emit, candidate = gates.chunk(4, dim=1)
         kept = torch.addcmul(-admit, forget, cell)
         return self._emit(emit, torch.addcmul(kept, admit, candidate, value=2.0))
 
     @staticmethod
     def _emit(emit: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
-        return torch.addcmul(-emit, emit, (2.0 * cell).sigmoid(), value=2.0), cell
+        return torch.addcmul(-emit, emit, (2.0 * cell).sigmoid_(), value=2.0), cell
 
 
 class MetaNetwork:

@@ -7,16 +7,16 @@ observation and changes the state in place; it is what a lifetime runs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from rulescope.agents.network import PER_ACTION_HEADS, Agent, Head, Outputs, Trunk
+from rulescope.agents.explicit import Evaluation
+from rulescope.agents.network import Agent, Outputs
 from rulescope.learners.adam import Moments, clipped_adam, clipped_adam_
 from rulescope.learners.disco.batch import Batch, loss_mask
-from rulescope.learners.disco.closed_form import Pull, output_gradients
+from rulescope.learners.disco.closed_form import output_gradients
 from rulescope.learners.disco.config import Disco
 from rulescope.learners.disco.features import Predictions
 from rulescope.learners.disco.interface import ValueInterface
@@ -81,8 +81,9 @@ class DiscoUpdate:
         layout, config = self.agent.layout, self.config
         outputs = self.agent.outputs(layout.views(state.params), batch.rows)
         probabilities = softmaxes(outputs)
+        slow = softmaxes(self.agent.outputs(layout.views(state.target), batch.rows))
         targets, found, recurrent, averages, trace = self._consult(
-            state, batch, probabilities, outputs.logits.detach()
+            state, batch, probabilities, slow, outputs.logits.detach()
         )
         # The rule's targets are constants of the inner derivative even where they depend on the
         # parameters, so the loss is taken at an alias that the targets do not know.
@@ -110,35 +111,31 @@ class DiscoUpdate:
     @torch.no_grad()
     def fast_(self, state: LearnerState, batch: Batch) -> tuple[LearnerState, Step]:
         """Do the same by closed-form output gradients, changing the flat vectors in place."""
-        layout, config = self.agent.layout, self.config
-        leaves = layout.leaves(state.params)
-        with torch.enable_grad():
-            trunk = self.agent.trunk(leaves, batch.rows)
-        heads = [Head(leaves, name, trunk.model) for name in PER_ACTION_HEADS]
-        outputs = self.agent.join(trunk, heads)
-        probabilities = softmaxes(outputs)
+        config = self.config
+        agent = Evaluation(self.agent, state.params, batch.rows)
+        slow = Evaluation(self.agent, state.target, batch.rows)
+        probabilities = softmaxes(agent.outputs)
         targets, found, recurrent, averages, trace = self._consult(
-            state, batch, probabilities, outputs.logits
+            state, batch, probabilities, softmaxes(slow.outputs), agent.outputs.logits
         )
         mask = loss_mask(batch, config.conventions.loss_mask)
         aim = self.interface.project(batch.taken(found.q) + found.td)
         pull = output_gradients(
             probabilities, batch, targets, aim, share(mask), config.coefficients
         )
-        gradient = layout.flatten(_backward(leaves, trunk, heads, pull))
+        gradient = agent.gradient(pull)
         state.target.lerp_(state.params, 1.0 - config.target_decay)
         moments = clipped_adam_(state.params, gradient, state.moments, config.learning_rate)
         step = Step(
-            batch, outputs, probabilities, targets, found, trace, mask, gradient, None, None
+            batch, agent.outputs, probabilities, targets, found, trace, mask, gradient, None, None
         )
         return LearnerState(state.params, state.target, recurrent, averages, moments), step
 
     def _consult(
-        self, state: LearnerState, batch: Batch, online: Outputs, logits: Tensor
+        self, state: LearnerState, batch: Batch, online: Outputs, slow: Outputs, logits: Tensor
     ) -> tuple[Targets, Estimate, RuleState, Averages, Trace]:
-        """Estimate values and ask the rule for targets; ``online`` are softmaxes on the rows."""
+        """Estimate values and ask the rule for targets; ``online`` and ``slow`` are softmaxes."""
         config = self.config
-        slow = softmaxes(self.agent.outputs(self.agent.layout.views(state.target), batch.rows))
         with torch.no_grad():
             found, averages = estimate(
                 batch,
@@ -159,22 +156,6 @@ class DiscoUpdate:
             state.recurrent,
         )
         return targets, found, recurrent, averages, trace
-
-
-def _backward(
-    leaves: Mapping[str, Tensor], trunk: Trunk, heads: Sequence[Head], pull: Pull
-) -> dict[str, Tensor]:
-    """Return the gradient of every parameter from the gradient at the agent's outputs."""
-    gradients: dict[str, Tensor] = {}
-    chosen = torch.zeros_like(trunk.model[: len(pull.taken)])
-    for head, at_outputs in zip(heads, (pull.z, pull.aux, pull.q), strict=True):
-        own, at_model = head.backward(pull.taken, at_outputs)
-        gradients |= own
-        chosen += at_model
-    model = torch.zeros_like(trunk.model).index_copy_(0, pull.taken, chosen)
-    rest = {name: leaf for name, leaf in leaves.items() if name not in gradients}
-    found = torch.autograd.grad(trunk, list(rest.values()), (pull.logits, pull.y, model))
-    return gradients | dict(zip(rest, found, strict=True))
 
 
 def softmaxes(outputs: Outputs) -> Outputs:
