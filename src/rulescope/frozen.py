@@ -14,7 +14,6 @@ class Frozen(
     frozen=True,
     kw_only=True,
     forbid_unknown_fields=True,
-    omit_defaults=True,
 ):
     """Immutable data with strict decoding; members of a union set ``tag`` and ``tag_field="kind"``.
 

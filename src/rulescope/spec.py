@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_type_hints
 
@@ -59,8 +60,28 @@ class RunSpec(Frozen, frozen=True):
 
 def canonical(spec: RunSpec) -> bytes:
     """Return the canonical JSON of ``spec``: sorted keys, defaults left out, version always in."""
-    fields = msgspec.json.decode(msgspec.json.encode(spec))
+    fields = _without_defaults(spec)
     return msgspec.json.encode({**fields, "schema": spec.schema}, order="sorted")
+
+
+def _without_defaults(part: Any) -> Any:
+    """Return ``part`` as plain data without what equals its default.
+
+    (msgspec's own ``omit_defaults`` goes by identity: an equal Struct or tuple is written out.)
+    """
+    if isinstance(part, msgspec.Struct):
+        tag = part.__struct_config__.tag
+        kept = {} if tag is None else {"kind": tag}
+        for field in msgspec.structs.fields(part):
+            value = getattr(part, field.name)
+            if isinstance(field.default, float) and type(value) is int:
+                value = float(value)  # as reading it back would
+            if value != field.default:
+                kept[field.name] = _without_defaults(value)
+        return kept
+    if isinstance(part, tuple):
+        return [_without_defaults(item) for item in part]
+    return part
 
 
 def expanded(part: Any) -> Any:
@@ -103,6 +124,10 @@ def read(path: Path) -> RunSpec:
 
 def checked(spec: RunSpec, source: str = "spec") -> RunSpec:
     """Return ``spec`` if its parts fit together, else raise :class:`SpecError` naming the key."""
+    try:
+        msgspec.convert(msgspec.to_builtins(spec), RunSpec)  # made in Python, nothing was checked
+    except msgspec.ValidationError as fault:
+        raise SpecError(f"{source}: {_explain(str(fault))}") from None
     for problem in _problems(spec):
         raise SpecError(f"{source}: {problem}")
     return spec
@@ -111,9 +136,7 @@ def checked(spec: RunSpec, source: str = "spec") -> RunSpec:
 def _problems(spec: RunSpec) -> list[str]:
     """List what no single field can tell: combinations that make no sense."""
     learner, boundary = spec.learner, spec.boundary
-    found = []
-    if not math.isfinite(spec.scale):
-        found.append(f"scale: {spec.scale} is not finite")
+    found = [f"{key}: {value} is not finite" for key, value in _infinite(expanded(spec))]
     if boundary.terminals == "synthetic" and boundary.interval is None:
         found.append("boundary.interval: synthetic terminals need an interval, such as 29")
     if boundary.terminals != "synthetic" and boundary.interval is not None:
@@ -133,7 +156,17 @@ def _problems(spec: RunSpec) -> list[str]:
     ]:
         if name not in learner.CARRIERS:
             found.append(f"{where}: no carrier {name!r}{nearest(name, learner.CARRIERS)}")
+    found += [f"keep: {name!r} is named twice" for name in spec.keep if spec.keep.count(name) > 1]
     return found
+
+
+def _infinite(data: Any, path: str = "") -> Iterator[tuple[str, float]]:
+    """Yield the key and value of every float in ``data`` that JSON could not write."""
+    if isinstance(data, dict):
+        for name, part in data.items():
+            yield from _infinite(part, f"{path}.{name}" if path else name)
+    elif isinstance(data, float) and not math.isfinite(data):
+        yield path, data
 
 
 def _explain(message: str) -> str:

@@ -12,11 +12,12 @@ from rulescope.cli.main import app
 from rulescope.errors import RulescopeError
 from rulescope.numerics import check as families
 from rulescope.numerics.comparison import Comparison
+from rulescope.numerics.values import value_estimator
 
 
 def test_the_committed_arrays_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     # One family suffices here: all of them are tested beside their code.
-    monkeypatch.setattr(families, "FAMILIES", (families.value_estimator,))
+    monkeypatch.setattr(families, "FAMILIES", (value_estimator,))
     result = CliRunner().invoke(app, ["check", "--json"], catch_exceptions=False)
     body = json.loads(result.stdout)
     assert result.exit_code == 0

@@ -19,7 +19,7 @@ def test_plain_lines_where_there_is_no_terminal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     clock = iter(float(second) for second in range(0, 10_000, 2))
-    monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr("time.monotonic", lambda: next(clock))
     with progress.Meter("run", 100) as meter:
         for done in range(10, 101, 10):
             meter.update(done, "score 0.5")

@@ -53,12 +53,12 @@ def test_zeros_and_nothing_agree_exactly_or_not_at_all() -> None:
 
 def test_summary_is_one_line_a_family_and_precision() -> None:
     items = [
-        Comparison("forward", "float64", "x/pi", 1.0, 1e-12, 1e-9),
-        Comparison("forward", "float64", "y/pi", 3.0, 1e-10, 1e-9),
-        Comparison("forward", "float32", "x/q", 1.0, 1.0, 5e-5),
+        Comparison("forward", "float64", "x: pi", 1.0, 1e-12, 1e-9),
+        Comparison("forward", "float64", "y: pi", 3.0, 1e-10, 1e-9),
+        Comparison("forward", "float32", "x: q", 1.0, 1.0, 5e-5),
     ]
     first, second = summarise(items)
-    assert (first.outputs, first.comparisons, first.worst) == (1, 2, "y/pi")
+    assert (first.outputs, first.comparisons, first.worst) == (1, 2, "y: pi")
     assert (first.absolute, first.relative, first.passed) == (3.0, 1e-10, True)
     assert not second.passed
 

@@ -19,6 +19,7 @@ from torch.nn import functional
 from rulescope import seeds
 from rulescope.agents import initialisers
 from rulescope.agents.layout import Layout, Parameters
+from rulescope.errors import SpecError
 from rulescope.learners.disco.config import AgentSizes, Conventions
 
 SMALL = 0.01
@@ -53,6 +54,13 @@ class Agent:
         sizes: AgentSizes,
         conventions: Conventions,
     ) -> None:
+        if sizes.torso == "channel" and (
+            len(observation_shape) != 3 or min(observation_shape[1:]) < 3
+        ):
+            raise SpecError(
+                "learner.agent.torso: 'channel' needs observations [channels, height, width] of at "
+                f"least 3x3, this world gives {list(observation_shape)}; use 'grid'"
+            )
         self.observation_shape = observation_shape
         self.actions = actions
         self.sizes = sizes

@@ -33,7 +33,7 @@ def audit(
     ] = "disco103",
     scale: Annotated[float, typer.Option(help="Reward multiplier that the learner sees.")] = 0.1,
     seeds: Annotated[int, typer.Option(min=1, help="Lifetimes of each arm.")] = 2,
-    iterations: Annotated[int, typer.Option(min=20, help="Of 58 interactions each.")] = 1000,
+    iterations: Annotated[int, typer.Option(min=20, help="Of 58 interactions each.")] = 800,
     workers: Annotated[
         int | None, typer.Option(min=1, help="Processes. Default: one a core.")
     ] = None,

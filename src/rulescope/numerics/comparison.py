@@ -48,9 +48,6 @@ TOLERANCES: dict[tuple[str, str], float] = {
     ("updated parameters", "float32"): 2e-4,
     ("meta-gradient", "float64"): 1e-8,
     ("float32/float64", "float32"): 5e-3,
-    # Where a live comparison needs more room than stored arrays do: any inputs may be drawn.
-    ("live forward", "float32"): 2e-4,
-    ("live gradients", "float32"): 1e-4,
 }
 
 

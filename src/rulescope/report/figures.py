@@ -80,24 +80,11 @@ def _frame(axes: Axes, title: str) -> None:
     axes.axhline(1.0, color="#999999", lw=0.9, ls=":")
     axes.set(xlabel="iteration (58 interactions each)", ylabel="score", title=title)
     axes.set_ylim(min(-0.12, axes.get_ylim()[0]), max(1.06, axes.get_ylim()[1]))
-    axes.text(
-        0.005,
-        0.0,
-        "random",
-        transform=axes.get_yaxis_transform(),
-        va="bottom",
-        size=8,
-        color="#777777",
-    )
-    axes.text(
-        0.005,
-        1.0,
-        "optimal",
-        transform=axes.get_yaxis_transform(),
-        va="bottom",
-        size=8,
-        color="#777777",
-    )
+    ticks = np.arange(-2, 7) / 5
+    low, high = axes.get_ylim()
+    shown = [tick for tick in ticks if low <= tick <= high]
+    names = {0.0: "random 0", 1.0: "optimal 1"}
+    axes.set_yticks(shown, [names.get(tick, f"{tick:g}") for tick in shown])
 
 
 def _save(figure: Figure, path: Path) -> None:

@@ -54,7 +54,7 @@ def measurements(step: Step, state: LearnerState, interface: ValueInterface) -> 
         "loss_value": -value.mean().item(),
         "entropy": entropy[batch.index[:-1]].mean().item(),
         "td_magnitude": step.estimate.td.abs().mean().item(),
-        "advantage_std": step.estimate.advantage.std().item(),
+        "advantage_std": step.estimate.advantage.std(correction=0).item(),
         "gradient_norm": step.gradient.norm().item(),
         "effective_bins": effective_bins(mean_q),
         "hidden_norm": state.recurrent.hidden.norm().item(),

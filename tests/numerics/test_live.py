@@ -1,0 +1,338 @@
+"""Driving the original program: what is said where it is absent, and what reaches it and returns.
+
+The stand-in below has the interface of the original, but computes with our own update. So the
+comparisons must agree if, and only if, names, layouts, precisions and slots survive the journey to
+the original and back.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from rulescope import seeds
+from rulescope.errors import RulescopeError
+from rulescope.learners.adam import Moments
+from rulescope.learners.disco.batch import Batch
+from rulescope.learners.disco.meta_net import RuleState
+from rulescope.learners.disco.update import LearnerState
+from rulescope.learners.disco.value import Averages
+from rulescope.numerics import live
+from rulescope.numerics.comparison import Comparison, summarise
+from rulescope.numerics.forward import ForwardCase
+from rulescope.numerics.golden import RANDOM_RULE, flat, rule_weights, to_theirs
+from rulescope.numerics.inner import small_update
+from rulescope.numerics.values import value_outputs
+from rulescope.rules import locate
+from rulescope.rules.loading import load
+
+FAMILIES = {"forward", "inner outputs", "gradients", "updated parameters"}
+
+
+class Record(SimpleNamespace):
+    """Stands for a data class that JAX looks into."""
+
+    def replace(self, **parts: Any) -> Record:
+        return Record(**(vars(self) | parts))
+
+
+def tree_map(change: Callable[[Any], Any], tree: Any) -> Any:
+    if isinstance(tree, Record):
+        return Record(**tree_map(change, vars(tree)))
+    if isinstance(tree, dict):
+        return {name: tree_map(change, part) for name, part in tree.items()}
+    if isinstance(tree, tuple):
+        return tuple(tree_map(change, part) for part in tree)
+    return change(tree)
+
+
+def leaves(tree: Any) -> list[Any]:
+    found: list[Any] = []
+    tree_map(found.append, tree)
+    return found
+
+
+def unflatten(form: Any, values: list[Any]) -> Any:
+    rest = iter(values)
+    return tree_map(lambda _: next(rest), form)
+
+
+def array(tensor: Tensor) -> NDArray[Any]:
+    return tensor.detach().numpy()
+
+
+def average(found: Tensor) -> Record:
+    return Record(**dict(zip(live.AVERAGE, array(found), strict=True)))
+
+
+def triple(state: Record) -> NDArray[Any]:
+    return np.array([getattr(state, part) for part in live.AVERAGE])
+
+
+class StandIn:
+    """The original's modules, as far as they are used; ``spoil`` changes what they return."""
+
+    def __init__(self) -> None:
+        self.config = SimpleNamespace(jax_enable_x64=False, update=self._configure)
+        self.jax = SimpleNamespace(
+            config=self.config,
+            Array=np.ndarray,
+            jit=lambda function, **_: function,
+            device_get=lambda tree: tree,
+            devices=lambda _: ["a processor"],
+            default_device=lambda _: nullcontext(),
+            random=SimpleNamespace(PRNGKey=lambda _: None),
+            tree=SimpleNamespace(
+                map=tree_map, leaves=leaves, structure=lambda tree: tree, unflatten=unflatten
+            ),
+        )
+        self.chex = SimpleNamespace(Array="untouched")
+        shapes = SimpleNamespace(Array=lambda *_: None, BoundedArray=lambda *_: None)
+        types = SimpleNamespace(EmaState=Record, UpdateRuleInputs=Record, ActorRollout=Record)
+        library = SimpleNamespace(get_settings_disco=self._settings, Agent=lambda **_: self)
+        self.modules = dict(
+            zip(live.MODULES, (self.jax, self.chex, shapes, types, library), strict=True)
+        )
+        self.update_rule = self
+        self.spoil: Callable[[dict[str, Any]], object] = lambda _: None
+
+    def _configure(self, name: str, value: bool) -> None:
+        setattr(self.config, name, value)
+
+    def _settings(self) -> Record:
+        network = Record(net_args=Record(dense=None, model_kwargs=None))
+        hyper = Record(to_dict=dict)
+        return Record(learning_rate=0.0, net_settings=network, hyper_params=hyper)
+
+    def initial_actor_state(self, _key: None) -> dict[str, Any]:
+        return {}
+
+    def initial_learner_state(self, _key: None) -> Record:
+        nothing = np.zeros(128, np.float32)
+        fresh = average(torch.tensor([0.0, 0.0, 1.0]))
+        agent = small_update(rule_weights(RANDOM_RULE, torch.float32)).agent
+        zeros = live.nested(to_theirs(agent.layout.views(torch.zeros(agent.layout.size))))
+        adam = Record(mu=zeros, nu=zeros, count=np.int32(0))
+        return Record(
+            params=zeros,
+            opt_state=(adam, ()),
+            meta_state={
+                "rnn_state": {"lstm": (nothing, nothing)},
+                "adv_ema_state": fresh,
+                "td_ema_state": fresh,
+                "target_params": zeros,
+            },
+        )
+
+    def _check(self, rule: Any, dtype: np.dtype[Any]) -> None:
+        """See that the rule has arrived whole, and in the precision that JAX was set to."""
+        stored, arrived = load(RANDOM_RULE).arrays, live.flattened(rule)
+        assert stored.keys() == arrived.keys()
+        assert all(np.array_equal(stored[name], arrived[name]) for name in stored)
+        assert {leaf.dtype for leaf in leaves(rule)} == {dtype}
+        assert self.config.jax_enable_x64 == (dtype == np.float64)
+        assert self.chex.Array is np.ndarray
+
+    def unroll_meta_net(self, **given: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        rollout, state = given["rollout"], given["meta_state"]
+        self._check(given["meta_params"], rollout.rewards.dtype)
+        target, _ = given["unroll_policy_fn"](state["target_params"], {}, rollout.observations, 0)
+        hidden, cell = leaves(state["rnn_state"])
+        inputs = {
+            "actions": rollout.actions,
+            "rewards": rollout.rewards,
+            "is_terminal": rollout.is_terminal,
+            "behaviour/logits": rollout.behaviour_agent_out["logits"],
+            "nonzero/h": hidden,
+            "nonzero/c": cell,
+            "nonzero/adv_ema": triple(state["adv_ema_state"]),
+            "nonzero/td_ema": triple(state["td_ema_state"]),
+        }
+        inputs |= {f"agent/{head}": logits for head, logits in rollout.agent_out.items()}
+        inputs |= {f"target/{head}": logits for head, logits in target.items()}
+        case = ForwardCase(inputs, "nonzero", torch.tensor(rollout.rewards).dtype)
+        found = {
+            name.removeprefix("value_out/"): array(value)
+            for name, value in (case.values() | case.rule_outputs(RANDOM_RULE)).items()
+        }
+        self.spoil(found)
+        return found, state | {
+            "rnn_state": {"lstm": (found["new_h"], found["new_c"])},
+            "adv_ema_state": average(torch.tensor(found["new_adv_ema"])),
+            "td_ema_state": average(torch.tensor(found["new_td_ema"])),
+        }
+
+    def learner_step(
+        self, _key: None, rollout: Record, state: Record, _memory: Any, rule: Any, training: bool
+    ) -> tuple[Record, dict[str, Any], dict[str, Any]]:
+        assert not training
+        assert np.array_equal(rollout.logits, rollout.agent_outs["logits"])
+        dtype = torch.tensor(rollout.rewards).dtype
+        self._check(rule, rollout.rewards.dtype)
+        update = small_update(rule_weights(RANDOM_RULE, dtype))
+        layout, adam, carried = update.agent.layout, state.opt_state[0], state.meta_state
+
+        def vector(tree: Any) -> Tensor:
+            return flat(layout, live.flattened(tree), live.ACTIONS, dtype)
+
+        def tree(vector: Tensor) -> Any:
+            return live.nested(to_theirs(layout.views(vector)))
+
+        ended = torch.tensor(rollout.discounts == 0, dtype=dtype)
+        slots, lanes = ended.shape
+        batch = Batch(
+            rows=torch.tensor(rollout.observations).flatten(0, 1),
+            index=torch.arange(slots * lanes).view(slots, lanes),
+            actions=torch.tensor(rollout.actions[:-1]).long(),
+            rewards=torch.tensor(rollout.rewards[1:]),
+            terminals=ended[1:],
+            behaviour=torch.tensor(rollout.logits[:-1]),
+            began=ended[0],
+        )
+        averages = (torch.tensor(triple(carried[f"{name}_ema_state"])) for name in ("adv", "td"))
+        before = LearnerState(
+            params=vector(state.params),
+            target=vector(carried["target_params"]),
+            recurrent=RuleState(*(torch.tensor(part) for part in leaves(carried["rnn_state"]))),
+            averages=Averages(*averages),
+            moments=Moments(vector(adam.mu), vector(adam.nu), int(adam.count)),
+        )
+        after, step = update.definition(before, batch)
+        assert step.loss is not None
+        meta_out = {name: array(v) for name, v in value_outputs(step.estimate, batch.index).items()}
+        meta_out |= {
+            "pi": array(step.targets.policy),
+            "y": array(step.targets.y),
+            "z": array(step.targets.z),
+            "meta_input_emb": array(step.trace.emission),
+        }
+        log = {
+            "total_loss": array(step.loss),
+            "global_gradient_norm": array(step.gradient.norm()),
+            "global_update_norm": array((after.params - before.params).norm()),
+            "meta_out": meta_out,
+        }
+        new = {
+            "mu": tree(after.moments.first),
+            "nu": tree(after.moments.second),
+            "count": np.int32(after.moments.updates),
+        }
+        self.spoil(new)
+        meta_state = carried | {
+            "rnn_state": {"lstm": tuple(array(part) for part in after.recurrent)},
+            "adv_ema_state": average(after.averages.advantage),
+            "td_ema_state": average(after.averages.td),
+            "target_params": tree(after.target),
+        }
+        record = Record(
+            params=tree(after.params), opt_state=(Record(**new), ()), meta_state=meta_state
+        )
+        return record, {}, log
+
+
+@pytest.fixture
+def original(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
+    """Install the stand-in; it must be left as it was found. Only the random rule takes part."""
+    stand_in = StandIn()
+    monkeypatch.setattr(importlib, "import_module", stand_in.modules.__getitem__)
+    monkeypatch.setattr(locate, "find", lambda _: None)
+    yield stand_in
+    assert not stand_in.config.jax_enable_x64
+    assert stand_in.chex.Array == "untouched"
+
+
+def failures(found: list[Comparison]) -> set[str]:
+    return {item.output.split("/")[-1] for item in found if not item.passed}
+
+
+def test_absence_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(name: str) -> None:
+        raise ModuleNotFoundError(f"No module named {name!r}")
+
+    monkeypatch.setattr(importlib, "import_module", absent)
+    with pytest.raises(RulescopeError) as caught:
+        list(live.compare_live())
+    message = str(caught.value)
+    assert "No module named 'jax'" in message
+    assert "pip install git+https://github.com/google-deepmind/disco_rl jax" in message
+
+
+def test_everything_survives_the_journey(original: StandIn) -> None:
+    lines = summarise(live.compare_live(seed=3))
+    assert {line.family for line in lines} == {f"live {name}" for name in FAMILIES}
+    assert {line.precision for line in lines} == {"float32", "float64"}
+    assert all(line.passed for line in lines), lines
+    assert original.config.jax_enable_x64 is False
+
+
+def test_another_target_is_noticed(original: StandIn) -> None:
+    original.spoil = lambda found: found.update(pi=found["pi"] + 1e-2) if "pi" in found else None
+    found = [item for item in live.compare_live() if item.family == "live forward"]
+    assert failures(found) == {"pi"}
+
+
+def test_another_gradient_is_noticed(original: StandIn) -> None:
+    def spoil(new: dict[str, Any]) -> None:
+        if "mu" in new:
+            new["mu"]["mlp/linear"]["w"] = new["mu"]["mlp/linear"]["w"] * 1.5
+
+    original.spoil = spoil
+    found = [item for item in live.compare_live() if item.family == "live gradients"]
+    assert {item.output.rpartition("/grad/")[2] for item in found if not item.passed} == {
+        "mlp/linear/w"
+    }
+
+
+def test_another_program_is_explained(original: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(StandIn, "learner_step", lambda *_: 1 / 0)
+    with pytest.raises(RulescopeError, match=r"ZeroDivisionError.*commit 9059a29"):
+        list(live.compare_live())
+    assert original.chex.Array == "untouched"
+
+
+def test_rule_names_are_split_at_the_last_slash() -> None:
+    stored = load(RANDOM_RULE).arrays
+    tree = live.nested(stored)
+    assert len(stored) == 42
+    assert len(tree) == 21
+    assert {part for parts in tree.values() for part in parts} == {"w", "b"}
+    assert tree["lstm/~/meta_lstm/~unroll/lstm/linear"]["w"].shape == (144, 512)
+    back = live.flattened(tree)
+    assert back.keys() == stored.keys()
+    assert all(back[name] is stored[name] for name in stored)
+
+
+def test_gradient_comes_back_from_the_moments() -> None:
+    old, gradient = np.array([0.5, -1.0]), np.array([2.0, 3.0])
+    new = 0.9 * old + 0.1 * gradient
+    found = live.gradients({"layer": {"w": old}}, {"layer": {"w": new}})
+    np.testing.assert_allclose(found["layer/w"], gradient, rtol=1e-12)
+
+
+def test_inputs_depend_on_the_seed_alone() -> None:
+    for draw in (live.rule_inputs, live.update_inputs):
+        first, again, other = (draw(seeds.stream(seed, "live")) for seed in (0, 0, 1))
+        assert all(np.array_equal(first[name], again[name]) for name in first)
+        assert any(not np.array_equal(first[name], other[name]) for name in first)
+
+
+def test_inputs_hold_what_is_hard() -> None:
+    rule = live.rule_inputs(seeds.stream(0, "live.rule"))
+    assert rule["agent/z"].shape == (8, 3, 5, 600)
+    assert rule["rewards"].shape == rule["is_terminal"].shape == (7, 3)
+    assert 0 < rule["is_terminal"].sum() < rule["is_terminal"].size
+    updates = live.update_inputs(seeds.stream(0, "live.updates"))
+    boards = updates["rollout0/observations"].reshape(36, -1)
+    assert len(np.unique(boards, axis=0)) < 10
+    assert set(np.unique(updates["rollout0/discounts"])) == {0.0, 1.0}
+    name = "mlp/action_cond/linear/w"
+    assert updates[f"params0/{name}"].shape == updates[f"target0/{name}"].shape == (19, 64)
