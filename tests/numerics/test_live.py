@@ -27,7 +27,7 @@ from rulescope.learners.disco.meta_net import RuleState
 from rulescope.learners.disco.update import LearnerState
 from rulescope.learners.disco.value import Averages
 from rulescope.numerics import live
-from rulescope.numerics.comparison import Comparison, summarise
+from rulescope.numerics.comparison import summarise
 from rulescope.numerics.forward import ForwardCase
 from rulescope.numerics.golden import RANDOM_RULE, flat, rule_weights, to_theirs
 from rulescope.numerics.inner import small_update
@@ -39,8 +39,6 @@ FAMILIES = {"forward", "inner outputs", "gradients", "updated parameters"}
 
 
 class Record(SimpleNamespace):
-    """Stands for a data class that JAX looks into."""
-
     def replace(self, **parts: Any) -> Record:
         return Record(**(vars(self) | parts))
 
@@ -70,19 +68,24 @@ def array(tensor: Tensor) -> NDArray[Any]:
     return tensor.detach().numpy()
 
 
-def average(found: Tensor) -> Record:
-    return Record(**dict(zip(live.AVERAGE, array(found), strict=True)))
+def moments(state: dict[str, Any]) -> list[NDArray[Any]]:
+    averages = (state[f"{name}_ema_state"] for name in ("adv", "td"))
+    return [np.array([getattr(found, part) for part in live.AVERAGE]) for found in averages]
 
 
-def triple(state: Record) -> NDArray[Any]:
-    return np.array([getattr(state, part) for part in live.AVERAGE])
+def carry(hidden: Tensor, cell: Tensor, advantage: Tensor, td: Tensor) -> dict[str, Any]:
+    found: dict[str, Any] = {"rnn_state": {"lstm": (array(hidden), array(cell))}}
+    for name, average in (("adv", advantage), ("td", td)):
+        found[f"{name}_ema_state"] = Record(**dict(zip(live.AVERAGE, array(average), strict=True)))
+    return found
 
 
 class StandIn:
     """The original's modules, as far as they are used; ``spoil`` changes what they return."""
 
     def __init__(self) -> None:
-        self.config = SimpleNamespace(jax_enable_x64=False, update=self._configure)
+        self.config = SimpleNamespace(jax_enable_x64=False)
+        self.config.update = lambda name, value: setattr(self.config, name, value)
         self.jax = SimpleNamespace(
             config=self.config,
             Array=np.ndarray,
@@ -99,39 +102,24 @@ class StandIn:
         shapes = SimpleNamespace(Array=lambda *_: None, BoundedArray=lambda *_: None)
         types = SimpleNamespace(EmaState=Record, UpdateRuleInputs=Record, ActorRollout=Record)
         library = SimpleNamespace(get_settings_disco=self._settings, Agent=lambda **_: self)
-        self.modules = dict(
-            zip(live.MODULES, (self.jax, self.chex, shapes, types, library), strict=True)
-        )
+        found = (self.jax, self.chex, shapes, types, library)
+        self.modules = dict(zip(live.MODULES, found, strict=True))
         self.update_rule = self
         self.spoil: Callable[[dict[str, Any]], object] = lambda _: None
 
-    def _configure(self, name: str, value: bool) -> None:
-        setattr(self.config, name, value)
-
     def _settings(self) -> Record:
-        network = Record(net_args=Record(dense=None, model_kwargs=None))
-        hyper = Record(to_dict=dict)
-        return Record(learning_rate=0.0, net_settings=network, hyper_params=hyper)
+        return Record(net_settings=Record(net_args=Record()), hyper_params=Record(to_dict=dict))
 
     def initial_actor_state(self, _key: None) -> dict[str, Any]:
         return {}
 
     def initial_learner_state(self, _key: None) -> Record:
-        nothing = np.zeros(128, np.float32)
-        fresh = average(torch.tensor([0.0, 0.0, 1.0]))
-        agent = small_update(rule_weights(RANDOM_RULE, torch.float32)).agent
-        zeros = live.nested(to_theirs(agent.layout.views(torch.zeros(agent.layout.size))))
+        nothing, fresh = torch.zeros(128), torch.tensor([0.0, 0.0, 1.0])
+        layout = small_update(rule_weights(RANDOM_RULE, torch.float32)).agent.layout
+        zeros = live.nested(to_theirs(layout.views(torch.zeros(layout.size))))
         adam = Record(mu=zeros, nu=zeros, count=np.int32(0))
-        return Record(
-            params=zeros,
-            opt_state=(adam, ()),
-            meta_state={
-                "rnn_state": {"lstm": (nothing, nothing)},
-                "adv_ema_state": fresh,
-                "td_ema_state": fresh,
-                "target_params": zeros,
-            },
-        )
+        state = carry(nothing, nothing, fresh, fresh) | {"target_params": zeros}
+        return Record(params=zeros, opt_state=(adam, ()), meta_state=state)
 
     def _check(self, rule: Any, dtype: np.dtype[Any]) -> None:
         """See that the rule has arrived whole, and in the precision that JAX was set to."""
@@ -146,30 +134,18 @@ class StandIn:
         rollout, state = given["rollout"], given["meta_state"]
         self._check(given["meta_params"], rollout.rewards.dtype)
         target, _ = given["unroll_policy_fn"](state["target_params"], {}, rollout.observations, 0)
-        hidden, cell = leaves(state["rnn_state"])
-        inputs = {
-            "actions": rollout.actions,
-            "rewards": rollout.rewards,
-            "is_terminal": rollout.is_terminal,
-            "behaviour/logits": rollout.behaviour_agent_out["logits"],
-            "nonzero/h": hidden,
-            "nonzero/c": cell,
-            "nonzero/adv_ema": triple(state["adv_ema_state"]),
-            "nonzero/td_ema": triple(state["td_ema_state"]),
-        }
+        inputs = {name: getattr(rollout, name) for name in ("actions", "rewards", "is_terminal")}
+        inputs["behaviour/logits"] = rollout.behaviour_agent_out["logits"]
+        inputs["nonzero/h"], inputs["nonzero/c"] = leaves(state["rnn_state"])
+        inputs["nonzero/adv_ema"], inputs["nonzero/td_ema"] = moments(state)
         inputs |= {f"agent/{head}": logits for head, logits in rollout.agent_out.items()}
         inputs |= {f"target/{head}": logits for head, logits in target.items()}
         case = ForwardCase(inputs, "nonzero", torch.tensor(rollout.rewards).dtype)
-        found = {
-            name.removeprefix("value_out/"): array(value)
-            for name, value in (case.values() | case.rule_outputs(RANDOM_RULE)).items()
-        }
-        self.spoil(found)
-        return found, state | {
-            "rnn_state": {"lstm": (found["new_h"], found["new_c"])},
-            "adv_ema_state": average(torch.tensor(found["new_adv_ema"])),
-            "td_ema_state": average(torch.tensor(found["new_td_ema"])),
-        }
+        found = case.values() | case.rule_outputs(RANDOM_RULE)
+        names = ("new_h", "new_c", "new_adv_ema", "new_td_ema")
+        output = {name.removeprefix("value_out/"): array(found[name]) for name in found}
+        self.spoil(output)
+        return output, state | carry(*(found[name] for name in names))
 
     def learner_step(
         self, _key: None, rollout: Record, state: Record, _memory: Any, rule: Any, training: bool
@@ -198,12 +174,11 @@ class StandIn:
             behaviour=torch.tensor(rollout.logits[:-1]),
             began=ended[0],
         )
-        averages = (torch.tensor(triple(carried[f"{name}_ema_state"])) for name in ("adv", "td"))
         before = LearnerState(
             params=vector(state.params),
             target=vector(carried["target_params"]),
             recurrent=RuleState(*(torch.tensor(part) for part in leaves(carried["rnn_state"]))),
-            averages=Averages(*averages),
+            averages=Averages(*(torch.tensor(found) for found in moments(carried))),
             moments=Moments(vector(adam.mu), vector(adam.nu), int(adam.count)),
         )
         after, step = update.definition(before, batch)
@@ -221,22 +196,12 @@ class StandIn:
             "global_update_norm": array((after.params - before.params).norm()),
             "meta_out": meta_out,
         }
-        new = {
-            "mu": tree(after.moments.first),
-            "nu": tree(after.moments.second),
-            "count": np.int32(after.moments.updates),
-        }
+        new = {"mu": tree(after.moments.first), "nu": tree(after.moments.second)}
+        new["count"] = np.int32(after.moments.updates)
         self.spoil(new)
-        meta_state = carried | {
-            "rnn_state": {"lstm": tuple(array(part) for part in after.recurrent)},
-            "adv_ema_state": average(after.averages.advantage),
-            "td_ema_state": average(after.averages.td),
-            "target_params": tree(after.target),
-        }
-        record = Record(
-            params=tree(after.params), opt_state=(Record(**new), ()), meta_state=meta_state
-        )
-        return record, {}, log
+        told = carry(*after.recurrent, *after.averages) | {"target_params": tree(after.target)}
+        opt_state = (Record(**new), ())
+        return Record(params=tree(after.params), opt_state=opt_state, meta_state=told), {}, log
 
 
 @pytest.fixture
@@ -250,8 +215,10 @@ def original(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
     assert stand_in.chex.Array == "untouched"
 
 
-def failures(found: list[Comparison]) -> set[str]:
-    return {item.output.split("/")[-1] for item in found if not item.passed}
+def failures(family: str, within: str = "") -> set[str]:
+    found = [item for item in live.compare_live() if item.family == f"live {family}"]
+    wrong = {item.output for item in found if not item.passed and within in item.output}
+    return {output.rpartition(": ")[2] for output in wrong}
 
 
 def test_absence_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -261,23 +228,21 @@ def test_absence_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib, "import_module", absent)
     with pytest.raises(RulescopeError) as caught:
         list(live.compare_live())
-    message = str(caught.value)
-    assert "No module named 'jax'" in message
-    assert "pip install git+https://github.com/google-deepmind/disco_rl jax" in message
+    assert "No module named 'jax'" in str(caught.value)
+    assert "pip install git+https://github.com/google-deepmind/disco_rl jax" in str(caught.value)
 
 
-def test_everything_survives_the_journey(original: StandIn) -> None:
+@pytest.mark.usefixtures("original")
+def test_everything_survives_the_journey() -> None:
     lines = summarise(live.compare_live(seed=3))
     assert {line.family for line in lines} == {f"live {name}" for name in FAMILIES}
-    assert {line.precision for line in lines} == {"float32", "float64"}
+    assert len(lines) == 2 * len(FAMILIES)
     assert all(line.passed for line in lines), lines
-    assert original.config.jax_enable_x64 is False
 
 
 def test_another_target_is_noticed(original: StandIn) -> None:
     original.spoil = lambda found: found.update(pi=found["pi"] + 1e-2) if "pi" in found else None
-    found = [item for item in live.compare_live() if item.family == "live forward"]
-    assert failures(found) == {"pi"}
+    assert failures("forward") == {"pi"}
 
 
 def test_another_gradient_is_noticed(original: StandIn) -> None:
@@ -286,25 +251,21 @@ def test_another_gradient_is_noticed(original: StandIn) -> None:
             new["mu"]["mlp/linear"]["w"] = new["mu"]["mlp/linear"]["w"] * 1.5
 
     original.spoil = spoil
-    found = [item for item in live.compare_live() if item.family == "live gradients"]
-    assert {item.output.rpartition("/grad/")[2] for item in found if not item.passed} == {
-        "mlp/linear/w"
-    }
+    # The updates that follow start from the wrong moments.
+    assert failures("gradients", within="step0") == {"grad/mlp/linear/w"}
 
 
-def test_another_program_is_explained(original: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("original")
+def test_another_program_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(StandIn, "learner_step", lambda *_: 1 / 0)
     with pytest.raises(RulescopeError, match=r"ZeroDivisionError.*commit 9059a29"):
         list(live.compare_live())
-    assert original.chex.Array == "untouched"
 
 
 def test_rule_names_are_split_at_the_last_slash() -> None:
     stored = load(RANDOM_RULE).arrays
     tree = live.nested(stored)
-    assert len(stored) == 42
-    assert len(tree) == 21
-    assert {part for parts in tree.values() for part in parts} == {"w", "b"}
+    assert len(stored) == 2 * len(tree) == 42
     assert tree["lstm/~/meta_lstm/~unroll/lstm/linear"]["w"].shape == (144, 512)
     back = live.flattened(tree)
     assert back.keys() == stored.keys()

@@ -70,8 +70,8 @@ def _rule_alone(original: Original, rules: Mapping[str, str], seed: int) -> Iter
         for key, rule in rules.items():
             ours = case.values() | case.rule_outputs(rule)
             theirs = original.targets(inputs, start, load(rule).arrays, precision)
-            for name, expected in theirs.items():
-                yield compare("forward", precision, f"{key}/{start}/{name}", ours[name], expected)
+            for name, value in theirs.items():
+                yield compare("forward", precision, f"{key}/{start}: {name}", ours[name], value)
 
 
 def _updates(original: Original, rules: Mapping[str, str], seed: int) -> Iterator[Comparison]:
