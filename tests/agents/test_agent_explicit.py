@@ -81,11 +81,12 @@ def test_outputs_are_those_of_the_plain_agent(
 ) -> None:
     agent = make(PROFILES[profile], sizes, shape, actions=4)
     flat, rows = parameters(agent), normal(1, ROWS, *shape)
-    found = Evaluation(agent, flat, rows).outputs
+    found = Evaluation(agent, flat, rows)
     expected = agent.outputs(agent.layout.views(flat), rows)
-    for name, one, two in zip(found._fields, found, expected, strict=True):
+    torch.testing.assert_close(found.logits, expected.logits, rtol=1e-12, atol=1e-12)
+    for name, one, two in zip(expected._fields, found.probabilities, expected, strict=True):
         assert not one.requires_grad
-        torch.testing.assert_close(one, two, rtol=1e-12, atol=1e-12, msg=name)
+        torch.testing.assert_close(one, two.softmax(-1), rtol=1e-12, atol=1e-12, msg=name)
 
 
 @pytest.mark.parametrize("profile", PROFILES)

@@ -2,28 +2,18 @@ from typing import Any
 
 import pytest
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from rulescope.bench import measure
-from rulescope.bench.arithmetic import Extent, ProductRate, update_products
+from rulescope.bench.arithmetic import (
+    Extent,
+    ProductRate,
+    ProductRecorder,
+    multiply_adds,
+    update_products,
+)
 from rulescope.bench.subject import Subject
 from rulescope.envs.config import Catch
 from rulescope.learners.disco.batch import Batch
-
-
-class Products(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Adds up the multiply-adds of every product of two matrices that torch is asked for."""
-
-    def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.total = 0
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        name = func.overloadpacket.__name__
-        if name in ("mm", "addmm", "bmm", "baddbmm"):
-            left, right = args[-2:]
-            self.total += left.numel() * right.shape[-1]
-        return func(*args, **(kwargs or {}))
 
 
 def batch_and_products(subject: Subject) -> tuple[Batch, int]:
@@ -33,9 +23,9 @@ def batch_and_products(subject: Subject) -> tuple[Batch, int]:
     inner = update.fast_
 
     def counted(state: Any, batch: Batch) -> Any:
-        with Products() as products:
+        with ProductRecorder() as recorder:
             result = inner(state, batch)
-        counts.append(products.total)
+        counts.append(multiply_adds(recorder.shapes))
         return result
 
     update.fast_ = counted  # type: ignore[method-assign]
@@ -114,4 +104,15 @@ def test_fewer_distinct_rows_need_fewer_products() -> None:
 
 
 def test_the_rate_of_products_is_positive() -> None:
-    assert ProductRate((4, 5, 6))(products=2) > 0.0
+    assert ProductRate([(4, 5, 6)])(passes=2) > 0.0
+
+
+def test_the_recorder_sees_every_kind_of_product() -> None:
+    with ProductRecorder() as recorder:
+        torch.rand(2, 3) @ torch.rand(3, 4)
+        torch.addmm(torch.rand(5), torch.rand(6, 7), torch.rand(7, 5))
+        torch.rand(6, 5).addmm_(torch.rand(6, 7), torch.rand(7, 5))
+        torch.rand(2, 3, 4) @ torch.rand(4, 5)
+        torch.rand(3, 3) + torch.rand(3, 3)
+    assert recorder.shapes == [(2, 3, 4), (6, 7, 5), (6, 7, 5), (6, 4, 5)]
+    assert multiply_adds(recorder.shapes) == 24 + 210 + 210 + 120

@@ -51,9 +51,16 @@ def test_the_filled_replay_is_a_lawful_one(small: RunSpec) -> None:
 
 
 def test_ratios_are_taken_within_a_round() -> None:
-    one = Round(rate=100.0, ours=[Iteration(0.2, 0.1), Iteration(0.4, 0.1)], products=[5], peer=1.5)
+    one = Round(
+        rate=100.0,
+        square=200.0,
+        ours=[Iteration(0.2, 0.1), Iteration(0.4, 0.1)],
+        products=[5],
+        peer=1.5,
+    )
     assert one.own == pytest.approx(0.3)
     assert one.limit == pytest.approx(0.05)
+    assert one.square_limit == pytest.approx(0.025)
 
 
 def test_spread() -> None:

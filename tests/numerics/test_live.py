@@ -183,11 +183,13 @@ class StandIn:
         )
         after, step = update.definition(before, batch)
         assert step.loss is not None
+        assert step.targets.y_logits is not None
+        assert step.targets.z_logits is not None
         meta_out = {name: array(v) for name, v in value_outputs(step.estimate, batch.index).items()}
         meta_out |= {
             "pi": array(step.targets.policy),
-            "y": array(step.targets.y),
-            "z": array(step.targets.z),
+            "y": array(step.targets.y_logits),
+            "z": array(step.targets.z_logits),
             "meta_input_emb": array(step.trace.emission),
         }
         log = {

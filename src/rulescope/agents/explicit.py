@@ -60,13 +60,14 @@ class Evaluation:
             linear(self._params, f"{head}.1", hidden).view(len(rows), agent.actions, -1)
             for head, hidden in self._heads.items()
         )
-        self.outputs = Outputs(
-            logits=linear(self._params, "policy", self._embedding),
-            y=linear(self._params, "y", self._embedding),
-            z=z,
-            aux=aux,
-            q=q,
-        )
+        self.logits = linear(self._params, "policy", self._embedding)
+        """[R, A]"""
+        y = linear(self._params, "y", self._embedding)
+        # The wide softmaxes take the place of their logits: written elsewhere, they would leave
+        # the cache, and nobody needs the logits again.
+        y, z, q = (torch.softmax(head, -1, out=head) for head in (y, z, q))
+        self.probabilities = Outputs(self.logits.softmax(-1), y, z, aux.softmax(-1), q)
+        """The softmax of every output."""
 
     @torch.no_grad()
     def gradient(self, pull: OutputGradients) -> Tensor:

@@ -9,6 +9,7 @@ rounds is reported with its quartiles.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import statistics
 import tempfile
@@ -23,7 +24,7 @@ import msgspec
 import numpy as np
 
 from rulescope import __version__, arrays, runtime
-from rulescope.bench.arithmetic import PROBE, ProductRate
+from rulescope.bench.arithmetic import SQUARE, TINY, ProductRate, ProductRecorder, Shape
 from rulescope.bench.memory import peak_memory
 from rulescope.bench.peer import NAME, Peer, PeerMissingError
 from rulescope.bench.peer import version as peer_version
@@ -105,10 +106,14 @@ class Comparison(msgspec.Struct, frozen=True):
     acting_share: Spread
     """Part of an iteration that is interaction; the rest is learning."""
     gflops: Spread
-    """Rate of the probe product; one multiply-add is two operations."""
+    """Rate of products of the update's own shapes; one multiply-add is two operations."""
     limit_ms: Spread
     ratio_to_limit: Spread
     """Ours over the arithmetic limit"""
+    square_gflops: Spread
+    """Rate of a large square product"""
+    ratio_to_square: Spread
+    """Ours over the limit at that rate, which products of other shapes do not reach"""
     peer_ms: Spread | None = None
     ratio_to_peer: Spread | None = None
     """The peer's time over ours"""
@@ -128,7 +133,6 @@ class Results(msgspec.Struct, frozen=True):
     rule: str
     peer: dict[str, str] | None
     notes: list[str]
-    probe: list[list[int]]
     seconds: float
     load_average: float | None
     """Of the machine, at the start; well above zero means that it was not idle."""
@@ -142,6 +146,9 @@ class Round:
     """One turn of everything, in seconds and multiply-adds per second."""
 
     rate: float
+    """Of products of the update's own shapes"""
+    square: float
+    """Of a large square product"""
     ours: list[Iteration]
     products: list[int]
     peer: float | None
@@ -155,6 +162,11 @@ class Round:
     def limit(self) -> float:
         """Time that the products of the same iterations would take at the rate of this round."""
         return statistics.median(self.products) / self.rate
+
+    @property
+    def square_limit(self) -> float:
+        """The same, if every product ran as fast as a large square one."""
+        return statistics.median(self.products) / self.square
 
 
 def settings() -> list[dict[str, int]]:
@@ -197,7 +209,6 @@ def run(plan: Plan, report: Report = lambda _: None) -> Results:
         rule=rule,
         peer=peer,
         notes=notes,
-        probe=[list(PROBE[:2]), list(PROBE[1:])],
         seconds=time.perf_counter() - started,
         load_average=load,
         version=__version__,
@@ -239,9 +250,10 @@ def compare(
 
     ``actions`` replaces the world's own number of actions; ``report`` is called after each round.
     """
-    subject, rate, peer = Subject(spec, actions), ProductRate(), None
+    subject, peer = Subject(spec, actions), None
     for _ in range(plan.warm_up):
         subject.iterate()
+    rate, square = ProductRate(_shapes(subject)), ProductRate([SQUARE])
     if peer_weights is not None:
         opponent = world(spec, spec.lanes, actions)
         peer = Peer(opponent, spec.learner, spec.steps, peer_weights)
@@ -249,13 +261,20 @@ def compare(
     played, rows = [], []
     for _ in range(rounds):
         subject.forget()
-        measured = rate()
+        measured = rate(), square()
         ours = [subject.iterate() for _ in range(plan.iterations)]
         theirs = None if peer is None else _seconds(peer.iterate)
         rows += [len(batch.rows) for batch in subject.batches]
-        played.append(Round(measured, ours, subject.products(), theirs))
+        played.append(Round(*measured, ours, subject.products(), theirs))
         report()
     return _summary(spec, subject, played, rows)
+
+
+def _shapes(subject: Subject) -> list[Shape]:
+    """Return the shapes of the products that one iteration of ``subject`` really makes."""
+    with ProductRecorder() as recorder:
+        subject.iterate()
+    return [shape for shape in recorder.shapes if math.prod(shape) >= TINY]
 
 
 def _summary(spec: RunSpec, subject: Subject, played: list[Round], rows: list[int]) -> Comparison:
@@ -276,6 +295,8 @@ def _summary(spec: RunSpec, subject: Subject, played: list[Round], rows: list[in
         gflops=Spread.of([2e-9 * turn.rate for turn in played]),
         limit_ms=Spread.of([1e3 * turn.limit for turn in played]),
         ratio_to_limit=Spread.of([turn.own / turn.limit for turn in played]),
+        square_gflops=Spread.of([2e-9 * turn.square for turn in played]),
+        ratio_to_square=Spread.of([turn.own / turn.square_limit for turn in played]),
         peer_ms=Spread.of([1e3 * seconds for seconds, _ in timed]) if timed else None,
         ratio_to_peer=Spread.of([ratio for _, ratio in timed]) if timed else None,
     )

@@ -110,6 +110,7 @@ def _comparisons(results: Results) -> Table:
         ("  products, GFLOP/s", [_spread(one.gflops) for one in pair]),
         ("disco-torch / ours", [_spread(one.ratio_to_peer, digits=2) for one in pair]),
         ("ours / limit", [_spread(one.ratio_to_limit, digits=2) for one in pair]),
+        ("  at a square product's rate", [_spread(one.ratio_to_square, digits=2) for one in pair]),
     ]
     for name, cells in rows:
         table.add_row(name, *cells, style="bold" if "/ " in name else None)

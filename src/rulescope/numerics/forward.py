@@ -96,10 +96,12 @@ class ForwardCase:
         targets, state, trace = network(
             self.batch, self.online, self.target, self.estimate, self.state or network.fresh()
         )
+        assert targets.y_logits is not None  # gradients are on, so they were kept
+        assert targets.z_logits is not None
         return {
             "pi": targets.policy,
-            "y": targets.y,
-            "z": targets.z,
+            "y": targets.y_logits,
+            "z": targets.z_logits,
             "meta_input_emb": trace.emission,
             "new_h": state.hidden,
             "new_c": state.cell,

@@ -93,8 +93,6 @@ def _named(step: Step, state: LearnerState, before: Tensor) -> dict[str, Any]:
     """Return a step under the names of the golden arrays."""
     meta = value_outputs(step.estimate, step.batch.index) | {
         "pi": step.targets.policy,
-        "y": step.targets.y,
-        "z": step.targets.z,
         "meta_input_emb": step.trace.emission,
     }
     named: dict[str, Tensor] = {f"meta_out/{name}": value for name, value in meta.items()} | {
@@ -107,6 +105,9 @@ def _named(step: Step, state: LearnerState, before: Tensor) -> dict[str, Any]:
         "global_gradient_norm": step.gradient.norm(),
         "global_update_norm": (state.params - before).norm(),
     }
+    y, z = step.targets.y_logits, step.targets.z_logits
+    if y is not None and z is not None:
+        named |= {"meta_out/y": y, "meta_out/z": z}
     if step.losses is not None and step.loss is not None:
         named |= {
             "total_loss": step.loss,

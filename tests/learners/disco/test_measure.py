@@ -31,7 +31,7 @@ def test_measurements_are_means_of_the_defined_losses(
         "loss_value": defined.losses.value.mean().item(),
         "entropy": defined.losses.entropy.mean().item(),
         "td_magnitude": defined.estimate.td.abs().mean().item(),
-        "advantage_std": defined.estimate.advantage.std().item(),
+        "advantage_std": defined.estimate.advantage.std(correction=0).item(),
         "gradient_norm": defined.gradient.norm().item(),
         "effective_bins": effective_bins(
             defined.probabilities.q[batch.index].flatten(0, 2).mean(0).detach()

@@ -74,9 +74,9 @@ def output_gradients(
         logits += c.entropy * _push(probabilities.logits, by_row.weight(share))
     return OutputGradients(
         logits=logits,
-        y=_pull(probabilities.y, by_row, targets.y_probabilities, share, c.y),
+        y=_pull(probabilities.y, by_row, targets.y, share, c.y),
         taken=taken,
-        z=_pull(z, by_pair, targets.z_probabilities, share, c.z),
+        z=_pull(z, by_pair, targets.z, share, c.z),
         aux=_pull(aux, by_pair, next_policy, continuing, c.aux),
         q=_pull_two_hot(q, by_pair.weight(share), pair, aim, share, c.value),
     )

@@ -24,6 +24,16 @@ def sign_log(x: Tensor, variant: str = "log1p") -> Tensor:
     return x.sign() * (magnitude.log1p() if variant == "log1p" else (magnitude + 1.0).log())
 
 
+def softmax(logits: Tensor) -> Tensor:
+    """Return the softmax over the last axis, in place of the logits where no gradient is wanted.
+
+    Predictions and their targets are 600 wide; written elsewhere, they would leave the cache.
+    """
+    if torch.is_grad_enabled():
+        return logits.softmax(-1)
+    return torch.softmax(logits, -1, out=logits)
+
+
 def hyperbolic(x: Tensor) -> Tensor:
     """Signed hyperbolic transform: sign(x) (sqrt(|x| + 1) - 1) + x / 1000."""
     return x.sign() * ((x.abs() + 1.0).sqrt() - 1.0) + EPSILON * x

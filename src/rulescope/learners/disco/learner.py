@@ -77,7 +77,7 @@ class DiscoLearner(Learner):
 
     def act(self, observation: NDArray[np.float32]) -> Choice:
         """Sample from the policy: the largest of logits plus Gumbel noise."""
-        rows = torch.tensor(observation, device=self.device)
+        rows = torch.from_numpy(observation).to(self.device, copy=True)
         logits = self.update.agent.policy(self._views, rows).cpu().numpy()
         noise = self.streams["action"].gumbel(size=logits.shape)
         return Choice((logits + noise).argmax(axis=1), {"logits": logits})

@@ -32,25 +32,24 @@ def measurements(step: Step, state: LearnerState, interface: ValueInterface) -> 
 
     Losses are means over all transitions, unweighted and unmasked.
     """
-    batch, outputs, targets = step.batch, step.outputs, step.targets
-    rows, actions = outputs.logits.shape
+    batch, agent, targets = step.batch, step.probabilities, step.targets
+    rows, actions = agent.logits.shape
     pairs = batch.pairs(actions)
     equal = torch.full_like(batch.rewards, 1.0 / batch.rewards.numel())
     continuing = equal * (1.0 - batch.terminals)
     by_row, by_pair = Groups(batch.index[:-1], rows), Groups(pairs, rows * actions)
-    next_logits = outputs.logits[batch.index[1:]]
+    next_policy = agent.logits[batch.index[1:]]
     aim = interface.project(batch.taken(step.estimate.q) + step.estimate.td)
-    log_q = outputs.q.log_softmax(-1).flatten(0, 1)
+    log_q = _log(agent.q).flatten(0, 1)
     value = aim.low_weight * log_q[pairs, aim.low] + (1 - aim.low_weight) * log_q[pairs, aim.high]
-    policy = step.probabilities.logits
-    entropy = -(policy * outputs.logits.log_softmax(-1)).sum(-1)
+    entropy = -(agent.logits * _log(agent.logits)).sum(-1)
     visits = batch.index.flatten().bincount(minlength=rows).to(step.gradient)
-    mean_q = visits @ step.probabilities.q.mean(1) / visits.sum()
+    mean_q = visits @ agent.q.mean(1) / visits.sum()
     return {
-        "loss_policy": mean_kl(targets.policy, outputs.logits, by_row, equal),
-        "loss_y": mean_kl(targets.y, outputs.y, by_row, equal),
-        "loss_z": mean_kl(targets.z, outputs.z.flatten(0, 1), by_pair, equal),
-        "loss_aux": mean_kl(next_logits, outputs.aux.flatten(0, 1), by_pair, continuing),
+        "loss_policy": mean_kl(targets.policy.softmax(-1), agent.logits, by_row, equal),
+        "loss_y": mean_kl(targets.y, agent.y, by_row, equal),
+        "loss_z": mean_kl(targets.z, agent.z.flatten(0, 1), by_pair, equal),
+        "loss_aux": mean_kl(next_policy, agent.aux.flatten(0, 1), by_pair, continuing),
         "loss_value": -value.mean().item(),
         "entropy": entropy[batch.index[:-1]].mean().item(),
         "td_magnitude": step.estimate.td.abs().mean().item(),
@@ -63,13 +62,16 @@ def measurements(step: Step, state: LearnerState, interface: ValueInterface) -> 
     }
 
 
-def mean_kl(target: Tensor, logits: Tensor, groups: Groups, share: Tensor) -> float:
-    """Return the mean of KL(target || the group's logits) with weights ``share`` [T, B].
+def mean_kl(target: Tensor, probabilities: Tensor, groups: Groups, share: Tensor) -> float:
+    """Return the mean of KL(target || the group's probabilities) with weights ``share`` [T, B].
 
-    ``target`` [T, B, K] and ``logits`` [groups, K] are logits. The sum splits into the targets' own
+    ``target`` is [T, B, K], ``probabilities`` [groups, K]. The sum splits into the targets' own
     part and one part per group, so nothing but the targets is as large as the batch.
     """
-    log_target = target.log_softmax(-1)
-    probabilities = log_target.exp()
-    own = ((probabilities * log_target).sum(-1) * share).sum()
-    return (own - (groups.sum(probabilities, share) * logits.log_softmax(-1)).sum()).item()
+    own = ((target * _log(target)).sum(-1) * share).sum()
+    return (own - (groups.sum(target, share) * _log(probabilities)).sum()).item()
+
+
+def _log(probabilities: Tensor) -> Tensor:
+    """Return the logarithm, finite where a probability has underflown to zero."""
+    return probabilities.clamp_min(torch.finfo(probabilities.dtype).tiny).log()

@@ -25,7 +25,7 @@ from rulescope.learners.disco.features import (
     Reading,
     Weights,
 )
-from rulescope.learners.disco.interface import sign_log
+from rulescope.learners.disco.interface import sign_log, softmax
 from rulescope.learners.disco.value import Estimate
 
 
@@ -44,13 +44,12 @@ class Targets(NamedTuple):
     policy: Tensor
     """[T, B, A] logits"""
     y: Tensor
-    """[T, B, P] logits"""
+    """[T, B, P] probabilities"""
     z: Tensor
-    """[T, B, P] logits, for the action taken"""
-    y_probabilities: Tensor
-    """[T, B, P] softmax of ``y``"""
-    z_probabilities: Tensor
-    """[T, B, P] softmax of ``z``"""
+    """[T, B, P] probabilities, for the action taken"""
+    y_logits: Tensor | None
+    """[T, B, P], or None where no gradient is wanted and the softmax has taken their place"""
+    z_logits: Tensor | None
 
 
 class Trace(NamedTuple):
@@ -95,7 +94,11 @@ class Gates:
 
     def step(self, projected: Tensor, hidden: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
         """Take a step from the state (hidden, cell) [N, units]; return the new one."""
-        gates = torch.addmm(projected, hidden, self.weight[-self.units :]).sigmoid_()
+        recurrent = self.weight[-self.units :]
+        if torch.is_grad_enabled():
+            gates = torch.addmm(projected, hidden, recurrent).sigmoid()
+        else:
+            gates = projected.addmm_(hidden, recurrent).sigmoid_()  # nobody else reads it
         admit, forget, emit, candidate = gates.chunk(4, dim=1)
         kept = torch.addcmul(-admit, forget, cell)
         return self._emit(emit, torch.addcmul(kept, admit, candidate, value=2.0))
@@ -154,9 +157,10 @@ class MetaNetwork:
         gated = trajectory * (state.hidden @ weight + bias)
         emission, y, z = (self._head(name, gated) for name in ("emission", "y", "z"))
         policy = self._policy_target(gated, outer.actions)
-        targets = Targets(policy, y, z, y.softmax(-1), z.softmax(-1))
+        kept = (y, z) if torch.is_grad_enabled() else (None, None)
+        targets = Targets(policy, softmax(y), softmax(z), *kept)
 
-        fed_back = self._read.y.lifetime(targets.y_probabilities)
+        fed_back = self._read.y.lifetime(targets.y)
         seen = torch.cat([lifetime.steps, emission, fed_back], dim=-1)
         weight, bias = self._summary
         # The layer is linear, so the mean over the batch is taken before it.

@@ -41,10 +41,8 @@ class Step(NamedTuple):
     """What one update looked like from inside."""
 
     batch: Batch
-    outputs: Outputs
-    """Logits on the distinct rows, before the update."""
     probabilities: Outputs
-    """Their softmaxes."""
+    """Softmaxes of the agent's outputs on the distinct rows, before the update."""
     targets: Targets
     estimate: Estimate
     trace: Trace
@@ -103,9 +101,7 @@ class DiscoUpdate:
         params, moments = clipped_adam(state.params, gradient, state.moments, config.learning_rate)
         decay = config.target_decay
         target = decay * state.target + (1.0 - decay) * state.params
-        step = Step(
-            batch, outputs, probabilities, targets, found, trace, mask, gradient, terms, loss
-        )
+        step = Step(batch, probabilities, targets, found, trace, mask, gradient, terms, loss)
         return LearnerState(params, target, recurrent, averages, moments), step
 
     @torch.no_grad()
@@ -114,9 +110,9 @@ class DiscoUpdate:
         config = self.config
         agent = Evaluation(self.agent, state.params, batch.rows)
         slow = Evaluation(self.agent, state.target, batch.rows)
-        probabilities = softmaxes(agent.outputs)
+        probabilities = agent.probabilities
         targets, found, recurrent, averages, trace = self._consult(
-            state, batch, probabilities, softmaxes(slow.outputs), agent.outputs.logits
+            state, batch, probabilities, slow.probabilities, agent.logits
         )
         mask = loss_mask(batch, config.conventions.loss_mask)
         aim = self.interface.project(batch.taken(found.q) + found.td)
@@ -126,9 +122,7 @@ class DiscoUpdate:
         gradient = agent.gradient(pull)
         state.target.lerp_(state.params, 1.0 - config.target_decay)
         moments = clipped_adam_(state.params, gradient, state.moments, config.learning_rate)
-        step = Step(
-            batch, agent.outputs, probabilities, targets, found, trace, mask, gradient, None, None
-        )
+        step = Step(batch, probabilities, targets, found, trace, mask, gradient, None, None)
         return LearnerState(state.params, state.target, recurrent, averages, moments), step
 
     def _consult(
