@@ -35,16 +35,17 @@ def check(
     larger than its tolerance.
     """
     from rulescope.numerics.check import run_all
-    from rulescope.numerics.comparison import summarise
+    from rulescope.numerics.comparison import Comparison, summarise
     from rulescope.numerics.golden import Golden, default_directory
 
     arrays = Golden(golden or default_directory())
+    found: list[Comparison] = []
     with Console(stderr=True).status("comparing"):
-        found = list(run_all(arrays))
-        if live:
+        if live:  # first, because it fails at once where the original is not installed
             from rulescope.numerics.live import compare_live
 
-            found += list(compare_live())
+            found += compare_live()
+        found += run_all(arrays)
     lines = summarise(found)
     left_out = arrays.left_out()
     if as_json:
