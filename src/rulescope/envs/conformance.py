@@ -296,8 +296,9 @@ def _equal(one: NDArray[np.generic], other: NDArray[np.generic]) -> bool:
 
 def _same(expected: Trace, found: Trace, clause: str, who: str, start: int = 0) -> None:
     for index, (one, other) in enumerate(zip(expected, found, strict=True), start):
-        for name, a, b in zip(Step._fields, one, other, strict=True):
-            _require(_equal(a, b), clause, f"{who} differs in {name} at step {index}")
+        for name in Step._fields:
+            alike = _equal(getattr(one, name), getattr(other, name))
+            _require(alike, clause, f"{who} differs in {name} at step {index}")
 
 
 def _same_state(before: State, after: State, cause: str) -> None:
