@@ -81,8 +81,8 @@ def check_arrays(env: Environment, seed: int, actions: Actions) -> None:
     _check_array("the first observation", env.reset(seed), env, np.float32, observation=True)
     for step in _steps(env, actions):
         _require(isinstance(step, Step), "arrays", f"step returned {type(step)}, must be a Step")
-        for name, array, dtype in zip(Step._fields, step, _DTYPES, strict=True):
-            _check_array(name, array, env, dtype, observation=name == "observation")
+        for name, dtype in zip(Step._fields, _DTYPES, strict=True):
+            _check_array(name, getattr(step, name), env, dtype, observation=name == "observation")
 
 
 def check_determinism(make: Make, seed: int, actions: Actions, trace: Trace) -> None:
@@ -110,7 +110,7 @@ def check_ownership(make: Make, seed: int, actions: Actions, trace: Trace) -> No
         _require(_equal(given, row), "ownership", f"step {index} changed the actions it was given")
         who = "an env whose returned arrays were overwritten"
         _same([trace[index]], [step], "ownership", who, start=index)
-        for array in step:
+        for array in _arrays(step):
             _scribble(array)
 
 
@@ -261,7 +261,7 @@ def _lanes(flags: NDArray[np.bool_]) -> list[int]:
 
 def _fingerprint(trace: Trace, lane: int) -> bytes:
     """Return all that one lane ever showed."""
-    return b"".join(array[lane].tobytes() for step in trace for array in step)
+    return b"".join(array[lane].tobytes() for step in trace for array in _arrays(step))
 
 
 def _check_array(
@@ -280,6 +280,11 @@ def _describe(value: object) -> str:
     if isinstance(value, np.ndarray):
         return f"an array {list(value.shape)} of {value.dtype}"
     return repr(type(value))
+
+
+def _arrays(step: Step) -> list[NDArray[np.generic]]:
+    """Return the arrays of ``step``, which differ in type, as a list of arrays of any type."""
+    return [getattr(step, name) for name in Step._fields]
 
 
 def _scribble(array: NDArray[np.generic]) -> None:
