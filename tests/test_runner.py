@@ -6,10 +6,12 @@ import os
 import signal
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
 from rulescope import runner
+from rulescope.errors import SpecError
 from rulescope.learners.disco.config import AgentSizes, Disco
 from rulescope.lifetime import Progress
 from rulescope.records import Store
@@ -84,3 +86,14 @@ def test_long_runs_keep_checkpoints_as_they_go(
     runner.find_or_make(SMALL, store, report=look)
     assert kept == [None, *range(1, 8)]
     assert np.isfinite(store.read(SMALL.id).log["loss_y"][-1])
+
+
+def test_a_spec_with_lists_for_tuples_finds_the_same_record(tmp_path: Path) -> None:
+    loose = msgspec.structs.replace(SMALL, keep=list(SMALL.keep))
+    made = runner.find_or_make(loose, Store(tmp_path))
+    assert made.manifest.id == SMALL.id
+
+
+def test_an_unknown_device_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="device 'abacus'"):
+        runner.find_or_make(SMALL, Store(tmp_path), device="abacus")

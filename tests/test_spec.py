@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -313,7 +314,15 @@ def test_a_spec_made_in_python_is_held_to_the_same_ranges(spec: RunSpec, start: 
 def test_a_spec_made_in_python_is_checked_too() -> None:
     with pytest.raises(SpecError, match=r"spec: interventions\[0\]\.carrier: no carrier 'x'"):
         checked(RunSpec(interventions=(Intervention(carrier="x", operation="pin"),)))
-    assert checked(RICH) is RICH
+    assert checked(RICH) == RICH
+
+
+def test_a_spec_made_in_python_becomes_what_reading_it_back_gives() -> None:
+    loose = RunSpec(keep=["averages", "recurrent"], scale=1)  # type: ignore[arg-type]
+    assert checked(loose) == RunSpec()
+    assert checked(loose).id == RunSpec().id
+    with pytest.raises(SpecError, match=r"numpy\.float64"):
+        checked(RunSpec(scale=np.float64(0.1)))
 
 
 def test_a_file_is_named_in_what_is_said_of_it(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ class Lifetime:
     """
 
     def __init__(self, spec: RunSpec, *, device: str = "cpu", weights: Path | None = None) -> None:
-        self.spec = specs.checked(spec)
+        self.spec = spec = specs.checked(spec)
         runtime.single_threaded(device)
         self.world = envs.make(spec.environment, spec.boundary, spec.scale, spec.lanes)
         self.learner = learners.make(

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from rulescope import spec as specs
 from rulescope.lifetime import Lifetime, Progress
 from rulescope.records import Record, Store
 from rulescope.spec import RunSpec
@@ -39,6 +40,7 @@ def find_or_make(
     A checkpoint is kept every minute, at ``stop_after`` (then :class:`Paused` is raised) and when
     the run is interrupted; the next call goes on from there to the bit.
     """
+    spec = specs.checked(spec)
     if spec.id in store:
         return store.read(spec.id)
     lifetime = Lifetime(spec, device=device, weights=weights)

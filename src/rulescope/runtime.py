@@ -52,9 +52,16 @@ def single_threaded(device: str = "cpu") -> None:
     import torch
     import torch.utils.deterministic
 
+    from rulescope.errors import SpecError
+
     if device.startswith("cuda"):
         # Without a fixed workspace cuBLAS may choose another order of summation at each call.
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as fault:
+        reason = str(fault).splitlines()[0]
+        raise SpecError(f"device {device!r} cannot be used here ({reason})") from None
     torch.set_num_threads(1)
     if torch.get_num_interop_threads() != 1:
         # Torch allows this once, before its first parallel work. Too late does no harm: the

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from rulescope import __version__
@@ -23,7 +24,7 @@ def test_version() -> None:
 
 @pytest.mark.parametrize(
     ("fault", "code", "told"),
-    [(SpecError("seed: no"), 2, "error: seed: no"), (KeyboardInterrupt(), 130, "interrupted")],
+    [(SpecError("seed: no"), 2, "error: seed: no"), (KeyboardInterrupt(), 130, "interrupted; ")],
 )
 def test_faults_become_exit_codes(
     fault: BaseException,
@@ -35,7 +36,10 @@ def test_faults_become_exit_codes(
     def fail() -> None:
         raise fault
 
-    monkeypatch.setattr(main, "app", fail)
+    app = typer.Typer(pretty_exceptions_enable=False)
+    app.command()(fail)
+    monkeypatch.setattr(main, "app", app)
+    monkeypatch.setattr("sys.argv", ["rulescope"])
     with pytest.raises(SystemExit) as stop:
         main.run()
     assert stop.value.code == code

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import msgspec
+import pytest
 
 from rulescope.engine.local import Campaign, run_all
 from rulescope.learners.disco.config import AgentSizes, Disco
@@ -56,3 +57,18 @@ def test_a_failing_run_is_told_and_the_others_go_on(tmp_path: Path) -> None:
     assert SMALL.id in store
     assert list(campaign.failed) == [lost.id]
     assert "not-a-number" in campaign.failed[lost.id]
+
+
+def test_an_interrupt_stops_every_worker_at_a_checkpoint(tmp_path: Path) -> None:
+    long = msgspec.structs.replace(SMALL, iterations=1_000_000)
+    specs = [msgspec.structs.replace(long, seed=seed) for seed in range(3)]
+    store = Store(tmp_path)
+
+    def interrupt(campaign: Campaign) -> None:
+        if campaign.done:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_all(specs, store, workers=1, report=interrupt)
+    kept = [store.load_checkpoint(spec.id) is not None for spec in specs]
+    assert kept == [True, False, False], "only the run under way has something to keep"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Annotated
 
-import msgspec
 import numpy as np
 import typer
 from rich.console import Console
@@ -15,7 +15,6 @@ from rich.table import Table
 from rulescope import spec as specs
 from rulescope.cli.life import final_score
 from rulescope.cli.progress import Meter
-from rulescope.errors import RulescopeError
 from rulescope.learners.disco.config import Disco
 from rulescope.records import Record, Store
 from rulescope.spec import Intervention, RunSpec
@@ -25,6 +24,8 @@ ARMS: dict[str, tuple[Intervention, ...]] = {
     "pinned": (Intervention(carrier="recurrent", operation="pin"),),
 }
 """The two arms differ in one thing only: whether the rule's recurrent state may carry on."""
+SOME_FAILED = 3
+"""Exit code when lifetimes failed; those that did not are in the store."""
 
 
 def audit(
@@ -72,9 +73,9 @@ def audit(
         campaign = run_all(everything, keep, workers=workers, report=report, weights=weights)
     if campaign.failed:
         causes = "; ".join(f"{key[:12]}: {cause}" for key, cause in campaign.failed.items())
-        raise RulescopeError(
-            f"{len(campaign.failed)} of {campaign.runs} lifetimes failed: {causes}"
-        )
+        failed = f"{len(campaign.failed)} of {campaign.runs} lifetimes failed"
+        print(f"error: {failed}: {causes}", file=sys.stderr)
+        raise typer.Exit(SOME_FAILED)
     records = {arm: [keep.read(item.id) for item in arms] for arm, arms in cells.items()}
     _write(records, out, identity.name, scale, iterations, as_json)
 
@@ -89,7 +90,7 @@ def _spec(
         iterations=iterations,
         seed=seed,
     )
-    return specs.convert(msgspec.to_builtins(plain), "options")
+    return specs.checked(plain, "options")
 
 
 def _write(

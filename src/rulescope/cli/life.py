@@ -22,6 +22,8 @@ from rulescope.spec import Intervention, RunSpec
 T = TypeVar("T")
 TAIL = 5
 """The final score is the mean of this many last log rows."""
+PLOTS = (".png", ".pdf", ".svg")
+"""Endings of the figures that can be drawn."""
 
 
 def life(
@@ -99,20 +101,18 @@ def life(
         if learning_rate is not None:
             part["learning_rate"] = learning_rate
         chosen = msgspec.structs.replace(_pick("learner", learner, VARIANTS), **part)
-        spec = specs.convert(
-            msgspec.to_builtins(
-                RunSpec(
-                    learner=chosen,
-                    environment=_pick("env", env, WORLDS),
-                    boundary=_boundary(terminals),
-                    scale=scale,
-                    interventions=tuple(
-                        Intervention(carrier=carrier, operation="pin") for carrier in pin or ()
-                    ),
-                    iterations=iterations,
-                    log_every=log_every,
-                    seed=seed,
-                )
+        spec = specs.checked(
+            RunSpec(
+                learner=chosen,
+                environment=_pick("env", env, WORLDS),
+                boundary=_boundary(terminals),
+                scale=scale,
+                interventions=tuple(
+                    Intervention(carrier=carrier, operation="pin") for carrier in pin or ()
+                ),
+                iterations=iterations,
+                log_every=log_every,
+                seed=seed,
             ),
             "options",
         )
@@ -120,6 +120,7 @@ def life(
         print(json.dumps(specs.expanded(spec), indent=2))
         return
     _check_stop(stop_after, spec)
+    _check_plot(plot)
     _live(spec, Store(store), stop_after, weights, device, plot, as_json)
 
 
@@ -227,6 +228,11 @@ def _boundary(terminals: str) -> Boundary:
 def _check_stop(stop_after: int | None, spec: RunSpec) -> None:
     if stop_after is not None and not 1 <= stop_after <= spec.iterations:
         raise SpecError(f"--stop-after: {stop_after} is not between 1 and {spec.iterations}")
+
+
+def _check_plot(plot: Path | None) -> None:
+    if plot is not None and plot.suffix not in PLOTS:
+        raise SpecError(f"--plot: cannot draw {plot.name!r}; valid endings: {', '.join(PLOTS)}")
 
 
 RUN_OPTIONS = (

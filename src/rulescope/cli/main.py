@@ -26,6 +26,10 @@ app.command("bench")(bench.bench)
 app.add_typer(weights.app, name="weights")
 
 
+INTERRUPTED = 130
+"""Exit code after Ctrl-C."""
+
+
 def _version(wanted: bool) -> None:
     if wanted:
         print(f"rulescope {__version__}")
@@ -43,12 +47,16 @@ def main(
 
 
 def run() -> None:
-    """Run the program; errors that a person can put right are one line and exit code 2."""
+    """Run the program; errors that a person can put right are one line and exit code 2.
+
+    An interrupt reaches us as typer's own exit with code 130.
+    """
     try:
         app()
     except RulescopeError as fault:
         print(f"error: {fault}", file=sys.stderr)
         sys.exit(2)
-    except KeyboardInterrupt:
-        print("interrupted; what was done is kept", file=sys.stderr)
-        sys.exit(130)
+    except SystemExit as end:
+        if end.code == INTERRUPTED:
+            print("interrupted; what was done is kept", file=sys.stderr)
+        raise

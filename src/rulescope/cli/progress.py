@@ -20,7 +20,7 @@ WINDOW_SECONDS = 30.0
 class Meter:
     """Shows how far a long computation is, how fast it goes and how long it will take."""
 
-    def __init__(self, label: str, total: int, done: int = 0, unit: str = "it") -> None:
+    def __init__(self, label: str, total: int, unit: str = "it") -> None:
         self._console = Console(stderr=True)
         self._label, self._total, self._unit = label, total, unit
         self._recent: deque[tuple[float, int]] = deque()
@@ -33,7 +33,7 @@ class Meter:
             console=self._console,
             disable=not self._console.is_terminal,
         )
-        self._task = self._bar.add_task(label, total=total, completed=done, note="")
+        self._task = self._bar.add_task(label, total=total, note="")
 
     def __enter__(self) -> Self:
         self._bar.start()

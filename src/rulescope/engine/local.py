@@ -9,10 +9,12 @@ from __future__ import annotations
 import multiprocessing
 import os
 import queue
+import signal
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass, field
+from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +49,7 @@ def run_all(
     weights: Path | None = None,
 ) -> Campaign:
     """Bring the record of every spec into ``store``; a failed run is reported, others go on."""
-    wanted = {item.id: item for item in specs}
+    wanted = {item.id: item for item in map(spec.checked, specs)}
     missing = {key: item for key, item in wanted.items() if key not in store}
     campaign = Campaign(sum(item.iterations for item in wanted.values()), runs=len(wanted))
     campaign.finished = len(wanted) - len(missing)
@@ -69,9 +71,10 @@ def _work(
 ) -> None:
     context = multiprocessing.get_context("spawn")
     news: multiprocessing.Queue[tuple[str, int]] = context.Queue()
+    stop = context.Event()
     reached: dict[str, int] = {}
     pool = ProcessPoolExecutor(
-        min(workers, len(missing)), context, _start, (news, store.root, weights)
+        min(workers, len(missing)), context, _start, (news, stop, store.root, weights)
     )
     try:
         running: dict[Future[Any], str] = {
@@ -92,9 +95,10 @@ def _work(
             if report is not None:
                 report(campaign)
     except BaseException:
-        pool.shutdown(wait=False, cancel_futures=True)
+        stop.set()
         raise
-    pool.shutdown()
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def _drain(news: multiprocessing.Queue[tuple[str, int]], reached: dict[str, int]) -> None:
@@ -110,21 +114,30 @@ class _Worker:
     """What a worker process keeps between runs."""
 
     news: multiprocessing.Queue[tuple[str, int]]
+    stop: Event
     store: Store
     weights: Path | None
 
 
-def _start(news: multiprocessing.Queue[tuple[str, int]], root: Path, weights: Path | None) -> None:
-    _Worker.news, _Worker.store, _Worker.weights = news, Store(root), weights
+def _start(
+    news: multiprocessing.Queue[tuple[str, int]], stop: Event, root: Path, weights: Path | None
+) -> None:
+    # Ctrl-C reaches every process of the terminal; the parent alone answers it, by ``stop``.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _Worker.news, _Worker.stop, _Worker.store, _Worker.weights = news, stop, Store(root), weights
 
 
 def _live(canonical: bytes) -> str:
     """Make one record, in a worker; tell of progress about once a second."""
+    if _Worker.stop.is_set():  # this run was handed out before the others were called off
+        raise KeyboardInterrupt
     item = spec.decode(canonical)
     last = time.monotonic()
 
     def tell(progress: Progress) -> None:
         nonlocal last
+        if _Worker.stop.is_set():
+            signal.raise_signal(signal.SIGINT)  # the runner answers with a checkpoint
         if time.monotonic() - last >= 1.0:
             _Worker.news.put((item.id, progress.iteration))
             last = time.monotonic()

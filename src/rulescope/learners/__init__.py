@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rulescope.errors import SpecError
 from rulescope.learners.disco.config import Disco
 
 if TYPE_CHECKING:
@@ -23,7 +24,12 @@ def make(
 ) -> Learner:
     """Build a fresh learner; ``weights`` says where its rule is, if not in the usual places."""
     from rulescope.learners.disco.learner import DiscoLearner
+    from rulescope.rules import disco_format
     from rulescope.rules.loading import load
 
     rule = load(config.rule, weights)
+    if set(rule.arrays) != set(disco_format.shapes()):
+        raise SpecError(
+            f"learner.rule: {config.rule!r} is not a Disco rule; valid: disco103, random:SEED"
+        )
     return DiscoLearner(config, rule, observation_shape, actions, steps, seed, device)

@@ -37,8 +37,8 @@ class RuleIdentity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The rule weights that a lifetime used."""
 
     name: str
-    sha256: Sha256 | None
-    """Of the weights file; None for weights that come from no file (``random:SEED``)."""
+    sha256: Sha256
+    """Of the weights file; for ``random:SEED``, which has no file, the same as ``digest``."""
     digest: Sha256
     """Of the arrays themselves (see :func:`rulescope.arrays.digest`), whatever file held them."""
 

@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from rulescope.records import Record
+from rulescope.spec import RunSpec
 
 COLOURS = {"live": "#0072B2", "pinned": "#D55E00"}
 """From the Okabe-Ito palette, which colour-blind readers can tell apart."""
@@ -35,7 +36,7 @@ def learning_curve(record: Record, path: Path) -> None:
         figure = Figure(figsize=(6.4, 3.6), layout="constrained")
         axes = figure.subplots()
         axes.plot(record.log["iteration"], record.log["score"], color=COLOURS["live"], lw=1.8)
-        _frame(axes, f"{describe(record)}, seed {record.spec.seed}")
+        _frame(axes, f"{describe(record)}, seed {record.spec.seed}", record.spec)
         _save(figure, path)
 
 
@@ -61,7 +62,7 @@ def arms(records: Mapping[str, Sequence[Record]], path: Path, title: str) -> Non
                 va="center",
                 weight="bold",
             )
-        _frame(axes, title)
+        _frame(axes, title, next(iter(records.values()))[0].spec)
         axes.margins(x=0.01)
         _save(figure, path)
 
@@ -75,10 +76,11 @@ def describe(record: Record) -> str:
     return f"{rule}{pins}, {world}, reward ×{spec.scale:g}"
 
 
-def _frame(axes: Axes, title: str) -> None:
+def _frame(axes: Axes, title: str, spec: RunSpec) -> None:
     axes.axhline(0.0, color="#999999", lw=0.9, ls=":")
     axes.axhline(1.0, color="#999999", lw=0.9, ls=":")
-    axes.set(xlabel="iteration (58 interactions each)", ylabel="score", title=title)
+    xlabel = f"iteration ({spec.lanes * spec.steps} interactions each)"
+    axes.set(xlabel=xlabel, ylabel="score", title=title)
     axes.set_ylim(min(-0.12, axes.get_ylim()[0]), max(1.06, axes.get_ylim()[1]))
     ticks = np.arange(-2, 7) / 5
     low, high = axes.get_ylim()
