@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from rulescope import runner
-from rulescope.errors import SpecError
+from rulescope.errors import DivergedError, SpecError
 from rulescope.learners.disco.config import AgentSizes, Disco
-from rulescope.lifetime import Progress
+from rulescope.lifetime import Lifetime, Progress
 from rulescope.records import Store
 from rulescope.spec import RunSpec
 
@@ -97,3 +97,26 @@ def test_a_spec_with_lists_for_tuples_finds_the_same_record(tmp_path: Path) -> N
 def test_an_unknown_device_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="device 'abacus'"):
         runner.find_or_make(SMALL, Store(tmp_path), device="abacus")
+
+
+def test_a_checkpoint_of_another_version_is_not_gone_on_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = Store(tmp_path)
+    with monkeypatch.context() as other:
+        other.setattr("rulescope.runtime.source_identity", lambda: {"version": "0.0.1"})
+        with pytest.raises(runner.Paused):
+            runner.find_or_make(SMALL, store, stop_after=5)
+    iterations: list[int] = []
+    runner.find_or_make(SMALL, store, report=lambda p: iterations.append(p.iteration))
+    assert iterations == list(range(1, 9))
+    assert "starts again" in caplog.text
+
+
+def test_a_learner_that_diverges_says_when() -> None:
+    lifetime = Lifetime(SMALL)
+    lifetime.run(until=6)
+    params = lifetime.learner.carriers["params"]
+    params.set({"flat": np.full_like(params.get()["flat"], np.nan)})
+    with pytest.raises(DivergedError, match=r"iteration 7: .*finite"):
+        lifetime.advance()

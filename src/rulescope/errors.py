@@ -18,6 +18,10 @@ class WeightsError(RulescopeError):
     """Rule weights that are missing, damaged, or not what their name promises."""
 
 
+class DivergedError(RulescopeError):
+    """A learner whose numbers are no longer finite."""
+
+
 class RecordError(RulescopeError):
     """A record or checkpoint that cannot be trusted or written."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -14,7 +16,7 @@ from numpy.typing import NDArray
 from rulescope import envs, interventions, learners, runtime
 from rulescope import spec as specs
 from rulescope.arrays import Arrays
-from rulescope.errors import RecordError
+from rulescope.errors import DivergedError, RecordError
 from rulescope.learners.base import Rollout, under
 from rulescope.meters import Meters
 from rulescope.records.record import Record, RuleIdentity
@@ -70,7 +72,12 @@ class Lifetime:
         started = time.perf_counter()
         self.iteration += 1
         logged = self.iteration % self.spec.log_every == 0
-        metrics = self.learner.learn(self._interact(), measure=logged)
+        try:
+            metrics = self.learner.learn(self._interact(), measure=logged)
+        except DivergedError as fault:
+            raise DivergedError(
+                f"run {self.spec.id[:12]}, iteration {self.iteration}: {fault}"
+            ) from None
         for intervention in self.spec.interventions:
             interventions.apply(intervention, self.learner)
         if logged:
@@ -122,6 +129,23 @@ class Lifetime:
         table = np.array(self._log, dtype=np.float64).reshape(-1, len(self._columns))
         return dict(zip(self._columns, table.T.copy(), strict=True))
 
+    @property
+    def identity(self) -> str:
+        """The sha256 of what a continuation must share, the spec aside: program, machine, rule."""
+        rule = self.learner.rule
+        shared = [
+            runtime.source_identity(),
+            runtime.runtime_identity(self.device),
+            rule and rule.content,
+            self._columns,
+        ]
+        return hashlib.sha256(json.dumps(shared, sort_keys=True).encode()).hexdigest()
+
+    def accepts(self, checkpoint: Arrays) -> bool:
+        """Whether ``checkpoint`` is of this run, this program and this machine."""
+        made_by = checkpoint.get("loop/identity")
+        return made_by is not None and str(made_by) == self.identity
+
     def save(self) -> dict[str, NDArray[Any]]:
         """Return a complete checkpoint."""
         parts: dict[str, Arrays] = {
@@ -130,6 +154,7 @@ class Lifetime:
             "meters": self.meters.save(),
             "log": self.log(),
             "loop": {
+                "identity": np.array(self.identity),
                 "iteration": np.array(self.iteration),
                 "observation": self._observation,
                 "began": self._began,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import threading
 import time
@@ -13,6 +14,8 @@ from rulescope import spec as specs
 from rulescope.lifetime import Lifetime, Progress
 from rulescope.records import Record, Store
 from rulescope.spec import RunSpec
+
+_log = logging.getLogger(__name__)
 
 CHECKPOINT_SECONDS = 60.0
 """A killed run loses at most about this much work."""
@@ -45,8 +48,11 @@ def find_or_make(
         return store.read(spec.id)
     lifetime = Lifetime(spec, device=device, weights=weights)
     checkpoint = store.load_checkpoint(spec.id)
-    if checkpoint is not None:
+    if checkpoint is not None and lifetime.accepts(checkpoint):
         lifetime.load(checkpoint)
+    elif checkpoint is not None:
+        # A record must be the work of one program: half a lifetime of another is of no use.
+        _log.warning("run %s starts again: its checkpoint is another version's", spec.id[:12])
     keep = _Keeper(lifetime, store, report)
     with keep.watching():
         lifetime.run(stop_after, keep)

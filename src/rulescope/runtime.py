@@ -86,11 +86,12 @@ def _reuse_memory() -> None:
     trim_threshold, top_pad, mmap_threshold, use_huge_pages = -1, -2, -3, 14
     with contextlib.suppress(OSError, AttributeError):
         libc = ctypes.CDLL(None)
-        libc.mallopt(mmap_threshold, 1 << 30)
+        # Some versions take no more than 32 MB here, and answer 0 to what they refuse.
+        libc.mallopt(mmap_threshold, 1 << 30) or libc.mallopt(mmap_threshold, 1 << 25)
         libc.mallopt(trim_threshold, (1 << 31) - 1)
         libc.mallopt(top_pad, _HEAP)
         libc.malloc.restype = ctypes.c_void_p
-        block = ctypes.c_void_p(libc.malloc(_HEAP))  # the heap grows to hold it, and stays
+        block = ctypes.c_void_p(libc.malloc(1 << 24))  # the heap grows for it by _HEAP, and stays
         libc.free(block)
         for line in Path("/proc/self/maps").read_text().splitlines():
             if line.endswith("[heap]"):

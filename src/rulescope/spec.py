@@ -23,8 +23,9 @@ LearnerSpec = Disco
 class Intervention(Frozen, frozen=True):
     """What is done to one carrier after every iteration.
 
-    ``pin`` sets every array of the carrier to zero; ``placebo`` writes back the value just read,
-    which must leave the lifetime bit-identical.
+    ``pin`` sets every array of the carrier to zero (which for ``averages`` is not the state of a
+    fresh learner: there the product of decays starts at one). ``placebo`` writes back the value
+    just read, which must leave the lifetime bit-identical.
     """
 
     carrier: str
@@ -37,7 +38,7 @@ class RunSpec(Frozen, frozen=True):
     learner: LearnerSpec = Disco()
     environment: EnvironmentSpec = Catch()
     boundary: Boundary = Boundary()
-    scale: Annotated[float, Meta(gt=0.0)] = 1.0
+    scale: Annotated[float, Meta(gt=0.0, le=1e12)] = 1.0
     """Reward multiplier seen by the learner; logged streams are in the world's own units."""
     interventions: tuple[Intervention, ...] = ()
     iterations: Annotated[int, Meta(ge=1)] = 2000

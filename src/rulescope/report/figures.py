@@ -72,6 +72,11 @@ def describe(record: Record) -> str:
     spec = record.spec
     pins = " + ".join(f"{i.operation} {i.carrier}" for i in spec.interventions) or "live"
     world = f"Catch {spec.environment.rows}×{spec.environment.columns}"
+    world += ", dense" if spec.environment.dense else ""
+    world += f", drift {spec.environment.drift:g}" if spec.environment.drift else ""
+    if spec.boundary.terminals != "episodic":
+        every = f" every {spec.boundary.interval}" if spec.boundary.interval else ""
+        world += f", {spec.boundary.terminals} terminals{every}"
     rule = "" if record.manifest.rule is None else f"{record.manifest.rule.name}, "
     return f"{rule}{pins}, {world}, reward ×{spec.scale:g}"
 

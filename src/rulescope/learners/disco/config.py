@@ -69,7 +69,7 @@ class Interface(Frozen, frozen=True):
     """The categorical value interface: ``bins`` atoms on [-bound, bound] of f(value)."""
 
     transform: Literal["hyperbolic", "linear"] = "hyperbolic"
-    bound: Annotated[float, Meta(gt=0.0)] = 300.0
+    bound: Annotated[float, Meta(gt=0.0, le=1e9)] = 300.0
     bins: Annotated[int, Meta(ge=3)] = 601
 
 
@@ -113,7 +113,7 @@ class Disco(Frozen, frozen=True, tag="disco", tag_field="kind"):
     conventions: Conventions = Conventions()
     interface: Interface = Interface()
     coefficients: Coefficients = Coefficients()
-    learning_rate: Annotated[float, Meta(gt=0.0)] = 1e-2
+    learning_rate: Annotated[float, Meta(gt=0.0, le=100.0)] = 1e-2
     discount: Fraction = 0.997
     trace: Fraction = 0.95
     averages_decay: Annotated[float, Meta(ge=0.0, lt=1.0)] = 0.99

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from rulescope.agents.explicit import Evaluation
 from rulescope.agents.network import Agent, Outputs
+from rulescope.errors import DivergedError
 from rulescope.learners.adam import Moments, clipped_adam, clipped_adam_
 from rulescope.learners.disco.batch import Batch, loss_mask
 from rulescope.learners.disco.closed_form import output_gradients
@@ -114,6 +115,8 @@ class DiscoUpdate:
         targets, found, recurrent, averages, trace = self._consult(
             state, batch, probabilities, slow.probabilities, agent.logits
         )
+        if not bool(found.td.isfinite().all()):
+            raise DivergedError("the learner's values are no longer finite")
         mask = loss_mask(batch, config.conventions.loss_mask)
         aim = self.interface.project(batch.taken(found.q) + found.td)
         pull = output_gradients(
