@@ -26,7 +26,7 @@ import numpy as np
 from rulescope import __version__, arrays, runtime
 from rulescope.bench.arithmetic import SQUARE, TINY, ProductRate, ProductRecorder, Shape
 from rulescope.bench.memory import peak_memory
-from rulescope.bench.peer import NAME, Peer, PeerMissingError
+from rulescope.bench.peer import NAME, Peer, PeerMissingError, PeerProcess
 from rulescope.bench.peer import version as peer_version
 from rulescope.bench.subject import Iteration, Subject, world
 from rulescope.envs.config import WORLDS, Catch
@@ -250,23 +250,24 @@ def compare(
 
     ``actions`` replaces the world's own number of actions; ``report`` is called after each round.
     """
-    subject, peer = Subject(spec, actions), None
+    peer = None
+    if peer_weights is not None:
+        peer = PeerProcess(partial(_peer, spec, actions, peer_weights), plan.warm_up)
+    subject = Subject(spec, actions)
     for _ in range(plan.warm_up):
         subject.iterate()
     rate, square = ProductRate(_shapes(subject)), ProductRate([SQUARE])
-    if peer_weights is not None:
-        opponent = world(spec, spec.lanes, actions)
-        peer = Peer(opponent, spec.learner, spec.steps, peer_weights)
-        peer.warm_up(plan.warm_up)
     played, rows = [], []
     for _ in range(rounds):
         subject.forget()
         measured = rate(), square()
         ours = [subject.iterate() for _ in range(plan.iterations)]
-        theirs = None if peer is None else _seconds(peer.iterate)
+        theirs = None if peer is None else peer.seconds()
         rows += [len(batch.rows) for batch in subject.batches]
         played.append(Round(*measured, ours, subject.products(), theirs))
         report()
+    if peer is not None:
+        peer.close()
     return _summary(spec, subject, played, rows)
 
 
@@ -318,10 +319,8 @@ def _scaling(rule: str, plan: Plan, report: Report) -> Iterator[Comparison]:
         )
 
 
-def _seconds(work: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
+def _peer(spec: RunSpec, actions: int | None, weights: Path) -> Peer:
+    return Peer(world(spec, spec.lanes, actions), spec.learner, spec.steps, weights)
 
 
 def _load_average() -> float | None:
