@@ -137,7 +137,7 @@ def _live(
     from rulescope.runner import Paused, find_or_make
 
     found = spec.id in store
-    with Meter(f"run {spec.id[:12]}", spec.iterations) as meter:
+    with Meter(f"run {spec.id[:8]}", spec.iterations) as meter:
 
         def report(progress: Progress) -> None:
             score = "" if math.isnan(progress.score) else f"score {progress.score:.3f}"

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+from rich.progress import BarColumn, Progress, TextColumn
 
 PLAIN_SECONDS = 15.0
 """Time between two lines when the output is not a terminal."""
@@ -27,9 +27,8 @@ class Meter:
         self._printed = -math.inf
         self._bar = Progress(
             TextColumn("{task.description}"),
-            BarColumn(),
-            TaskProgressColumn(),
-            TextColumn("{task.fields[note]}"),
+            BarColumn(bar_width=10),
+            TextColumn("{task.completed:.0f}/{task.total:.0f} {task.fields[note]}"),
             console=self._console,
             disable=not self._console.is_terminal,
         )
