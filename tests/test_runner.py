@@ -10,23 +10,13 @@ import msgspec
 import numpy as np
 import pytest
 
+from learners.small import small_spec
 from rulescope import runner
 from rulescope.errors import DivergedError, SpecError
-from rulescope.learners.disco.config import AgentSizes, Disco
 from rulescope.lifetime import Lifetime, Progress
 from rulescope.records import Store
-from rulescope.spec import RunSpec
 
-SMALL = RunSpec(
-    learner=Disco(
-        rule="random:20240",
-        agent=AgentSizes(hidden=(16, 16), model=8, head=8),
-        batch=4,
-        capacity=8,
-    ),
-    iterations=8,
-    log_every=2,
-)
+SMALL = small_spec(iterations=8, log_every=2)
 
 
 def test_a_record_is_made_once_and_then_found(tmp_path: Path) -> None:

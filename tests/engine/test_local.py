@@ -7,21 +7,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from learners.small import small_spec
 from rulescope.engine.local import Campaign, run_all
-from rulescope.learners.disco.config import AgentSizes, Disco
+from rulescope.learners.disco.config import Disco
 from rulescope.records import Store
 from rulescope.spec import RunSpec
 
-SMALL = RunSpec(
-    learner=Disco(
-        rule="random:20240",
-        agent=AgentSizes(hidden=(16, 16), model=8, head=8),
-        batch=4,
-        capacity=8,
-    ),
-    iterations=4,
-    log_every=2,
-)
+SMALL = small_spec(iterations=4, log_every=2)
 
 
 def hashes(specs: list[RunSpec], store: Store) -> list[str]:

@@ -122,7 +122,8 @@ class _Worker:
 def _start(
     news: multiprocessing.Queue[tuple[str, int]], stop: Event, root: Path, weights: Path | None
 ) -> None:
-    # Ctrl-C reaches every process of the terminal; the parent alone answers it, by ``stop``.
+    # Ctrl-C reaches every process of the terminal. An idle worker leaves it to the parent, which
+    # sets ``stop``; in a running one the runner answers, with a checkpoint.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _Worker.news, _Worker.stop, _Worker.store, _Worker.weights = news, stop, Store(root), weights
 
