@@ -17,7 +17,7 @@ import numpy as np
 from rulescope.engine.local import Campaign, run_all
 from rulescope.learners.disco.config import PROFILES, Disco
 from rulescope.records import Record, Store
-from rulescope.spec import Intervention, RunSpec
+from rulescope.spec import Pin, RunSpec
 
 
 def crossing(record: Record, threshold: float = 0.8) -> float:
@@ -42,7 +42,7 @@ def main() -> None:
         RunSpec(
             learner=Disco(conventions=PROFILES[options.profile]),
             scale=options.scale,
-            interventions=tuple(Intervention(carrier=c, operation="pin") for c in options.pin),
+            interventions=tuple(Pin(carrier=c) for c in options.pin),
             iterations=options.iterations,
             log_every=options.log_every,
             seed=seed,

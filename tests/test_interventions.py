@@ -1,17 +1,37 @@
-"""What an operation does to a carrier, without any lifetime around it."""
+"""What each operation does to a carrier, without any lifetime around it."""
 
 from __future__ import annotations
 
-from typing import Any, get_args, get_type_hints
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from rulescope import interventions
+from rulescope import seeds
 from rulescope.arrays import Arrays
+from rulescope.errors import RecordError
+from rulescope.interventions import Treatment, permuted, resembling, same, zeros
 from rulescope.learners.base import Carrier, Choice, Learner, Rollout
-from rulescope.spec import Intervention
+from rulescope.spec import (
+    Freeze,
+    Hold,
+    Intervention,
+    Permute,
+    Pin,
+    Placebo,
+    RandomState,
+    Reset,
+    RunSpec,
+    Transplant,
+)
+
+DONOR = RunSpec(seed=1, keep=("recurrent", "moments"))
+OTHER = RunSpec(seed=2, keep=("recurrent", "moments"))
+STATES = {
+    DONOR.id: {"recurrent/h": np.array([7.0, 8.0]), "recurrent/c": np.array([[9.0]])},
+    OTHER.id: {"recurrent/h": np.array([5.0, 8.0]), "recurrent/c": np.array([[-9.0]])},
+}
 
 
 class Shelf(Learner):
@@ -44,46 +64,170 @@ class Shelf(Learner):
     def learn(self, rollout: Rollout, measure: bool) -> dict[str, float]:
         raise NotImplementedError
 
-
-def test_pin_sets_every_array_to_zero_and_keeps_type_and_shape() -> None:
-    learner = Shelf()
-    before = learner.carriers["moments"].get()
-    interventions.apply(Intervention(carrier="moments", operation="pin"), learner)
-    after = learner.carriers["moments"].get()
-    assert list(after) == list(before)
-    for name, array in after.items():
-        assert not array.any()
-        assert (array.dtype, array.shape) == (before[name].dtype, before[name].shape)
+    @property
+    def hidden(self) -> list[float]:
+        return [float(value) for value in self.held["recurrent"]["h"]]
 
 
-def test_pin_touches_no_other_carrier() -> None:
-    learner = Shelf()
-    interventions.apply(Intervention(carrier="moments", operation="pin"), learner)
-    assert learner.written == ["moments"]
-    assert learner.carriers["recurrent"].get()["h"].tolist() == [1.0, -2.0]
+def lived(item: Intervention, iterations: int, shelf: Shelf | None = None) -> list[list[float]]:
+    """Return the hidden state after each iteration (and birth) of a life that adds one to it."""
+    shelf = shelf or Shelf()
+    treatment = Treatment(item, shelf, STATES, seed=3)
+    treatment.act(0)
+    seen = [shelf.hidden]
+    for iteration in range(1, iterations + 1):
+        shelf.held["recurrent"]["h"] += 1.0
+        treatment.act(iteration)
+        seen.append(shelf.hidden)
+    return seen
 
 
-def test_pin_does_not_write_into_what_it_was_given() -> None:
-    content = {"h": np.ones(3)}
-    assert interventions.pin(content)["h"].tolist() == [0.0, 0.0, 0.0]
-    assert content["h"].tolist() == [1.0, 1.0, 1.0]
+def test_pin_is_zero_after_every_iteration_but_not_at_birth() -> None:
+    assert lived(Pin(carrier="recurrent"), 3) == [[1, -2], [0, 0], [0, 0], [0, 0]]
+
+
+def test_freeze_restores_what_was_there_after_its_iteration() -> None:
+    frozen = lived(Freeze(carrier="recurrent", at=2), 4)
+    assert frozen == [[1, -2], [2, -1], [3, 0], [3, 0], [3, 0]]
+
+
+def test_freeze_at_birth_keeps_the_newborn() -> None:
+    assert lived(Freeze(carrier="recurrent", at=0), 2) == [[1, -2]] * 3
+
+
+def test_hold_restores_what_the_first_update_left() -> None:
+    shelf = Shelf()
+    treatment = Treatment(Hold(carrier="recurrent"), shelf, {}, seed=0)
+    for iteration, change in enumerate([0.0, 0.0, 5.0, 1.0, 1.0]):
+        shelf.held["recurrent"]["h"] += change
+        treatment.act(iteration)
+    assert shelf.hidden == [6, 3]
+
+
+def test_reset_puts_the_newborn_back_once() -> None:
+    assert lived(Reset(carrier="recurrent", at=2), 4) == [
+        [1, -2],
+        [2, -1],
+        [1, -2],
+        [2, -1],
+        [3, 0],
+    ]
+
+
+def test_natural_transplant_begins_with_the_donor_and_goes_on() -> None:
+    item = Transplant(carrier="recurrent", donor=DONOR, mode="natural")
+    assert lived(item, 2) == [[7, 8], [8, 9], [9, 10]]
+
+
+def test_clamped_transplant_stays_the_donor() -> None:
+    item = Transplant(carrier="recurrent", donor=DONOR, mode="clamp")
+    assert lived(item, 2) == [[7, 8]] * 3
+
+
+@pytest.mark.parametrize("mode", ["natural", "clamp"])
+def test_random_state_has_the_donors_mean_and_spread(mode: Any) -> None:
+    item = RandomState(carrier="recurrent", donors=(DONOR, OTHER), mode=mode)
+    seen = lived(item, 2)
+    noise = seeds.stream(3, "intervention", "random", "recurrent")
+    noise.standard_normal((1, 1))  # for c, which comes first
+    first = 6.0 + 1.0 * float(noise.standard_normal(2)[0])
+    assert seen[0] == [pytest.approx(first), 8.0]  # the second unit does not vary
+    assert seen[2] == (seen[0] if mode == "clamp" else [value + 2 for value in seen[0]])
+
+
+def test_random_states_have_the_moments_of_the_donors() -> None:
+    donors = [{"h": np.full(200_000, mean)} for mean in (1.0, 2.0, 6.0)]
+    drawn = resembling(donors, {"h": np.zeros(200_000)}, np.random.default_rng(0))["h"]
+    assert drawn.mean() == pytest.approx(3.0, abs=0.02)
+    assert drawn.std() == pytest.approx(np.std([1.0, 2.0, 6.0]), abs=0.02)
+
+
+def test_random_state_keeps_counters_and_types() -> None:
+    own = {"first": np.zeros(2, np.float32), "updates": np.array(7)}
+    donors = [{"first": np.ones(2, np.float32), "updates": np.array(9)}] * 2
+    drawn = resembling(donors, own, np.random.default_rng(0))
+    assert drawn["updates"] == 7
+    assert drawn["first"].dtype == np.float32
+    assert drawn["first"].tolist() == [1.0, 1.0]
+
+
+def test_random_state_of_donors_that_do_not_fit_is_refused() -> None:
+    with pytest.raises(RecordError, match=r"h: donors have shapes .*\(3,\)"):
+        resembling([{"h": np.ones(3)}] * 2, {"h": np.ones(2)}, np.random.default_rng(0))
+
+
+def test_permute_moves_units_and_leaves_them_whole() -> None:
+    content = {"h": np.arange(9.0), "c": np.arange(9.0)[None] + 100.0, "count": np.array(3)}
+    shuffled = permuted(content, np.random.default_rng(0))
+    assert shuffled["h"].tolist() != content["h"].tolist()
+    assert sorted(shuffled["h"]) == sorted(content["h"])
+    assert (shuffled["c"][0] - shuffled["h"]).tolist() == [100.0] * 9
+    assert shuffled["count"] == 3
+
+
+@pytest.mark.parametrize("mode", ["natural", "clamp"])
+def test_permute_happens_once_and_is_restored_if_clamped(mode: Any) -> None:
+    shelf = Shelf()
+    shelf.held["recurrent"]["h"] = np.arange(8.0)
+    seen = lived(Permute(carrier="recurrent", at=1, mode=mode), 3, shelf)
+    assert seen[1] != [value + 1 for value in range(8)]
+    assert sorted(seen[1]) == [value + 1 for value in range(8)]
+    assert seen[3] == (seen[1] if mode == "clamp" else [value + 2 for value in seen[1]])
 
 
 def test_placebo_writes_back_what_it_read() -> None:
-    learner = Shelf()
-    before = learner.carriers["recurrent"].get()
-    interventions.apply(Intervention(carrier="recurrent", operation="placebo"), learner)
-    after = learner.carriers["recurrent"].get()
-    assert learner.written == ["recurrent"]
-    assert all(after[name].tobytes() == array.tobytes() for name, array in before.items())
+    shelf = Shelf()
+    assert lived(Placebo(carrier="recurrent"), 2, shelf) == [[1, -2], [2, -1], [3, 0]]
+    assert shelf.written == ["recurrent", "recurrent"]
 
 
-def test_every_operation_of_the_specification_exists() -> None:
-    named = get_args(get_type_hints(Intervention)["operation"])
-    assert set(named) == set(interventions.OPERATIONS)
+@pytest.mark.parametrize("kind", get_args(Intervention))
+def test_no_operation_touches_another_carrier(kind: Any) -> None:
+    shelf = Shelf()
+    known = {"carrier": "recurrent", "at": 1, "mode": "clamp", "donor": DONOR}
+    known["donors"] = (DONOR, OTHER)
+    fields = {name: known[name] for name in kind.__struct_fields__}
+    lived(kind(**fields), 3, shelf)
+    assert set(shelf.written) == {"recurrent"}
+    assert shelf.held["moments"]["updates"] == 7
 
 
-@pytest.mark.parametrize("operation", list(interventions.OPERATIONS))
-def test_every_operation_keeps_the_names(operation: str) -> None:
-    content = {"a": np.ones(2), "b": np.zeros(())}
-    assert list(interventions.OPERATIONS[operation](content)) == ["a", "b"]
+def test_a_donor_of_another_kind_is_refused() -> None:
+    states = {DONOR.id: {"recurrent/h": np.zeros((2, 3)), "recurrent/c": np.array([[9.0]])}}
+    item = Transplant(carrier="recurrent", donor=DONOR, mode="clamp")
+    with pytest.raises(RecordError, match=r"recurrent/h has shape \(2, 3\), the recipient's"):
+        Treatment(item, Shelf(), states, seed=0).act(0)
+
+
+def test_a_donor_without_the_carriers_arrays_is_refused() -> None:
+    states = {DONOR.id: {"recurrent/h": np.zeros(2)}}
+    item = Transplant(carrier="recurrent", donor=DONOR, mode="clamp")
+    with pytest.raises(RecordError, match=r"holds \['h'\], the recipient's \['c', 'h'\]"):
+        Treatment(item, Shelf(), states, seed=0).act(0)
+
+
+def test_what_is_held_survives_a_checkpoint() -> None:
+    shelf = Shelf()
+    item = Freeze(carrier="recurrent", at=1)
+    first = Treatment(item, shelf, {}, seed=0)
+    first.act(0)
+    shelf.held["recurrent"]["h"] += 1.0
+    first.act(1)
+    second = Treatment(item, Shelf(), {}, seed=0)
+    second.load(first.save())
+    assert same(second.save(), {"h": np.array([2.0, -1.0]), "c": np.array([[3.0]])})
+
+
+def test_zeros_keep_type_and_shape_and_leave_the_argument_alone() -> None:
+    content = {"a": np.ones((2, 3), np.float32), "n": np.array(7)}
+    blank = zeros(content)
+    assert [(a.dtype.name, a.shape) for a in blank.values()] == [("float32", (2, 3)), ("int64", ())]
+    assert not any(array.any() for array in blank.values())
+    assert content["n"] == 7
+
+
+def test_same_is_to_the_bit() -> None:
+    assert same({"a": np.array([0.0])}, {"a": np.array([0.0])})
+    assert not same({"a": np.array([0.0])}, {"a": np.array([-0.0])})
+    assert not same({"a": np.zeros(1)}, {"b": np.zeros(1)})
+    assert not same({"a": np.zeros((1, 2))}, {"a": np.zeros((2, 1))})

@@ -19,7 +19,7 @@ from rulescope.learners.disco.config import PROFILES, Disco
 from rulescope.learners.disco.measure import METRICS
 from rulescope.lifetime import Lifetime, Progress
 from rulescope.meters import Meters
-from rulescope.spec import Intervention, RunSpec
+from rulescope.spec import Intervention, Pin, Placebo, RunSpec
 
 ITERATIONS = 28
 STOPS = sorted(random.Random(0).sample(range(ITERATIONS), 20))
@@ -114,7 +114,7 @@ def test_every_profile_resumes(profile: str) -> None:
 def test_a_synthetic_boundary_and_interventions_resume() -> None:
     spec = small_spec(
         boundary=Boundary(terminals="synthetic", interval=5),
-        interventions=(Intervention(carrier="recurrent", operation="pin"),),
+        interventions=(Pin(carrier="recurrent"),),
         scale=0.01,
         iterations=12,
         lanes=3,
@@ -169,19 +169,19 @@ def test_another_seed_is_another_lifetime() -> None:
     assert (carriers(one)["params/flat"] != carriers(two)["params/flat"]).any()
 
 
-def treated(carrier: str, operation: Any) -> RunSpec:
-    return small_spec(interventions=(Intervention(carrier=carrier, operation=operation),))
+def treated(item: Intervention) -> RunSpec:
+    return small_spec(interventions=(item,))
 
 
 @pytest.mark.parametrize("carrier", Disco.CARRIERS)
 def test_placebo_is_live_to_the_bit(carrier: str) -> None:
-    live, placebo = lived(small_spec()), lived(treated(carrier, "placebo"))
+    live, placebo = lived(small_spec()), lived(treated(Placebo(carrier=carrier)))
     assert_same_life(live, placebo)
     assert live.spec.id != placebo.spec.id
 
 
 def test_pinned_recurrent_state_is_zero_after_every_iteration() -> None:
-    life = Lifetime(treated("recurrent", "pin"))
+    life = Lifetime(treated(Pin(carrier="recurrent")))
     while not life.finished:
         life.advance()
         state = life.learner.carriers["recurrent"].get()
@@ -190,7 +190,7 @@ def test_pinned_recurrent_state_is_zero_after_every_iteration() -> None:
 
 
 def test_pinning_makes_a_difference() -> None:
-    live, pinned = lived(small_spec()), lived(treated("recurrent", "pin"))
+    live, pinned = lived(small_spec()), lived(treated(Pin(carrier="recurrent")))
     assert science(live) != science(pinned)
     assert (carriers(live)["params/flat"] != carriers(pinned)["params/flat"]).any()
     # The first update reads the state of a newborn in both.
@@ -199,7 +199,7 @@ def test_pinning_makes_a_difference() -> None:
 
 def test_pinning_acts_after_the_update_not_before_the_first() -> None:
     """Up to and including the first update, a pinned lifetime is a live one."""
-    live, pinned = Lifetime(small_spec()), Lifetime(treated("recurrent", "pin"))
+    live, pinned = Lifetime(small_spec()), Lifetime(treated(Pin(carrier="recurrent")))
     for life in (live, pinned):
         life.run(until=2)
     one, other = carriers(live), carriers(pinned)
@@ -211,7 +211,7 @@ def test_pinning_acts_after_the_update_not_before_the_first() -> None:
 
 @pytest.mark.parametrize("carrier", Disco.CARRIERS)
 def test_every_carrier_can_be_pinned(carrier: str) -> None:
-    life = lived(treated(carrier, "pin"))
+    life = lived(treated(Pin(carrier=carrier)))
     assert not any(array.any() for array in life.learner.carriers[carrier].get().values())
     assert np.isfinite(carriers(life)["params/flat"]).all()
 
@@ -318,7 +318,7 @@ def test_began_says_whether_the_rollout_before_ended_an_episode() -> None:
 
 def test_a_spec_that_makes_no_sense_is_refused() -> None:
     with pytest.raises(SpecError, match=r"interventions\[0\]\.carrier: no carrier 'recurent'"):
-        Lifetime(treated("recurent", "pin"))
+        Lifetime(treated(Pin(carrier="recurent")))
 
 
 @pytest.mark.parametrize("rule", ["disco104", "random:", "random:x", "random:-1", ""])

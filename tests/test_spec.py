@@ -30,7 +30,23 @@ from rulescope.learners.disco.config import (
     Disco,
     Interface,
 )
-from rulescope.spec import Intervention, RunSpec, canonical, checked, convert, decode, expanded
+from rulescope.spec import (
+    Freeze,
+    Hold,
+    Intervention,
+    Permute,
+    Pin,
+    Placebo,
+    RandomState,
+    Reset,
+    RunSpec,
+    Transplant,
+    canonical,
+    checked,
+    convert,
+    decode,
+    expanded,
+)
 
 RICH = RunSpec(
     learner=Disco(
@@ -46,7 +62,7 @@ RICH = RunSpec(
     environment=Catch(rows=16, columns=12, dense=True, drift=0.25),
     boundary=Boundary(terminals="synthetic", interval=29),
     scale=1e-3,
-    interventions=(Intervention(carrier="recurrent", operation="pin"),),
+    interventions=(Pin(carrier="recurrent"),),
     iterations=500,
     log_every=10,
     lanes=4,
@@ -58,6 +74,11 @@ RICH = RunSpec(
 
 DEFAULT_ID = "67d6291b301412df4a6ca7808aeafac9d0587b06ece3c68e72bab0157cd9d52c"
 RICH_ID = "0f7a6b49d3f644bbcc5b87d2c6ead8fc256d2538c40ebee752b8c5fbe360bab4"
+
+
+def treated(operation: str, **fields: Any) -> dict[str, Any]:
+    """Return a spec as plain data, with one intervention on the recurrent state."""
+    return {"interventions": [{"operation": operation, "carrier": "recurrent", **fields}]}
 
 
 def learner(**fields: Any) -> dict[str, Any]:
@@ -136,6 +157,16 @@ WRONG_CHOICES: list[tuple[dict[str, Any], str, str | None]] = [
         "interventions[0].operation: 'pinn' is not valid",
         "pin",
     ),
+    (
+        treated("transplant", mode="clmp", donor={}),
+        "interventions[0].mode: 'clmp' is not valid",
+        "clamp",
+    ),
+    (
+        treated("transplant", mode="clamp", donor={"learner": {"conventions": {"sign_log": "lg"}}}),
+        "interventions[0].donor.learner.conventions.sign_log: 'lg' is not valid",
+        "log",
+    ),
     ({"keep": ["recurent"]}, "keep: no carrier 'recurent'", "recurrent"),
     ({"keep": ["averages", "momentum"]}, "keep: no carrier 'momentum'", "moments"),
     (
@@ -211,6 +242,27 @@ IMPOSSIBLE: list[tuple[dict[str, Any], str]] = [
     ({"iterations": 10}, "log_every: 20 is more than iterations (10)"),
     (learner(batch=65, capacity=64), "learner.batch: 65 is more than learner.capacity (64)"),
     ({"keep": ["recurrent", "averages", "recurrent"]}, "keep: 'recurrent' is named twice"),
+    (treated("freeze", at=2000), "interventions[0].at: 2000 is not before the last iteration"),
+    (treated("reset", at=0), "interventions[0].at: expected `int` >= 1"),
+    (treated("freeze"), "interventions[0]: object missing required field `at`"),
+    (treated("pin", at=4), "interventions[0].at: no such key"),
+    (
+        treated("transplant", mode="clamp", donor={"keep": ["averages"]}),
+        "interventions[0].donor.keep: a donor must keep its 'recurrent'",
+    ),
+    (
+        treated("transplant", mode="natural", donor={"iterations": 10}),
+        "interventions[0].donor.log_every: 20 is more than iterations (10)",
+    ),
+    (
+        treated("random", mode="natural", donors=[{}]),
+        "interventions[0].donors: expected `array` of length >= 2",
+    ),
+    (
+        treated("random", mode="natural", donors=[{}, {"keep": ["x"]}]),
+        "interventions[0].donors[1].keep: no carrier 'x'",
+    ),
+    ({"world_seed": -1}, "world_seed: expected `int` >= 0"),
 ]
 
 BROKEN_TEXT: list[tuple[bytes, str]] = [
@@ -313,7 +365,7 @@ def test_a_spec_made_in_python_is_held_to_the_same_ranges(spec: RunSpec, start: 
 
 def test_a_spec_made_in_python_is_checked_too() -> None:
     with pytest.raises(SpecError, match=r"spec: interventions\[0\]\.carrier: no carrier 'x'"):
-        checked(RunSpec(interventions=(Intervention(carrier="x", operation="pin"),)))
+        checked(RunSpec(interventions=(Pin(carrier="x"),)))
     assert checked(RICH) == RICH
 
 
@@ -433,7 +485,7 @@ def other_value(hint: Any, value: Any) -> Any:
     if value is None:
         return 7
     if value == ():
-        return (Intervention(carrier="recurrent", operation="pin"),)
+        return (Pin(carrier="recurrent"),)
     if isinstance(value, Intervention):
         return replace(value, carrier="target")
     assert isinstance(value, tuple)
@@ -502,20 +554,28 @@ BOUNDARIES = st.one_of(
     st.builds(Boundary, terminals=st.sampled_from(["episodic", "masked"])),
     st.builds(Boundary, terminals=st.just("synthetic"), interval=POSITIVE),
 )
+CARRIER = st.sampled_from(Disco.CARRIERS)
+DONORS = st.builds(RunSpec, seed=st.integers(0, 9), scale=MAGNITUDE, keep=st.just(Disco.CARRIERS))
+MODE = st.sampled_from(["natural", "clamp"])
+INTERVENTIONS = st.one_of(
+    *(st.builds(kind, carrier=CARRIER) for kind in (Pin, Placebo, Hold)),
+    *(st.builds(kind, carrier=CARRIER, at=st.integers(1, 99)) for kind in (Freeze, Reset)),
+    st.builds(Permute, carrier=CARRIER, at=st.integers(0, 99), mode=MODE),
+    st.builds(Transplant, carrier=CARRIER, donor=DONORS, mode=MODE),
+    st.builds(
+        RandomState,
+        carrier=CARRIER,
+        donors=st.lists(DONORS, min_size=2, max_size=3).map(tuple),
+        mode=MODE,
+    ),
+)
 SPECS = st.builds(
     RunSpec,
     learner=LEARNERS,
     environment=st.builds(Catch, rows=st.integers(2, 256), dense=st.booleans(), drift=UNIT),
     boundary=BOUNDARIES,
     scale=MAGNITUDE,
-    interventions=st.lists(
-        st.builds(
-            Intervention,
-            carrier=st.sampled_from(Disco.CARRIERS),
-            operation=choices(Intervention, "operation"),
-        ),
-        max_size=3,
-    ).map(tuple),
+    interventions=st.lists(INTERVENTIONS, max_size=3).map(tuple),
     iterations=st.integers(100, 10**9),
     log_every=st.integers(1, 100),
     lanes=st.integers(1, 4096),

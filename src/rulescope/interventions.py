@@ -1,33 +1,170 @@
-"""What is done to a carrier, and nothing else: the causal handle of every experiment."""
+"""What is done to a carrier, and nothing else: the causal handle of every experiment.
+
+An intervention is data (:mod:`rulescope.spec`). A :class:`Treatment` is one of them at work: it is
+asked once before the first iteration and once after each, and all it can do is to replace the
+content of its one carrier. The functions that make up a new content are pure.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
-from rulescope.learners.base import Learner
-from rulescope.spec import Intervention
+from rulescope import seeds
+from rulescope.arrays import Arrays
+from rulescope.errors import RecordError
+from rulescope.learners.base import Learner, under
+from rulescope.spec import (
+    Freeze,
+    Hold,
+    Intervention,
+    Permute,
+    Pin,
+    Placebo,
+    RandomState,
+    Reset,
+    RunSpec,
+    Transplant,
+)
 
 Content = dict[str, NDArray[Any]]
+"""What a carrier holds: arrays by name."""
+States = Mapping[str, Arrays]
+"""Terminal states of donors by run id, as records keep them (``carrier/array``)."""
 
 
-def pin(content: Content) -> Content:
-    """Set every array to zero: the learner goes on without this part of its history."""
+class Treatment:
+    """One intervention at work on one learner."""
+
+    def __init__(
+        self, intervention: Intervention, learner: Learner, states: States, seed: int
+    ) -> None:
+        self._plan = intervention
+        self._carrier = learner.carriers[intervention.carrier]
+        self._fresh = self._carrier.get()
+        self._states = states
+        self._seed = seed
+        self._held: Content | None = None
+
+    def act(self, iteration: int) -> None:
+        """Do what is planned for the moment after ``iteration`` (0: the learner is newborn)."""
+        value = self._change(iteration)
+        if value is not None:
+            self._carrier.set(value)
+            self._held = value if self._restores else None
+        elif self._held is not None:
+            self._carrier.set(self._held)
+
+    @property
+    def _restores(self) -> bool:
+        """Whether what was written once is to be restored after every later iteration."""
+        return isinstance(self._plan, Freeze | Hold) or getattr(self._plan, "mode", "") == "clamp"
+
+    def _change(self, iteration: int) -> Content | None:
+        """Return the content to write that is not the one held already, if there is any."""
+        newborn = iteration == 0
+        match self._plan:
+            case Pin():
+                return None if newborn else zeros(self._carrier.get())
+            case Placebo():
+                return None if newborn else self._carrier.get()
+            case Freeze(at=at):
+                return self._carrier.get() if iteration == at else None
+            case Hold():
+                own = self._carrier.get()
+                return own if self._held is None and not same(own, self._fresh) else None
+            case Reset(at=at):
+                return self._fresh if iteration == at else None
+            case Transplant(donor=donor):
+                return self._terminal(donor) if newborn else None
+            case RandomState(donors=donors):
+                terminal = [self._terminal(donor) for donor in donors] if newborn else []
+                return resembling(terminal, self._fresh, self._stream()) if newborn else None
+            case Permute(at=at):
+                return permuted(self._carrier.get(), self._stream()) if iteration == at else None
+
+    def _stream(self) -> Generator:
+        """Return the random stream of this intervention, which is drawn from at one moment only."""
+        return seeds.stream(self._seed, "intervention", self._plan.operation, self._plan.carrier)
+
+    def _terminal(self, donor: RunSpec) -> Content:
+        """Return the donor's terminal content of the carrier, which must fit the recipient."""
+        content = under(self._plan.carrier, self._states[donor.id])
+        if set(content) != set(self._fresh):
+            raise RecordError(
+                f"donor {donor.id[:12]}: its carrier {self._plan.carrier!r} holds "
+                f"{sorted(content)}, the recipient's {sorted(self._fresh)}"
+            )
+        for name, array in content.items():
+            own = self._fresh[name]
+            # A replay's arrays grow with what is stored; the rest of a shape is the learner's.
+            if array.ndim != own.ndim or array.shape[1:] != own.shape[1:]:
+                raise RecordError(
+                    f"donor {donor.id[:12]}: its {self._plan.carrier}/{name} has shape "
+                    f"{array.shape}, the recipient's {own.shape}"
+                )
+        return content
+
+    def save(self) -> dict[str, NDArray[Any]]:
+        """Return what a continuation needs: the content held, if any."""
+        return dict(self._held or {})
+
+    def load(self, saved: Arrays) -> None:
+        """Continue from what :meth:`save` returned."""
+        self._held = dict(saved) or None
+
+
+def zeros(content: Content) -> Content:
+    """Return arrays of zeros: the learner goes on without this part of its history."""
     return {name: np.zeros_like(array) for name, array in content.items()}
 
 
-def placebo(content: Content) -> Content:
-    """Write back what was read: any effect of this is an error of the program."""
-    return content
+def same(one: Arrays, other: Arrays) -> bool:
+    """Tell whether two contents are equal to the bit."""
+    return set(one) == set(other) and all(
+        array.shape == other[name].shape and array.tobytes() == other[name].tobytes()
+        for name, array in one.items()
+    )
 
 
-OPERATIONS: dict[str, Callable[[Content], Content]] = {"pin": pin, "placebo": placebo}
+def resembling(donors: Sequence[Arrays], own: Arrays, rng: Generator) -> Content:
+    """Return a random content with the mean and spread that each unit has over the ``donors``.
+
+    Arrays that are not of floating point are taken from ``own``.
+    """
+    drawn = {}
+    for name in sorted(own):  # so that the draws do not depend on the order of a dictionary
+        like = own[name]
+        if like.dtype.kind != "f":
+            drawn[name] = like.copy()
+            continue
+        shapes = {donor[name].shape for donor in donors}
+        if shapes != {like.shape}:
+            raise RecordError(f"{name}: donors have shapes {shapes}, the recipient {like.shape}")
+        values = np.stack([donor[name] for donor in donors]).astype(np.float64)
+        noise = rng.standard_normal(like.shape)
+        drawn[name] = (values.mean(axis=0) + values.std(axis=0) * noise).astype(like.dtype)
+    return drawn
 
 
-def apply(intervention: Intervention, learner: Learner) -> None:
-    """Carry out ``intervention`` on ``learner``, as is done after every iteration."""
-    carrier = learner.carriers[intervention.carrier]
-    carrier.set(OPERATIONS[intervention.operation](carrier.get()))
+def permuted(content: Arrays, rng: Generator) -> Content:
+    """Return ``content`` with its units (the last axis) shuffled, alike in all arrays of a width.
+
+    Only arrays of floating point have units; counters and indices stay.
+    """
+    orders: dict[int, NDArray[np.int64]] = {}
+    shuffled = {}
+    for name in sorted(content):
+        array = content[name]
+        if array.dtype.kind != "f" or array.ndim == 0:
+            shuffled[name] = array.copy()
+            continue
+        width = array.shape[-1]
+        if width not in orders:
+            orders[width] = rng.permutation(width)
+        shuffled[name] = array[..., orders[width]]
+    return shuffled

@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rulescope import envs, interventions, learners, runtime
+from rulescope import envs, learners, runtime
 from rulescope import spec as specs
-from rulescope.arrays import Arrays
+from rulescope.arrays import Arrays, digest
 from rulescope.errors import DivergedError, RecordError
+from rulescope.interventions import States, Treatment
 from rulescope.learners.base import Rollout, under
 from rulescope.meters import Meters
 from rulescope.records.record import Record, RuleIdentity
@@ -37,9 +38,18 @@ class Lifetime:
 
     ``save`` after any iteration and ``load`` into a new ``Lifetime`` of the same spec go on to the
     bit: every carrier, the replay, the world, all random streams, and the log so far.
+
+    ``donors`` holds the terminal states of the spec's donors by run id.
     """
 
-    def __init__(self, spec: RunSpec, *, device: str = "cpu", weights: Path | None = None) -> None:
+    def __init__(
+        self,
+        spec: RunSpec,
+        *,
+        device: str = "cpu",
+        weights: Path | None = None,
+        donors: States | None = None,
+    ) -> None:
         self.spec = spec = specs.checked(spec)
         runtime.single_threaded(device)
         self.world = envs.make(spec.environment, spec.boundary, spec.scale, spec.lanes)
@@ -55,12 +65,18 @@ class Lifetime:
         self.meters = Meters(spec.lanes, self.world.references)
         self.iteration = 0
         self.device = device
-        self._observation = self.world.reset(spec.seed)
+        world_seed = spec.seed if spec.world_seed is None else spec.world_seed
+        self._observation = self.world.reset(world_seed)
         self._began = np.zeros(spec.lanes, dtype=np.bool_)
         self._columns = ("iteration", "steps", *self.meters.names, *self.learner.metrics)
         self._log: list[list[float]] = []
         self._started = datetime.now(UTC)
         self._seconds = 0.0
+        self._donors = {donor.id: _state(donor, donors or {}) for donor in spec.donors}
+        self.treatments = [
+            Treatment(item, self.learner, self._donors, spec.seed) for item in spec.interventions
+        ]
+        self._intervene()
 
     @property
     def finished(self) -> bool:
@@ -78,11 +94,14 @@ class Lifetime:
             raise DivergedError(
                 f"run {self.spec.id[:12]}, iteration {self.iteration}: {fault}"
             ) from None
-        for intervention in self.spec.interventions:
-            interventions.apply(intervention, self.learner)
+        self._intervene()
         if logged:
             self._write_row(metrics)
         self._seconds += time.perf_counter() - started
+
+    def _intervene(self) -> None:
+        for treatment in self.treatments:
+            treatment.act(self.iteration)
 
     def run(
         self, until: int | None = None, report: Callable[[Progress], None] | None = None
@@ -131,13 +150,17 @@ class Lifetime:
 
     @property
     def identity(self) -> str:
-        """The sha256 of what a continuation must share, the spec aside: program, machine, rule."""
+        """The sha256 of what a continuation must share, the spec aside: program, machine, rule.
+
+        And donors: their specs do not tell on which machine their states were made.
+        """
         rule = self.learner.rule
         shared = [
             runtime.source_identity(),
             runtime.runtime_identity(self.device),
             rule and rule.content,
             self._columns,
+            {donor: digest(state) for donor, state in self._donors.items()},
         ]
         return hashlib.sha256(json.dumps(shared, sort_keys=True).encode()).hexdigest()
 
@@ -148,7 +171,8 @@ class Lifetime:
 
     def save(self) -> dict[str, NDArray[Any]]:
         """Return a complete checkpoint."""
-        parts: dict[str, Arrays] = {
+        treatments = {f"treatment{i}": item.save() for i, item in enumerate(self.treatments)}
+        parts: dict[str, Arrays] = treatments | {
             "learner": self.learner.save(),
             "world": self.world.save(),
             "meters": self.meters.save(),
@@ -173,6 +197,8 @@ class Lifetime:
         self.meters.load(under("meters", checkpoint))
         columns = under("log", checkpoint)
         self._log = np.stack([columns[name] for name in self._columns], axis=1).tolist()
+        for i, item in enumerate(self.treatments):
+            item.load(under(f"treatment{i}", checkpoint))
         loop = under("loop", checkpoint)
         self.iteration = int(loop["iteration"])
         self._observation = np.array(loop["observation"])
@@ -200,4 +226,11 @@ class Lifetime:
             rule=None if rule is None else RuleIdentity(rule.name, rule.sha256, rule.content),
             started=self._started,
             seconds=self._seconds,
+            parents=tuple(donor.id for donor in self.spec.donors),
         )
+
+
+def _state(donor: RunSpec, states: States) -> Arrays:
+    if donor.id not in states:
+        raise RecordError(f"donor {donor.id[:12]} has no record at hand: it must live first")
+    return states[donor.id]

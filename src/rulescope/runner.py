@@ -40,13 +40,18 @@ def find_or_make(
 ) -> Record:
     """Return the record of ``spec``, living the lifetime (or the rest of it) if need be.
 
-    A checkpoint is kept every minute, at ``stop_after`` (then :class:`Paused` is raised) and when
-    the run is interrupted; the next call goes on from there to the bit.
+    Donors are found or made first. A checkpoint is kept every minute, at ``stop_after`` (then
+    :class:`Paused` is raised) and when the run is interrupted; the next call goes on from there to
+    the bit.
     """
     spec = specs.checked(spec)
     if spec.id in store:
         return store.read(spec.id)
-    lifetime = Lifetime(spec, device=device, weights=weights)
+    donors = {
+        donor.id: find_or_make(donor, store, report=report, weights=weights, device=device).state
+        for donor in spec.donors
+    }
+    lifetime = Lifetime(spec, device=device, weights=weights, donors=donors)
     checkpoint = store.load_checkpoint(spec.id)
     if checkpoint is not None and lifetime.accepts(checkpoint):
         lifetime.load(checkpoint)

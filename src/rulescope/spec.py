@@ -4,32 +4,104 @@ from __future__ import annotations
 
 import hashlib
 import math
-import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
 
 from rulescope.envs.config import Boundary, Catch, EnvironmentSpec
 from rulescope.errors import SpecError, nearest
+from rulescope.explain import explain
 from rulescope.frozen import Frozen
 from rulescope.learners.disco.config import Disco
 
 LearnerSpec = Disco
 
+Mode = Literal["natural", "clamp"]
+"""``natural``: written once, then the learner goes on from it. ``clamp``: restored ever after."""
+Iteration = Annotated[int, Meta(ge=0)]
+Seed = Annotated[int, Meta(ge=0, le=2**32 - 1)]
 
-class Intervention(Frozen, frozen=True):
-    """What is done to one carrier after every iteration.
 
-    ``pin`` sets every array of the carrier to zero (which for ``averages`` is not the state of a
-    fresh learner: there the product of decays starts at one). ``placebo`` writes back the value
-    just read, which must leave the lifetime bit-identical.
-    """
+class _Operation(Frozen, frozen=True):
+    """What is done to one carrier; the operations follow."""
 
     carrier: str
-    operation: Literal["pin", "placebo"]
+
+    @property
+    def operation(self) -> str:
+        """The name of the operation, as in a specification."""
+        return str(self.__struct_config__.tag)
+
+
+class Pin(_Operation, frozen=True, tag="pin", tag_field="operation"):
+    """Set every array to zero after every iteration.
+
+    (For ``averages`` that is not the state of a fresh learner, whose product of decays is one.)
+    """
+
+
+class Freeze(_Operation, frozen=True, tag="freeze", tag_field="operation"):
+    """Restore, after every later iteration, the own value as it was after iteration ``at``."""
+
+    at: Iteration
+    """0 is the fresh learner, before its first iteration."""
+
+
+class Hold(_Operation, frozen=True, tag="hold", tag_field="operation"):
+    """Restore, after every later iteration, the own value as the first update left it.
+
+    The first update is the first iteration that changed the carrier: a learner may collect data
+    for a while before it learns.
+    """
+
+
+class Reset(_Operation, frozen=True, tag="reset", tag_field="operation"):
+    """Once, after iteration ``at``, put back the value of the fresh learner; then go on.
+
+    Reset the carrier ``replay`` to clear it.
+    """
+
+    at: Annotated[int, Meta(ge=1)]
+
+
+class Transplant(_Operation, frozen=True, tag="transplant", tag_field="operation"):
+    """Begin with the value that the donor's lifetime ended with."""
+
+    donor: RunSpec
+    mode: Mode
+
+
+class RandomState(_Operation, frozen=True, tag="random", tag_field="operation"):
+    """Begin with a random value that resembles the donors' terminal values unit by unit.
+
+    Every unit is drawn on its own from a normal distribution with the mean and the standard
+    deviation (over all N, not N - 1) which that unit has over the donors. Arrays that are not of
+    floating point stay the recipient's own.
+    """
+
+    donors: Annotated[tuple[RunSpec, ...], Meta(min_length=2)]
+    mode: Mode
+
+
+class Permute(_Operation, frozen=True, tag="permute", tag_field="operation"):
+    """After iteration ``at``, shuffle the units of the own value: the same numbers elsewhere.
+
+    One permutation of the last axis serves all arrays of that width, so units stay whole (a
+    hidden unit keeps its cell). What still works did not depend on which unit says what.
+    """
+
+    at: Iteration
+    mode: Mode
+
+
+class Placebo(_Operation, frozen=True, tag="placebo", tag_field="operation"):
+    """Write back the value just read, which must leave the lifetime bit-identical."""
+
+
+Intervention = Pin | Freeze | Hold | Reset | Transplant | RandomState | Permute | Placebo
 
 
 class RunSpec(Frozen, frozen=True):
@@ -47,7 +119,9 @@ class RunSpec(Frozen, frozen=True):
     """Environments stepped together."""
     steps: Annotated[int, Meta(ge=2, le=65536)] = 29
     """Interactions of each lane in one iteration."""
-    seed: Annotated[int, Meta(ge=0, le=2**32 - 1)] = 0
+    seed: Seed = 0
+    world_seed: Seed | None = None
+    """Seed of the world alone, if it is not ``seed``; the learner's streams keep to ``seed``."""
     keep: tuple[str, ...] = ("averages", "recurrent")
     """Carriers whose terminal value is kept in the record."""
     schema: Literal[1] = 1
@@ -57,6 +131,17 @@ class RunSpec(Frozen, frozen=True):
     def id(self) -> str:
         """The sha256 of the canonical form, as 64 hexadecimal digits."""
         return hashlib.sha256(canonical(self)).hexdigest()
+
+    @property
+    def donors(self) -> tuple[RunSpec, ...]:
+        """The runs whose terminal state this one needs, each once."""
+        found: list[RunSpec] = []
+        for item in self.interventions:
+            if isinstance(item, Transplant):
+                found.append(item.donor)
+            elif isinstance(item, RandomState):
+                found += item.donors
+        return tuple(dict.fromkeys(found))
 
 
 def canonical(spec: RunSpec) -> bytes:
@@ -71,8 +156,7 @@ def _without_defaults(part: Any) -> Any:
     (msgspec's own ``omit_defaults`` goes by identity: an equal Struct or tuple is written out.)
     """
     if isinstance(part, msgspec.Struct):
-        tag = part.__struct_config__.tag
-        kept = {} if tag is None else {"kind": tag}
+        kept = _tag(part)
         for field in msgspec.structs.fields(part):
             value = getattr(part, field.name)
             if isinstance(field.default, float) and type(value) is int:
@@ -85,12 +169,16 @@ def _without_defaults(part: Any) -> Any:
     return part
 
 
+def _tag(part: msgspec.Struct) -> dict[str, Any]:
+    """Return what tells a member of a union from the others, if ``part`` is one."""
+    config = part.__struct_config__
+    return {} if config.tag_field is None else {config.tag_field: config.tag}
+
+
 def expanded(part: Any) -> Any:
     """Return ``part`` as plain data with every default written out, for people to read."""
     if isinstance(part, msgspec.Struct):
-        tag = part.__struct_config__.tag
-        head = {"kind": tag} if tag is not None else {}
-        return head | {name: expanded(getattr(part, name)) for name in part.__struct_fields__}
+        return _tag(part) | {name: expanded(getattr(part, name)) for name in part.__struct_fields__}
     if isinstance(part, tuple):
         return [expanded(item) for item in part]
     return part
@@ -110,7 +198,7 @@ def convert(data: Any, source: str = "spec") -> RunSpec:
     try:
         spec = msgspec.convert(data, RunSpec)
     except msgspec.ValidationError as fault:
-        raise SpecError(f"{source}: {_explain(str(fault))}") from None
+        raise SpecError(f"{source}: {explain(fault, RunSpec, data)}") from None
     for problem in _problems(spec):
         raise SpecError(f"{source}: {problem}")
     return spec
@@ -154,13 +242,32 @@ def _problems(spec: RunSpec) -> list[str]:
             f"learner.batch: {learner.batch} is more than learner.capacity ({learner.capacity}), "
             "so learning would never start"
         )
-    for where, name in [("keep", name) for name in spec.keep] + [
-        (f"interventions[{i}].carrier", item.carrier) for i, item in enumerate(spec.interventions)
-    ]:
-        if name not in learner.CARRIERS:
-            found.append(f"{where}: no carrier {name!r}{nearest(name, learner.CARRIERS)}")
+    found += [f"keep: {problem}" for name in spec.keep for problem in _no_carrier(name, spec)]
     found += [f"keep: {name!r} is named twice" for name in spec.keep if spec.keep.count(name) > 1]
+    for place, item in enumerate(spec.interventions):
+        found += [f"interventions[{place}].{problem}" for problem in _misuse(item, spec)]
     return found
+
+
+def _no_carrier(name: str, spec: RunSpec) -> list[str]:
+    valid = spec.learner.CARRIERS
+    return [] if name in valid else [f"no carrier {name!r}{nearest(name, valid)}"]
+
+
+def _misuse(item: Intervention, spec: RunSpec) -> Iterator[str]:
+    """Yield what is wrong with one intervention of ``spec``, its donors included."""
+    yield from (f"carrier: {problem}" for problem in _no_carrier(item.carrier, spec))
+    at = getattr(item, "at", 0)
+    if at >= spec.iterations:
+        last = f"the last iteration ({spec.iterations})"
+        yield f"at: {at} is not before {last}, so nothing would be done"
+    donors = {"donor": item.donor} if isinstance(item, Transplant) else {}
+    if isinstance(item, RandomState):
+        donors = {f"donors[{place}]": donor for place, donor in enumerate(item.donors)}
+    for key, donor in donors.items():
+        yield from (f"{key}.{problem}" for problem in _problems(donor))
+        if item.carrier not in donor.keep:
+            yield f"{key}.keep: a donor must keep its {item.carrier!r}"
 
 
 def _infinite(data: Any, path: str = "") -> Iterator[tuple[str, float]]:
@@ -168,56 +275,8 @@ def _infinite(data: Any, path: str = "") -> Iterator[tuple[str, float]]:
     if isinstance(data, dict):
         for name, part in data.items():
             yield from _infinite(part, f"{path}.{name}" if path else name)
+    elif isinstance(data, list):
+        for place, part in enumerate(data):
+            yield from _infinite(part, f"{path}[{place}]")
     elif isinstance(data, float) and not math.isfinite(data):
         yield path, data
-
-
-def _explain(message: str) -> str:
-    """Turn msgspec's message into one that starts with the key and names the nearest valid one."""
-    text, _, where = message.partition(" - at `$")
-    path = where.rstrip("`").lstrip(".")
-    unknown = re.match(r"Object contains unknown field `(.*)`", text)
-    if unknown:
-        key = unknown[1]
-        fields = _fields_at(path)
-        full = f"{path}.{key}" if path else key
-        return f"{full}: no such key{nearest(key, fields)}"
-    wrong = re.match(r"Invalid (?:enum )?value (.*)", text)
-    choices = _choices_at(path)
-    if wrong and choices:
-        value = wrong[1].strip("'`")
-        return f"{path}: {value!r} is not valid{nearest(value, choices)}"
-    return f"{path or 'top level'}: {text[0].lower()}{text[1:]}"
-
-
-def _struct_at(steps: list[str]) -> type[msgspec.Struct]:
-    """Follow ``steps`` (field names) from RunSpec to the Struct type found there."""
-    kind: type[msgspec.Struct] = RunSpec
-    for step in steps:
-        hint = get_type_hints(kind)[step.partition("[")[0]]
-        inner = [part for part in (hint, *getattr(hint, "__args__", ())) if _is_struct(part)]
-        if not inner:
-            break
-        kind = inner[0]
-    return kind
-
-
-def _is_struct(kind: Any) -> bool:
-    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
-
-
-def _fields_at(path: str) -> list[str]:
-    kind = _struct_at(path.split(".") if path else [])
-    tag = kind.__struct_config__.tag
-    return [*kind.__struct_fields__, *(["kind"] if tag is not None else [])]
-
-
-def _choices_at(path: str) -> list[str]:
-    """Return the values a Literal field at ``path`` may take, or nothing."""
-    *parents, last = path.split(".")
-    kind = _struct_at(parents)
-    if last == "kind":
-        return [str(kind.__struct_config__.tag)]
-    hint = get_type_hints(kind, include_extras=False).get(last.partition("[")[0])
-    values = getattr(hint, "__args__", ()) if getattr(hint, "__origin__", None) is Literal else ()
-    return [str(value) for value in values]

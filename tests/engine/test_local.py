@@ -8,10 +8,11 @@ import msgspec
 import pytest
 
 from learners.small import small_spec
-from rulescope.engine.local import Campaign, run_all
+from rulescope.engine.local import Campaign, run_all, with_donors
 from rulescope.learners.disco.config import Disco
 from rulescope.records import Store
-from rulescope.spec import RunSpec
+from rulescope.runner import find_or_make
+from rulescope.spec import RunSpec, Transplant
 
 SMALL = small_spec(iterations=4, log_every=2)
 
@@ -49,6 +50,35 @@ def test_a_failing_run_is_told_and_the_others_go_on(tmp_path: Path) -> None:
     assert SMALL.id in store
     assert list(campaign.failed) == [lost.id]
     assert "not-a-number" in campaign.failed[lost.id]
+
+
+DONOR = msgspec.structs.replace(SMALL, seed=7, scale=0.1)
+
+
+def recipient(donor: RunSpec, seed: int = 0) -> RunSpec:
+    item = Transplant(carrier="recurrent", donor=donor, mode="clamp")
+    return msgspec.structs.replace(SMALL, seed=seed, interventions=(item,))
+
+
+def test_donors_live_first_and_once(tmp_path: Path) -> None:
+    second = recipient(recipient(DONOR), seed=1)  # a donor with a donor of its own
+    one, two = Store(tmp_path / "one"), Store(tmp_path / "two")
+    campaign = run_all([second, recipient(DONOR)], one, workers=2)
+    assert (campaign.runs, campaign.finished, campaign.failed) == (3, 3, {})
+    assert campaign.done == campaign.total == 12
+    assert find_or_make(second, two).manifest.parents == (recipient(DONOR).id,)
+    everything = [DONOR, recipient(DONOR), second]
+    assert hashes(everything, one) == hashes(everything, two)
+    assert list(with_donors([second])) == [item.id for item in everything]
+
+
+def test_recipients_of_a_failed_donor_fail_with_it(tmp_path: Path) -> None:
+    lost = msgspec.structs.replace(SMALL, learner=Disco(rule="random:not-a-number"))
+    heir, grandchild = recipient(lost), recipient(recipient(lost), seed=1)
+    campaign = run_all([grandchild, SMALL], Store(tmp_path), workers=1)
+    assert campaign.finished == 1
+    assert set(campaign.failed) == {lost.id, heir.id, grandchild.id}
+    assert campaign.failed[grandchild.id] == f"its donor {heir.id[:12]} failed"
 
 
 def test_an_interrupt_stops_every_worker_at_a_checkpoint(tmp_path: Path) -> None:

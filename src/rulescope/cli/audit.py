@@ -17,11 +17,11 @@ from rulescope.cli.life import final_score
 from rulescope.cli.progress import Meter
 from rulescope.learners.disco.config import Disco
 from rulescope.records import Record, Store
-from rulescope.spec import Intervention, RunSpec
+from rulescope.spec import Intervention, Pin, RunSpec
 
 ARMS: dict[str, tuple[Intervention, ...]] = {
     "live": (),
-    "pinned": (Intervention(carrier="recurrent", operation="pin"),),
+    "pinned": (Pin(carrier="recurrent"),),
 }
 """The two arms differ in one thing only: whether the rule's recurrent state may carry on."""
 SOME_FAILED = 3

@@ -17,7 +17,7 @@ from rulescope.envs.config import WORLDS, Boundary
 from rulescope.errors import SpecError, nearest
 from rulescope.learners.disco.config import INTERFACES, PROFILES, VARIANTS
 from rulescope.records import Record, Store
-from rulescope.spec import Intervention, RunSpec
+from rulescope.spec import Pin, RunSpec
 
 T = TypeVar("T")
 TAIL = 5
@@ -107,9 +107,7 @@ def life(
                 environment=_pick("env", env, WORLDS),
                 boundary=_boundary(terminals),
                 scale=scale,
-                interventions=tuple(
-                    Intervention(carrier=carrier, operation="pin") for carrier in pin or ()
-                ),
+                interventions=tuple(Pin(carrier=carrier) for carrier in pin or ()),
                 iterations=iterations,
                 log_every=log_every,
                 seed=seed,

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass, field
+from graphlib import TopologicalSorter
 from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import Any
@@ -48,8 +49,11 @@ def run_all(
     report: Callable[[Campaign], None] | None = None,
     weights: Path | None = None,
 ) -> Campaign:
-    """Bring the record of every spec into ``store``; a failed run is reported, others go on."""
-    wanted = {item.id: item for item in map(spec.checked, specs)}
+    """Bring the record of every spec into ``store``; a failed run is reported, others go on.
+
+    Donors are runs like any other: they are added, and come first.
+    """
+    wanted = with_donors(map(spec.checked, specs))
     missing = {key: item for key, item in wanted.items() if key not in store}
     campaign = Campaign(sum(item.iterations for item in wanted.values()), runs=len(wanted))
     campaign.finished = len(wanted) - len(missing)
@@ -58,6 +62,16 @@ def run_all(
     if missing:
         _work(missing, store, workers or os.cpu_count() or 1, report, weights, campaign, found)
     return campaign
+
+
+def with_donors(specs: Iterable[RunSpec]) -> dict[str, RunSpec]:
+    """Return ``specs`` by id with all their donors, each before those who need it."""
+    found: dict[str, RunSpec] = {}
+    for item in specs:
+        if item.id not in found:
+            found |= with_donors(item.donors)
+            found[item.id] = item
+    return found
 
 
 def _work(
@@ -77,10 +91,13 @@ def _work(
         min(workers, len(missing)), context, _start, (news, stop, store.root, weights)
     )
     try:
-        running: dict[Future[Any], str] = {
-            pool.submit(_live, spec.canonical(item)): key for key, item in missing.items()
-        }
-        while running:
+        running: dict[Future[Any], str] = {}
+        order = _donors_first(missing)
+        while order.is_active():
+            for key in order.get_ready():
+                running[pool.submit(_live, spec.canonical(missing[key]))] = key
+            if not running:
+                break  # what is left waits for a donor that failed
             ended, _ = wait(running, POLL_SECONDS, FIRST_COMPLETED)
             for future in ended:
                 key = running.pop(future)
@@ -88,17 +105,39 @@ def _work(
                 if fault is None:
                     reached[key] = missing[key].iterations
                     campaign.finished += 1
+                    order.done(key)
                 else:
                     campaign.failed[key] = f"{type(fault).__name__}: {fault}"
             _drain(news, reached)
             campaign.done = found + sum(reached.values())
             if report is not None:
                 report(campaign)
+        _fail_orphans(missing, campaign)
     except BaseException:
         stop.set()
         raise
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def _donors_first(missing: dict[str, RunSpec]) -> TopologicalSorter[str]:
+    """Return an order in which every run comes after its donors."""
+    order = TopologicalSorter(
+        {
+            key: [donor.id for donor in item.donors if donor.id in missing]
+            for key, item in missing.items()
+        }
+    )
+    order.prepare()
+    return order
+
+
+def _fail_orphans(missing: dict[str, RunSpec], campaign: Campaign) -> None:
+    """Count the runs as failed that could not begin because a donor of theirs failed."""
+    for key, item in missing.items():  # in which donors come before those who need them
+        failed = [donor.id for donor in item.donors if donor.id in campaign.failed]
+        if failed:
+            campaign.failed[key] = f"its donor {failed[0][:12]} failed"
 
 
 def _drain(news: multiprocessing.Queue[tuple[str, int]], reached: dict[str, int]) -> None:
