@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -144,6 +145,16 @@ class RunSpec(Frozen, frozen=True):
         return tuple(dict.fromkeys(found))
 
 
+def with_donors(specs: Iterable[RunSpec]) -> dict[str, RunSpec]:
+    """Return ``specs`` by id with all their donors, each before those who need it."""
+    found: dict[str, RunSpec] = {}
+    for item in specs:
+        if item.id not in found:
+            found |= with_donors(item.donors)
+            found[item.id] = item
+    return found
+
+
 def canonical(spec: RunSpec) -> bytes:
     """Return the canonical JSON of ``spec``: sorted keys, defaults left out, version always in."""
     fields = _without_defaults(spec)
@@ -157,16 +168,22 @@ def _without_defaults(part: Any) -> Any:
     """
     if isinstance(part, msgspec.Struct):
         kept = _tag(part)
-        for field in msgspec.structs.fields(part):
-            value = getattr(part, field.name)
-            if isinstance(field.default, float) and type(value) is int:
+        for name, default in _defaults(type(part)):
+            value = getattr(part, name)
+            if isinstance(default, float) and type(value) is int:
                 value = float(value)  # as reading it back would
-            if value != field.default:
-                kept[field.name] = _without_defaults(value)
+            if value != default:
+                kept[name] = _without_defaults(value)
         return kept
     if isinstance(part, tuple):
         return [_without_defaults(item) for item in part]
     return part
+
+
+@cache
+def _defaults(kind: type[msgspec.Struct]) -> tuple[tuple[str, Any], ...]:
+    """Return the fields of ``kind`` with their defaults (msgspec takes its time to tell)."""
+    return tuple((field.name, field.default) for field in msgspec.structs.fields(kind))
 
 
 def _tag(part: msgspec.Struct) -> dict[str, Any]:

@@ -8,11 +8,11 @@ import msgspec
 import pytest
 
 from learners.small import small_spec
-from rulescope.engine.local import Campaign, run_all, with_donors
+from rulescope.engine.local import Campaign, run_all
 from rulescope.learners.disco.config import Disco
 from rulescope.records import Store
 from rulescope.runner import find_or_make
-from rulescope.spec import RunSpec, Transplant
+from rulescope.spec import RunSpec, Transplant, with_donors
 
 SMALL = small_spec(iterations=4, log_every=2)
 

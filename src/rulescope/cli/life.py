@@ -9,9 +9,9 @@ from typing import Annotated, Any, TypeVar
 
 import msgspec
 import typer
-from rich.console import Console
 
 from rulescope import spec as specs
+from rulescope.cli.output import console
 from rulescope.cli.progress import Meter, duration
 from rulescope.envs.config import WORLDS, Boundary
 from rulescope.errors import SpecError, nearest
@@ -181,7 +181,7 @@ def _show(record: Record, found: bool, store: Store, plot: Path | None) -> None:
     from rulescope.report.figures import describe
     from rulescope.report.terminal import curve
 
-    out = Console(highlight=False, soft_wrap=True)
+    out = console()
     rows = record.log
     out.print(f"{describe(record)}, seed {record.spec.seed}")
     out.print(curve(rows["iteration"], rows["score"], bounds=(0.0, 1.0)))

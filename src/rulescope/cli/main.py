@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from rulescope import __version__
-from rulescope.cli import audit, bench, check, life, weights
+from rulescope.cli import audit, bench, check, compare, life, records, status, weights
+from rulescope.cli.run import run as run_assay
 from rulescope.errors import RulescopeError
 
 app = typer.Typer(
@@ -20,9 +21,14 @@ app = typer.Typer(
     "Start with `rulescope audit`, or with one lifetime: `rulescope life --iterations 600`.",
 )
 app.command("audit")(audit.audit)
+app.command("run")(run_assay)
+app.command("status")(status.status)
+app.command("list")(status.list_)
+app.command("compare")(compare.compare)
 app.command("life")(life.life)
 app.command("check")(check.check)
 app.command("bench")(bench.bench)
+app.add_typer(records.app, name="records")
 app.add_typer(weights.app, name="weights")
 
 

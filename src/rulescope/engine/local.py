@@ -53,7 +53,7 @@ def run_all(
 
     Donors are runs like any other: they are added, and come first.
     """
-    wanted = with_donors(map(spec.checked, specs))
+    wanted = spec.with_donors(map(spec.checked, specs))
     missing = {key: item for key, item in wanted.items() if key not in store}
     campaign = Campaign(sum(item.iterations for item in wanted.values()), runs=len(wanted))
     campaign.finished = len(wanted) - len(missing)
@@ -62,16 +62,6 @@ def run_all(
     if missing:
         _work(missing, store, workers or os.cpu_count() or 1, report, weights, campaign, found)
     return campaign
-
-
-def with_donors(specs: Iterable[RunSpec]) -> dict[str, RunSpec]:
-    """Return ``specs`` by id with all their donors, each before those who need it."""
-    found: dict[str, RunSpec] = {}
-    for item in specs:
-        if item.id not in found:
-            found |= with_donors(item.donors)
-            found[item.id] = item
-    return found
 
 
 def _work(

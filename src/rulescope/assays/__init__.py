@@ -1,0 +1,39 @@
+"""The assays: each a question put to a rule, as a grid of lifetimes and a pure analysis."""
+
+from __future__ import annotations
+
+from rulescope.assays import inheritance, interface, interface_state, scale
+from rulescope.assays.base import PRESETS, Assay, Budget, Cell, narrowed
+from rulescope.assays.frame import Frame, gather
+from rulescope.assays.results import Results
+from rulescope.errors import SpecError, nearest
+
+__all__ = [
+    "ASSAYS",
+    "PRESETS",
+    "Assay",
+    "Budget",
+    "Cell",
+    "Frame",
+    "Results",
+    "find",
+    "gather",
+    "narrowed",
+]
+
+ASSAYS: dict[str, Assay] = {
+    module.ASSAY.id: module.ASSAY for module in (scale, inheritance, interface, interface_state)
+}
+"""By id, in the order of the published catalogue."""
+
+
+def find(name: str) -> Assay:
+    """Return the assay with this id or name, in upper or lower case.
+
+    >>> find("scale").id
+    'E1'
+    """
+    known = {key.lower(): assay for assay in ASSAYS.values() for key in (assay.id, assay.name)}
+    if name.lower() not in known:
+        raise SpecError(f"no assay {name!r}{nearest(name.lower(), known)}")
+    return known[name.lower()]

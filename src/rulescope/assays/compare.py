@@ -1,0 +1,46 @@
+"""Our estimates beside the published ones."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from rulescope.assays import published
+from rulescope.assays.published import Published
+from rulescope.assays.results import Results
+from rulescope.stats import Estimate
+
+
+class Comparison(NamedTuple):
+    """One estimate of ours and the value that was published for it."""
+
+    key: str
+    ours: Estimate
+    published: Published
+    overlap: bool | None
+    """Whether the two intervals have a point in common; None if either has no interval."""
+    same_budget: bool
+    """Whether ours rests on as many seeds and iterations as the published value does."""
+
+
+def compare(results: Results) -> list[Comparison]:
+    """Return a comparison for each of our estimates that has a published value, in our order."""
+    printed = published.estimates(results.assay)
+    iterations = published.ITERATIONS.get(results.assay)
+    return [
+        Comparison(
+            key=key,
+            ours=ours,
+            published=printed[key],
+            overlap=_overlap(ours, printed[key]),
+            same_budget=results.iterations == iterations and ours.n == printed[key].n,
+        )
+        for key, ours in results.estimates.items()
+        if key in printed and not math.isnan(ours.value)
+    ]
+
+
+def _overlap(ours: Estimate, theirs: Published) -> bool | None:
+    if any(math.isnan(bound) for bound in (ours.low, ours.high, theirs.low, theirs.high)):
+        return None
+    return ours.low <= theirs.high and theirs.low <= ours.high

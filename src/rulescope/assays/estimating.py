@@ -1,0 +1,89 @@
+"""What all analyses share: readouts of single lifetimes, and the words around estimates."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from rulescope.assays.frame import Floats, Frame, Label
+from rulescope.stats import Estimate, Family, TailWarning, last_fraction, tail_from, tail_mean
+
+CORE_DRAWS = 10_000
+"""Bootstrap draws of E1, E2 and P1."""
+ATLAS_DRAWS = 1_000
+"""Bootstrap draws of E-IF."""
+FEWEST = 3
+"""Seeds below which there is no bootstrap."""
+SCORE = (
+    "score: mean log row of the last {part} of a lifetime (0 random, 1 optimal), "
+    "integer-trimmed mean over seeds"
+)
+
+
+def tail20(frame: Frame, column: str = "score", **labels: Label) -> Floats:
+    """Return [..., seeds]: the mean of a log column over the last fifth of each lifetime."""
+    rows = tail_from(frame.iteration, 0.8, frame.iterations)
+    return tail_mean(frame.log(column, **labels), rows)
+
+
+def tail15(frame: Frame, column: str = "score", **labels: Label) -> Floats:
+    """Return [..., seeds]: the mean of the finite ones among the last 15 % of the log rows."""
+    return tail_mean(frame.log(column, **labels), last_fraction(len(frame.iteration), 0.15))
+
+
+def absent(family: int = 1) -> Estimate:
+    """Return the estimate of something planned for which there are no lifetimes."""
+    return Estimate(math.nan, math.nan, math.nan, n=0, family=family, method="none")
+
+
+def exactly(value: float, n: int) -> Estimate:
+    """Return an estimate for which no interval is given."""
+    return Estimate(float(value), math.nan, math.nan, n=n, method="none")
+
+
+@contextmanager
+def noted(notes: list[str]) -> Iterator[None]:
+    """Turn warnings about thin tails into notes, each once; other warnings go their way."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", TailWarning)
+        yield
+    for found in caught:
+        if not issubclass(found.category, TailWarning):
+            warnings.warn_explicit(found.message, found.category, found.filename, found.lineno)
+        elif str(found.message) not in notes:
+            notes.append(str(found.message))
+
+
+def missing(scores: Floats) -> list[str]:
+    """Return a note if lifetimes are missing, given one score for each of them."""
+    gone = int(np.isnan(scores).sum())
+    if not gone:
+        return []
+    return [f"{gone} of {scores.size} lifetimes are missing; estimates use the seeds that exist"]
+
+
+def in_words(frame: Frame) -> str:
+    """Return the budget of ``frame`` as a phrase."""
+    seeds = f"{len(frame.seeds)} seed{'s' if len(frame.seeds) > 1 else ''}"
+    return (
+        f"{seeds}, {frame.iterations:,} iterations ({frame.interactions:,} interactions) a lifetime"
+    )
+
+
+def adjusted(family: Family) -> str:
+    """Return the kind of interval that shares its error over ``family``."""
+    return f"adjusted for a family of {family.size}"
+
+
+def below(frame: Frame, what: str, draws: int, kind: str = "pointwise") -> str:
+    """Return the note below a table: n, budget, estimator, and the kind of interval."""
+    parts = [f"n = {in_words(frame)}", what]
+    if len(frame.seeds) >= FEWEST:
+        parts.append(f"95 % percentile intervals, {kind}, {draws:,} seed-block draws")
+    else:
+        parts.append("too few seeds for a confidence interval")
+    return "; ".join(parts) + "."

@@ -1,0 +1,197 @@
+"""E1, scale: does the rule's history widen the range of reward scales in which it learns?
+
+Every arm lives through seven reward scales in three versions of Catch. What is compared is the
+width, in decades, of the widest run of scales in which an arm scores well.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from rulescope.assays import scale_tables
+from rulescope.assays.base import NULL_RULE, Assay, Budget, Cell, learner, lifetime
+from rulescope.assays.estimating import (
+    CORE_DRAWS,
+    absent,
+    exactly,
+    in_words,
+    missing,
+    noted,
+    tail20,
+)
+from rulescope.assays.families import PRIMARY
+from rulescope.assays.frame import Floats, Frame
+from rulescope.assays.results import Results, scale_label
+from rulescope.assays.terminal import geometry
+from rulescope.spec import Hold, Intervention, Pin, Placebo
+from rulescope.stats import (
+    Estimate,
+    Estimates,
+    estimate_from,
+    estimates,
+    half_best,
+    seed_blocks,
+    window_widths,
+)
+
+TASKS = ("catch", "catch-dense", "catch-long")
+SCALES = (1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3)
+INTERVENTIONS: dict[str, tuple[Intervention, ...]] = {
+    "live": (),
+    "pin": (Pin(carrier="recurrent"),),
+    "hold": (Hold(carrier="averages"),),
+    "both": (Pin(carrier="recurrent"), Hold(carrier="averages")),
+    "placebo": (Placebo(carrier="recurrent"),),
+    "null": (),
+}
+CRITERIA: dict[str, float | None] = {"half-best": None, "0.7": 0.7, "0.8": 0.8, "0.9": 0.9}
+"""What counts as scoring well: a fixed score, or (None) half of what the arm's best scale has."""
+CONTRASTED = ("half-best", "0.8")
+"""Criteria under which live and pinned widths are compared: the primary one and a companion."""
+
+
+def grid(budget: Budget) -> list[Cell]:
+    """Return a cell for every task, arm and scale of ``budget``."""
+    return [
+        Cell(
+            {"task": task, "arm": arm, "scale": scale},
+            tuple(
+                lifetime(
+                    budget,
+                    learner(budget, rule=NULL_RULE if arm == "null" else None),
+                    seed,
+                    scale=scale,
+                    task=task,
+                    interventions=INTERVENTIONS[arm],
+                )
+                for seed in range(budget.seeds)
+            ),
+        )
+        for task in budget.tasks
+        for arm in budget.arms
+        for scale in sorted(budget.scales)
+    ]
+
+
+def analyse(frame: Frame) -> Results:
+    """Estimate scores, window widths, their contrasts, and the geometry of terminal states."""
+    scores = tail20(frame)
+    notes = missing(scores)
+    found: dict[str, Estimate] = {}
+    with noted(notes):
+        cells = estimates(scores, seed_blocks(len(frame.seeds), CORE_DRAWS))
+        curves = {
+            (task, arm): Curve.of(cells, (i, j))
+            for i, task in enumerate(frame.axes["task"])
+            for j, arm in enumerate(frame.axes["arm"])
+        }
+        for place in np.ndindex(cells.value.shape):
+            found[f"score/{_key(frame, place)}"] = cells[place]
+        scales = np.array(frame.axes["scale"], dtype=float)
+        for (task, arm), curve in curves.items():
+            found |= _widths(f"{task}/{arm}", scales, curve)
+        for task in TASKS:
+            found |= _contrasts(task, scales, curves.get((task, "live")), curves.get((task, "pin")))
+        found |= geometry(frame)
+    return Results(
+        assay="E1",
+        budget=in_words(frame),
+        axes=dict(frame.axes),
+        seeds=len(frame.seeds),
+        iterations=frame.iterations,
+        estimates=found,
+        tables=scale_tables.tables(frame, found),
+        notes=tuple(notes),
+    )
+
+
+class Curve(NamedTuple):
+    """The scores of one arm in one task over the scales."""
+
+    value: Floats
+    """[scales]"""
+    samples: Floats
+    """[draws, scales]: the whole curve from each draw of seeds."""
+    n: int
+    """Seeds at the scale that has fewest."""
+
+    @classmethod
+    def of(cls, cells: Estimates, place: tuple[int, int]) -> Curve:
+        """Return the curve at ``place`` (task, arm) of estimates [task, arm, scale]."""
+        i, j = place
+        return cls(cells.value[i, j], cells.samples[:, i, j], int(cells.n[i, j].min()))
+
+
+def _key(frame: Frame, place: tuple[int, ...]) -> str:
+    task, arm, scale = (labels[i] for labels, i in zip(frame.axes.values(), place, strict=True))
+    return f"{task}/{arm}/{scale_label(float(scale))}"
+
+
+def _widths(name: str, scales: Floats, curve: Curve) -> dict[str, Estimate]:
+    """Estimate the width of one curve's window under each criterion."""
+    found = {
+        f"width/{name}/{criterion}": estimate_from(
+            float(width(scales, curve.value, tau)), width(scales, curve.samples, tau), curve.n
+        )
+        for criterion, tau in CRITERIA.items()
+    }
+    tau = float(half_best(curve.value))
+    known = math.isfinite(tau) and not np.isnan(curve.value).any()
+    return {**found, f"threshold/{name}": exactly(tau if known else math.nan, curve.n)}
+
+
+def _contrasts(
+    task: str, scales: Floats, live: Curve | None, pin: Curve | None
+) -> dict[str, Estimate]:
+    """Estimate how much wider the live window is than the pinned one, draw by draw."""
+    found = {}
+    for criterion in CONTRASTED:
+        tau = CRITERIA[criterion]
+        found[f"contrast/{task}/{criterion}"] = (
+            absent(PRIMARY.size)
+            if live is None or pin is None
+            else estimate_from(
+                float(width(scales, live.value, tau) - width(scales, pin.value, tau)),
+                width(scales, live.samples, tau) - width(scales, pin.samples, tau),
+                min(live.n, pin.n),
+                PRIMARY.size,
+            )
+        )
+    return found
+
+
+def width(scales: Floats, curves: Floats, threshold: float | None) -> Floats:
+    """Return the window width of every curve [..., scales] under one criterion: [...].
+
+    A curve with a scale at which nothing is known has no width: that scale might have passed.
+    """
+    tau = half_best(curves) if threshold is None else np.float64(threshold)
+    unknown = np.isnan(curves).any(axis=-1)
+    return np.where(unknown, np.nan, window_widths(scales, curves, tau))
+
+
+PRESETS = {
+    "smoke": Budget(seeds=1, iterations=60, arms=("live", "pin"), scales=(1e-3, 1.0)),
+    "quick": Budget(seeds=2, iterations=600, arms=("live", "pin"), scales=(1e-3, 1e-1, 1.0, 1e3)),
+    "standard": Budget(
+        seeds=4, iterations=2000, arms=("live", "pin", "hold", "both"), scales=SCALES
+    ),
+    "paper": Budget(
+        seeds=12, iterations=2000, arms=("live", "pin", "hold", "both"), scales=SCALES, tasks=TASKS
+    ),
+}
+
+ASSAY = Assay(
+    id="E1",
+    name="scale",
+    question="Does the rule's history widen the range of reward scales in which it learns?",
+    arms=tuple(INTERVENTIONS),
+    tasks=TASKS,
+    presets=PRESETS,
+    grid=grid,
+    analyse=analyse,
+    figures=("fig:scale", "fig:detail-scale", "v5:fig:app-scale", "orig:scale"),
+)

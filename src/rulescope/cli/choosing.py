@@ -1,0 +1,100 @@
+"""The options by which a person chooses an assay, a budget and a part of the grid."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rulescope.assays import ASSAYS, PRESETS, Assay, Budget, find, narrowed
+from rulescope.errors import SpecError
+from rulescope.learners.disco.config import PROFILES
+
+_NAMES = ", ".join(f"{assay.id} ({assay.name})" for assay in ASSAYS.values())
+
+AssayName = Annotated[str, typer.Argument(metavar="ASSAY", help=f"By id or name: {_NAMES}.")]
+OptionalAssay = Annotated[
+    str | None, typer.Argument(metavar="[ASSAY]", help=f"By id or name: {_NAMES}. Default: all.")
+]
+Preset = Annotated[
+    str, typer.Option(help=f"Budget: {', '.join(PRESETS)} (seconds, minutes, hours, published).")
+]
+Seeds = Annotated[int | None, typer.Option(help="Lifetimes of each cell, seeds 0, 1, ...")]
+Iterations = Annotated[int | None, typer.Option(help="Length of a lifetime.")]
+Arms = Annotated[str | None, typer.Option(metavar="A,B", help="Only these arms (see `list`).")]
+Scales = Annotated[str | None, typer.Option(metavar="X,Y", help="Only these reward scales.")]
+Tasks = Annotated[str | None, typer.Option(metavar="A,B", help="Only these tasks.")]
+Profile = Annotated[
+    str | None,
+    typer.Option(
+        metavar="A,B",
+        help=f"Conventions of the learner: {', '.join(PROFILES)}; several are run one by one.",
+    ),
+]
+RuleName = Annotated[
+    str | None, typer.Option("--rule", help="A released rule, or random:SEED. Default: disco103.")
+]
+StoreFolder = Annotated[Path, typer.Option("--store", metavar="DIR", help="Where records are.")]
+Workers = Annotated[int | None, typer.Option(min=1, help="Processes. Default: one a core.")]
+Weights = Annotated[Path | None, typer.Option(metavar="PATH", help="Where the rule's weights are.")]
+Out = Annotated[Path, typer.Option(metavar="DIR", help="Where results are written.")]
+AsJson = Annotated[bool, typer.Option("--json", help="End with one JSON object.")]
+
+STORE = Path("store")
+RESULTS = Path("results")
+
+
+def choose(
+    name: str,
+    preset: str,
+    *,
+    seeds: int | None = None,
+    iterations: int | None = None,
+    arms: str | None = None,
+    scales: str | None = None,
+    tasks: str | None = None,
+    profile: str | None = None,
+    rule: str | None = None,
+) -> list[tuple[Assay, Budget]]:
+    """Return the assay with the budget asked for, once for each profile."""
+    assay = find(name)
+    return [
+        (
+            assay,
+            narrowed(
+                assay,
+                assay.budget(preset),
+                seeds=seeds,
+                iterations=iterations,
+                arms=_words(arms),
+                scales=_numbers(scales),
+                tasks=_words(tasks),
+                profile=each,
+                rule=rule,
+            ),
+        )
+        for each in _words(profile) or (None,)
+    ]
+
+
+def folder_name(assay: Assay, budget: Budget) -> str:
+    """Return the name of a results folder: the assay, and what is unusual about it."""
+    parts = [assay.id]
+    parts += [budget.profile] if budget.profile != "published" else []
+    parts += [budget.rule.replace(":", "-")] if budget.rule != "disco103" else []
+    return "-".join(parts)
+
+
+def _words(text: str | None) -> list[str]:
+    return [word.strip() for word in (text or "").split(",") if word.strip()]
+
+
+def _numbers(text: str | None) -> list[float]:
+    found = []
+    for word in _words(text):
+        try:
+            found.append(float(word))
+        except ValueError:
+            raise SpecError(f"--scales: {word!r} is not a number, such as 1e-3") from None
+    return found

@@ -1,0 +1,119 @@
+"""``rulescope compare``: our estimates beside the published ones."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from rulescope.assays import Results
+from rulescope.assays import compare as comparing
+from rulescope.assays.compare import Comparison
+from rulescope.cli import choosing
+from rulescope.cli.choosing import choose
+from rulescope.cli.output import console
+from rulescope.plan import Plan
+from rulescope.records import Store
+
+
+def compare(
+    assay: choosing.AssayName,
+    preset: choosing.Preset = "paper",
+    seeds: choosing.Seeds = None,
+    iterations: choosing.Iterations = None,
+    arms: choosing.Arms = None,
+    scales: choosing.Scales = None,
+    tasks: choosing.Tasks = None,
+    profile: choosing.Profile = None,
+    rule: choosing.RuleName = None,
+    only: Annotated[
+        str, typer.Option(metavar="TEXT", help="Only estimates whose key contains this.")
+    ] = "",
+    store: choosing.StoreFolder = choosing.STORE,
+    as_json: choosing.AsJson = False,
+) -> None:
+    """Print our estimate beside the published one, with both intervals, and whether they overlap.
+
+    Whatever lifetimes of the grid the store has are analysed; nothing is run. Two intervals that
+    overlap do not contradict each other; with few seeds ours are wide, so look at n as well.
+
+    Examples:
+
+      rulescope compare E1 --only contrast
+
+      rulescope compare inheritance --store replication/store
+    """
+    said = []
+    for found, budget in choose(
+        assay,
+        preset,
+        seeds=seeds,
+        iterations=iterations,
+        arms=arms,
+        scales=scales,
+        tasks=tasks,
+        profile=profile,
+        rule=rule,
+    ):
+        results = Plan.of(found, budget, Store(store)).analyse(Store(store))
+        rows = [row for row in comparing.compare(results) if only in row.key]
+        said.append(_as_data(results, budget.profile, rows))
+        if not as_json:
+            _show(results, budget.profile, rows)
+    if as_json:
+        print(json.dumps(said[0] if len(said) == 1 else said))
+
+
+def _show(results: Results, profile: str, rows: list[Comparison]) -> None:
+    screen = console()
+    screen.print(f"{results.assay}, profile {profile}: {results.budget}")
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("estimate", "n", "ours", "published", "intervals"):
+        table.add_column(
+            heading, justify="left" if heading == "estimate" else "right", no_wrap=True
+        )
+    for row in rows:
+        table.add_row(
+            row.key,
+            str(row.ours.n),
+            _told(row.ours.value, row.ours.low, row.ours.high),
+            _told(row.published.value, row.published.low, row.published.high),
+            {True: "overlap", False: "APART", None: "-"}[row.overlap],
+        )
+    screen.print(table)
+    judged = [row.overlap for row in rows if row.overlap is not None]
+    screen.print(f"{sum(judged)} of {len(judged)} pairs of intervals overlap")
+    if not all(row.same_budget for row in rows):
+        screen.print("ours have fewer seeds or iterations than the published (12 seeds, 2,000)")
+    for note in results.notes:
+        screen.print(f"note: {note}")
+
+
+def _told(value: float, low: float, high: float) -> str:
+    interval = "" if math.isnan(low) else f" [{low:.3f}, {high:.3f}]"
+    return f"{value:.3f}{interval}"
+
+
+def _as_data(results: Results, profile: str, rows: list[Comparison]) -> dict[str, Any]:
+    def triple(value: float, low: float, high: float) -> list[float | None]:
+        return [None if math.isnan(number) else float(number) for number in (value, low, high)]
+
+    return {
+        "assay": results.assay,
+        "profile": profile,
+        "budget": results.budget,
+        "comparisons": {
+            row.key: {
+                "n": row.ours.n,
+                "ours": triple(row.ours.value, row.ours.low, row.ours.high),
+                "published": triple(row.published.value, row.published.low, row.published.high),
+                "overlap": row.overlap,
+                "same_budget": row.same_budget,
+            }
+            for row in rows
+        },
+        "notes": list(results.notes),
+    }

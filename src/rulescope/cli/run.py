@@ -1,0 +1,224 @@
+"""``rulescope run``: an assay from its plan to its tables."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from rulescope.assays import Assay, Budget, Results
+from rulescope.cli import choosing
+from rulescope.cli.choosing import choose, folder_name
+from rulescope.cli.output import console
+from rulescope.cli.progress import Meter, duration
+from rulescope.plan import Plan, companions, interactions, seconds_left
+from rulescope.records import Store
+from rulescope.spec import RunSpec
+
+if TYPE_CHECKING:
+    from rulescope.engine.local import Campaign
+
+SOME_FAILED = 3
+"""Exit code when lifetimes failed; those that did not are in the store."""
+
+
+def run(
+    assay: choosing.AssayName,
+    preset: choosing.Preset = "quick",
+    seeds: choosing.Seeds = None,
+    iterations: choosing.Iterations = None,
+    arms: choosing.Arms = None,
+    scales: choosing.Scales = None,
+    tasks: choosing.Tasks = None,
+    profile: choosing.Profile = None,
+    rule: choosing.RuleName = None,
+    dry: Annotated[
+        bool, typer.Option("--plan", help="Show what would be run, and how long, and stop.")
+    ] = False,
+    workers: choosing.Workers = None,
+    store: choosing.StoreFolder = choosing.STORE,
+    out: choosing.Out = choosing.RESULTS,
+    weights: choosing.Weights = None,
+    as_json: choosing.AsJson = False,
+) -> None:
+    """Run an assay: show the plan, live what is missing, analyse, print and write the tables.
+
+    Run it again and it picks up: lifetimes in the store are not lived twice, and one that was
+    interrupted goes on from its checkpoint. The tables, as Markdown, CSV and LaTeX, and the
+    figures go to a folder of their own.
+
+    Examples:
+
+      rulescope run scale --preset smoke
+
+      rulescope run E2 --preset paper --scales 1e-3 --seeds 4
+
+      rulescope run scale --profile published,reference --arms live,pin,placebo
+    """
+    chosen = choose(
+        assay,
+        preset,
+        seeds=seeds,
+        iterations=iterations,
+        arms=arms,
+        scales=scales,
+        tasks=tasks,
+        profile=profile,
+        rule=rule,
+    )
+    said = []
+    for each, budget in chosen:
+        found = perform(
+            each,
+            budget,
+            Store(store),
+            out,
+            workers=workers,
+            weights=weights,
+            dry=dry,
+            quiet=as_json,
+        )
+        said.append(found)
+    if as_json:
+        print(json.dumps(said[0] if len(said) == 1 else said))
+    if any(found["failed"] for found in said):
+        raise typer.Exit(SOME_FAILED)
+
+
+def perform(
+    assay: Assay,
+    budget: Budget,
+    store: Store,
+    out: Path,
+    *,
+    workers: int | None = None,
+    weights: Path | None = None,
+    dry: bool = False,
+    quiet: bool = False,
+    figures: tuple[str, ...] | None = None,
+) -> dict[str, Any]:
+    """Carry an assay through; return what a program wants to know of it.
+
+    Everything for people goes to the standard output unless ``quiet``; progress and failures go to
+    the standard error output.
+    """
+    screen = console(quiet)
+    plan = Plan.of(assay, budget, store)
+    processes = workers or os.cpu_count() or 1
+    left = list(plan.missing.values())
+    if left:
+        _check_rules(left, weights)
+    said: dict[str, Any] = {"plan": _tell_plan(plan, processes, weights, screen), "failed": {}}
+    if dry:
+        return said
+    if left:
+        said["failed"] = _live(plan, store, processes, weights)
+        plan = Plan.of(assay, budget, store)
+    results = plan.analyse(store)
+    folder = out / folder_name(assay, budget)
+    paths = _write(plan, results, store, folder, figures)
+    _tell_results(results, paths, screen)
+    from rulescope.report.folder import as_data
+
+    return said | {"results": as_data(results), "folder": str(folder)}
+
+
+def _check_rules(specs: list[RunSpec], weights: Path | None) -> None:
+    """Make sure, before anything runs, that every rule is there and whole."""
+    from rulescope.rules.loading import load
+
+    for name in dict.fromkeys(spec.learner.rule for spec in specs):
+        load(name, weights)
+
+
+def _tell_plan(plan: Plan, workers: int, weights: Path | None, screen: Console) -> dict[str, Any]:
+    """Print the plan; return it as plain data."""
+    left = list(plan.missing.values())
+    lifetimes = plan.runs.values()
+    budget = plan.budget
+    screen.print(f"[bold]{plan.assay.id} {plan.assay.name}[/bold]: {plan.assay.question}")
+    screen.print(f"  rule {budget.rule}, profile {budget.profile}")
+    screen.print(
+        f"  {len(plan.cells)} cells × {len(plan.seeds)} seeds = {len(plan.runs)} lifetimes of "
+        f"{budget.iterations:,} iterations, {len(plan.donors)} donors, "
+        f"{interactions([*lifetimes, *plan.donors.values()]):,} interactions"
+    )
+    told: dict[str, Any] = {
+        "assay": plan.assay.id,
+        "cells": len(plan.cells),
+        "runs": len(plan.runs),
+        "donors": len(plan.donors),
+        "interactions": interactions([*lifetimes, *plan.donors.values()]),
+        "missing": len(left),
+        "seconds": 0.0,
+    }
+    if not left:
+        screen.print("  all of them are in the store")
+        return told
+    told["seconds"] = seconds_left(left, workers, weights)
+    screen.print(
+        f"  {len(left)} to live ({interactions(left):,} interactions): about "
+        f"{duration(told['seconds'])} with {workers} worker{'s' if workers > 1 else ''}"
+    )
+    return told
+
+
+def _live(plan: Plan, store: Store, workers: int, weights: Path | None) -> dict[str, str]:
+    """Live what is missing; return the causes of failures by run id."""
+    from rulescope.engine.local import run_all
+
+    left = plan.missing
+    with Meter(plan.assay.id, sum(spec.iterations for spec in left.values())) as meter:
+
+        def report(campaign: Campaign) -> None:
+            meter.update(campaign.done, f"{campaign.finished}/{campaign.runs} lifetimes")
+
+        campaign = run_all(left.values(), store, workers=workers, report=report, weights=weights)
+    for key, cause in campaign.failed.items():
+        print(f"error: run {key[:12]} failed: {cause}", file=sys.stderr)
+    return campaign.failed
+
+
+def _write(
+    plan: Plan, results: Results, store: Store, folder: Path, figures: tuple[str, ...] | None
+) -> list[Path]:
+    """Write the results folder, with the panels of other assays where the store has them."""
+    from rulescope.report.folder import write_results
+
+    others = {}
+    for other in companions(plan.assay):
+        theirs = Plan.of(other, _same_terms(other, plan.budget), store)
+        if any(key in theirs.present for key in theirs.runs):
+            others[other.id] = theirs.analyse(store)
+    used = {key: store.read(key).manifest.science_hash for key in sorted(plan.present)}
+    return write_results(plan.assay, results, others, used, folder, figures)
+
+
+def _same_terms(other: Assay, budget: Budget) -> Budget:
+    """Return the whole of another assay on the terms of ``budget``: its length, seeds and rule."""
+    return replace(
+        other.budget("paper"),
+        seeds=budget.seeds,
+        iterations=budget.iterations,
+        profile=budget.profile,
+        rule=budget.rule,
+    )
+
+
+def _tell_results(results: Results, paths: list[Path], screen: Console) -> None:
+    from rulescope.report.tables import terminal
+
+    for table in results.tables:
+        screen.print()
+        screen.print(terminal(table))
+    screen.print()
+    screen.print(f"{results.budget}.")
+    for note in results.notes:
+        screen.print(f"note: {note}")
+    screen.print(f"written: {paths[0]} and {len(paths) - 1} more in {paths[0].parent}")

@@ -1,0 +1,129 @@
+"""From an assay and a budget to results: what is planned, what is there, and what it says."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import msgspec
+
+from rulescope.assays import ASSAYS, Assay, Budget, Cell, Results, gather
+from rulescope.errors import RecordError
+from rulescope.records import Record, Store
+from rulescope.spec import RunSpec, with_donors
+
+CALIBRATION = 8
+"""Iterations that are timed to estimate how long a campaign takes."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All lifetimes of an assay at a budget, and which of them a store lacks."""
+
+    assay: Assay
+    budget: Budget
+    cells: tuple[Cell, ...]
+    runs: Mapping[str, RunSpec]
+    """The lifetimes of the cells, by id."""
+    donors: Mapping[str, RunSpec]
+    """Lifetimes that only lend their state, by id."""
+    present: frozenset[str]
+    """Ids of the runs and donors that the store has."""
+
+    @classmethod
+    def of(cls, assay: Assay, budget: Budget, store: Store | None = None) -> Plan:
+        """Expand the grid of ``assay`` and look which of its lifetimes ``store`` has, if given."""
+        cells = tuple(assay.grid(budget))
+        runs = {run.id: run for cell in cells for run in cell.runs}
+        everything = with_donors(runs.values())
+        donors = {key: run for key, run in everything.items() if key not in runs}
+        present = frozenset(key for key in everything if store is not None and key in store)
+        return cls(assay, budget, cells, runs, donors, present)
+
+    @cached_property
+    def missing(self) -> dict[str, RunSpec]:
+        """What is left to live, by id; a donor only if somebody still needs it."""
+        wanted = with_donors(run for key, run in self.runs.items() if key not in self.present)
+        return {key: run for key, run in wanted.items() if key not in self.present}
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """The seeds of every cell."""
+        return tuple(run.seed for run in self.cells[0].runs)
+
+    def done(self, cell: Cell) -> int:
+        """Return how many lifetimes of ``cell`` the store has."""
+        return sum(run.id in self.present for run in cell.runs)
+
+    def analyse(self, store: Store) -> Results:
+        """Return what the lifetimes in ``store`` say; labels of which it has none are left out."""
+        cells = self._held()
+        if not cells:
+            raise RecordError(f"{store.root}: holds no lifetime of this grid of {self.assay.id}")
+
+        def read(run: str) -> Record | None:
+            return store.read(run) if run in self.present else None
+
+        return self.assay.analyse(gather(cells, read))
+
+    def _held(self) -> list[Cell]:
+        """Return the cells and seeds left when labels without a single lifetime are taken out.
+
+        A narrowed grid is a coarser one, not one with holes: a scale that was never run must not
+        break the window of scales around it.
+        """
+        alive = [cell for cell in self.cells if self.done(cell)]
+        labels = {axis: {cell.labels[axis] for cell in alive} for axis in self.cells[0].labels}
+        turns = [
+            turn
+            for turn in range(len(self.seeds))
+            if any(cell.runs[turn].id in self.present for cell in alive)
+        ]
+        return [
+            cell._replace(runs=tuple(cell.runs[turn] for turn in turns))
+            for cell in self.cells
+            if all(label in labels[axis] for axis, label in cell.labels.items())
+        ]
+
+
+def interactions(specs: Iterable[RunSpec]) -> int:
+    """Return the interactions of all ``specs`` together."""
+    return sum(spec.iterations * spec.lanes * spec.steps for spec in specs)
+
+
+def seconds_left(specs: Sequence[RunSpec], workers: int, weights: Path | None = None) -> float:
+    """Estimate how long ``specs`` will take, from a few iterations of each kind of lifetime."""
+    pace: dict[object, float] = {}
+    total = 0.0
+    for spec in specs:
+        kind = (spec.environment, spec.learner.agent, spec.learner.batch, spec.lanes, spec.steps)
+        if kind not in pace:
+            pace[kind] = iteration_seconds(spec, weights)
+        total += pace[kind] * spec.iterations
+    return total / max(min(workers, len(specs)), 1)
+
+
+def iteration_seconds(spec: RunSpec, weights: Path | None = None) -> float:
+    """Time an iteration of a lifetime like ``spec``, once it learns."""
+    from rulescope.lifetime import Lifetime  # here, because torch takes seconds to import
+
+    warm = math.ceil(spec.learner.batch / spec.lanes) + 2
+    plain = msgspec.structs.replace(spec, interventions=(), iterations=warm + CALIBRATION)
+    life = Lifetime(msgspec.structs.replace(plain, log_every=plain.iterations), weights=weights)
+    life.run(until=warm)
+    started = time.perf_counter()
+    life.run()
+    return (time.perf_counter() - started) / CALIBRATION
+
+
+def companions(assay: Assay) -> list[Assay]:
+    """Return the other assays that share a figure with ``assay``."""
+    return [
+        other
+        for other in ASSAYS.values()
+        if other.id != assay.id and set(other.figures) & set(assay.figures)
+    ]

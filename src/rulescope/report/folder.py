@@ -1,0 +1,76 @@
+"""The results of an assay as a folder: tables, figures, and one file for programs."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rulescope.report.figures import FIGURES, write_figure
+from rulescope.report.files import write_whole
+from rulescope.report.tables import markdown, write_tables
+
+if TYPE_CHECKING:
+    from rulescope.assays import Assay, Results
+
+
+def write_results(
+    assay: Assay,
+    results: Results,
+    others: Mapping[str, Results],
+    runs: Mapping[str, str],
+    folder: Path,
+    figures: tuple[str, ...] | None = None,
+) -> list[Path]:
+    """Write everything that ``results`` say into ``folder``; return the paths, overview first.
+
+    ``others`` are results of assays that share a figure with this one, by id. ``runs`` maps the id
+    of every lifetime used to its science hash. ``figures`` defaults to all that the assay feeds.
+    """
+    labels = [label for label in figures or assay.figures if label in FIGURES]
+    everything = {**others, results.assay: results}
+    drawn = [path for label in labels for path in write_figure(label, everything, folder)]
+    tables = write_tables(results, folder)
+    text = json.dumps(as_data(results) | {"runs": dict(sorted(runs.items()))}, indent=1)
+    data = write_whole(folder / "results.json", f"{text}\n".encode())
+    pictures = [path.name for path in drawn if path.suffix == ".png"]
+    overview = write_whole(folder / "README.md", _overview(assay, results, pictures).encode())
+    return [overview, data, *tables, *drawn]
+
+
+def as_data(results: Results) -> dict[str, Any]:
+    """Return ``results`` as plain data for JSON; what is not a number is null."""
+    return {
+        "assay": results.assay,
+        "budget": results.budget,
+        "seeds": results.seeds,
+        "iterations": results.iterations,
+        "axes": {name: list(labels) for name, labels in results.axes.items()},
+        "estimates": {
+            key: {
+                "value": _number(one.value),
+                "low": _number(one.low),
+                "high": _number(one.high),
+                "n": one.n,
+                "draws": one.draws,
+                "family": one.family,
+                "method": one.method,
+            }
+            for key, one in results.estimates.items()
+        },
+        "notes": list(results.notes),
+    }
+
+
+def _number(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def _overview(assay: Assay, results: Results, pictures: list[str]) -> str:
+    parts = [f"# {assay.id}: {assay.question}", f"{results.budget}."]
+    parts += ["\n".join(f"- {note}" for note in results.notes)] if results.notes else []
+    parts += [f"![{name}]({name})" for name in pictures]
+    parts += [markdown(table).strip() for table in results.tables]
+    return "\n\n".join(parts) + "\n"

@@ -1,0 +1,148 @@
+"""Estimates with honest intervals, from arrays of scores: pure NumPy, no runs, no files.
+
+NaN is a missing value everywhere and is dropped; ``n`` counts finite values.
+"""
+
+from rulescope.stats.bins import effective_bins
+from rulescope.stats.centre import exact_iqm, finite_count, finite_mean, trimmed_mean
+from rulescope.stats.checks import DataError
+from rulescope.stats.contrasts import (
+    UsableScales,
+    interaction,
+    interaction_differences,
+    marginal_difference,
+    marginal_interaction,
+    paired_contrast,
+    paired_differences,
+    retention,
+    retention_ratios,
+    usable_scales,
+)
+from rulescope.stats.events import (
+    ThresholdSteps,
+    attained,
+    attainment,
+    mastery,
+    mastery_target,
+    restricted_mean,
+    restricted_times,
+    summarise_threshold_steps,
+    threshold_steps,
+)
+from rulescope.stats.exploration import (
+    deepest_majority,
+    found,
+    majority,
+    random_discovery,
+    solved,
+    updates_for_depth,
+    wilson,
+)
+from rulescope.stats.families import Family
+from rulescope.stats.geometry import (
+    between_fraction,
+    bootstrap_between_fraction,
+    bootstrap_displacement,
+    bootstrap_unit_radius,
+    displacement,
+    principal_fraction,
+    unit_radius,
+)
+from rulescope.stats.intervals import (
+    Estimate,
+    Interval,
+    Method,
+    TailWarning,
+    estimate_from,
+    percentile_interval,
+    tail,
+)
+from rulescope.stats.resampling import (
+    Estimates,
+    Statistic,
+    bootstrap,
+    estimate,
+    estimates,
+    resample,
+    seed_blocks,
+)
+from rulescope.stats.rows import (
+    between,
+    deep_sea_tail,
+    endpoint,
+    last_fraction,
+    tail_from,
+    tail_mean,
+)
+from rulescope.stats.scores import normalised_score, post_switch_auc
+from rulescope.stats.windows import Window, WindowKind, half_best, scale_window, window_widths
+
+__all__ = [
+    "DataError",
+    "Estimate",
+    "Estimates",
+    "Family",
+    "Interval",
+    "Method",
+    "Statistic",
+    "TailWarning",
+    "ThresholdSteps",
+    "UsableScales",
+    "Window",
+    "WindowKind",
+    "attained",
+    "attainment",
+    "between",
+    "between_fraction",
+    "bootstrap",
+    "bootstrap_between_fraction",
+    "bootstrap_displacement",
+    "bootstrap_unit_radius",
+    "deep_sea_tail",
+    "deepest_majority",
+    "displacement",
+    "effective_bins",
+    "endpoint",
+    "estimate",
+    "estimate_from",
+    "estimates",
+    "exact_iqm",
+    "finite_count",
+    "finite_mean",
+    "found",
+    "half_best",
+    "interaction",
+    "interaction_differences",
+    "last_fraction",
+    "majority",
+    "marginal_difference",
+    "marginal_interaction",
+    "mastery",
+    "mastery_target",
+    "normalised_score",
+    "paired_contrast",
+    "paired_differences",
+    "percentile_interval",
+    "post_switch_auc",
+    "principal_fraction",
+    "random_discovery",
+    "resample",
+    "restricted_mean",
+    "restricted_times",
+    "retention",
+    "retention_ratios",
+    "scale_window",
+    "seed_blocks",
+    "solved",
+    "summarise_threshold_steps",
+    "tail",
+    "tail_from",
+    "tail_mean",
+    "threshold_steps",
+    "trimmed_mean",
+    "unit_radius",
+    "updates_for_depth",
+    "usable_scales",
+    "wilson",
+    "window_widths",
+]

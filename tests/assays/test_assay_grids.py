@@ -1,0 +1,255 @@
+"""Grids: published counts, identities that narrowing leaves alone, and what is refused."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from rulescope.assays import ASSAYS, PRESETS, Budget, find, narrowed
+from rulescope.assays.base import Assay
+from rulescope.assays.families import INTERFACE_STATE, PRIMARY
+from rulescope.assays.inheritance import donor, panel, reciprocal
+from rulescope.errors import SpecError
+from rulescope.spec import (
+    Freeze,
+    Hold,
+    Permute,
+    Pin,
+    Placebo,
+    RandomState,
+    RunSpec,
+    Transplant,
+    checked,
+)
+
+CORES = 2
+SECONDS = 0.1
+"""Of one iteration on one core."""
+
+
+def runs_of(assay: Assay, budget: Budget) -> list[RunSpec]:
+    return [run for cell in assay.grid(budget) for run in cell.runs]
+
+
+def donors_of(runs: list[RunSpec]) -> set[str]:
+    return {donor.id for run in runs for donor in run.donors}
+
+
+def everything(assay: Assay) -> Budget:
+    return replace(assay.budget("paper"), arms=assay.arms)
+
+
+@pytest.mark.parametrize(
+    ("name", "runs", "interactions", "donors"),
+    [
+        ("E1", 1008, 116_928_000, 0),
+        ("E2", 192, 22_272_000, 24),
+        ("E-IF", 36, 4_176_000, 0),
+        ("P1", 216, 25_056_000, 0),
+    ],
+)
+def test_the_paper_preset_has_the_published_size(
+    name: str, runs: int, interactions: int, donors: int
+) -> None:
+    made = runs_of(ASSAYS[name], ASSAYS[name].budget("paper"))
+    assert len(made) == runs
+    assert sum(run.iterations * run.lanes * run.steps for run in made) == interactions
+    assert len(donors_of(made)) == donors
+
+
+def test_donors_live_for_23200_interactions_in_worlds_of_their_own() -> None:
+    assay = ASSAYS["E2"]
+    for made in runs_of(assay, assay.budget("paper")):
+        for giver in made.donors:
+            assert giver.iterations * giver.lanes * giver.steps == 23_200
+            assert giver.world_seed == giver.seed + 1000
+            assert giver.learner == made.learner
+            assert "recurrent" in giver.keep
+            assert giver.donors == ()
+
+
+def test_replications_that_exist_already_are_part_of_the_paper_grid() -> None:
+    ids = {made.id for made in runs_of(ASSAYS["E1"], ASSAYS["E1"].budget("paper"))}
+    assert RunSpec(scale=0.1, seed=0).id in ids
+    assert RunSpec(scale=1e3, seed=11, interventions=(Pin(carrier="recurrent"),)).id in ids
+
+
+def test_assays_share_the_lifetimes_they_have_in_common() -> None:
+    made = {
+        name: {run.id for run in runs_of(assay, assay.budget("paper"))}
+        for name, assay in ASSAYS.items()
+    }
+    assert len(made["E1"] & made["P1"]) == 2 * 3 * 12
+    assert len(made["E1"] & made["E2"]) == 2 * 12
+    assert made["E-IF"] <= made["P1"]
+
+
+@pytest.mark.parametrize("assay", ASSAYS.values(), ids=ASSAYS)
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_run_of_every_preset_is_valid_and_its_own(assay: Assay, preset: str) -> None:
+    made = runs_of(assay, assay.budget(preset))
+    assert len({run.id for run in made}) == len(made)
+    for item in {*made, *(giver for run in made for giver in run.donors)}:
+        assert checked(item) == item
+
+
+@pytest.mark.parametrize("assay", ASSAYS.values(), ids=ASSAYS)
+def test_controls_are_runs_of_their_own_too(assay: Assay) -> None:
+    made = runs_of(assay, everything(assay))
+    assert len({run.id for run in made}) == len(made)
+
+
+@pytest.mark.parametrize(("preset", "hours"), [("smoke", 0.02), ("quick", 0.2), ("standard", 6.0)])
+@pytest.mark.parametrize("assay", ASSAYS.values(), ids=ASSAYS)
+def test_presets_keep_to_their_time_on_two_cores(assay: Assay, preset: str, hours: float) -> None:
+    made = runs_of(assay, assay.budget(preset))
+    whole = {*made, *(giver for run in made for giver in run.donors)}
+    assert sum(run.iterations for run in whole) * SECONDS / CORES < hours * 3600
+
+
+@pytest.mark.parametrize("assay", ASSAYS.values(), ids=ASSAYS)
+def test_identities_do_not_depend_on_how_a_grid_was_narrowed(assay: Assay) -> None:
+    budget = everything(assay)
+    whole = {run.id for run in runs_of(assay, budget)}
+    for arm in assay.arms:
+        small = narrowed(assay, budget, seeds=2, arms=[arm], scales=budget.scales[:1])
+        made = runs_of(assay, small)
+        assert len(made) == 2 * len(budget.tasks)
+        assert {run.id for run in made} <= whole
+
+
+@pytest.mark.parametrize("assay", ASSAYS.values(), ids=ASSAYS)
+def test_cells_are_a_full_grid_in_the_order_of_their_axes(assay: Assay) -> None:
+    budget = assay.budget("paper")
+    cells = assay.grid(budget)
+    places = [tuple(cell.labels.values()) for cell in cells]
+    assert len(set(places)) == len(places)
+    sizes = [len(dict.fromkeys(values)) for values in zip(*places, strict=True)]
+    product = 1
+    for size in sizes:
+        product *= size
+    assert product == len(cells)
+    for cell in cells:
+        assert [run.seed for run in cell.runs] == list(range(12))
+        assert {run.scale for run in cell.runs} == {cell.labels["scale"]}
+
+
+def test_arms_of_the_scale_assay_differ_in_their_interventions_only() -> None:
+    assay = ASSAYS["E1"]
+    budget = narrowed(
+        assay, everything(assay), seeds=1, scales=[0.1], tasks=["catch-long"], iterations=200
+    )
+    made = {str(cell.labels["arm"]): cell.runs[0] for cell in assay.grid(budget)}
+    pin, hold = Pin(carrier="recurrent"), Hold(carrier="averages")
+    assert {arm: run.interventions for arm, run in made.items()} == {
+        "live": (),
+        "pin": (pin,),
+        "hold": (hold,),
+        "both": (pin, hold),
+        "placebo": (Placebo(carrier="recurrent"),),
+        "null": (),
+    }
+    assert made["null"].learner.rule == "random:0"
+    assert len({run.environment for run in made.values()}) == 1
+
+
+def test_arms_of_the_inheritance_assay() -> None:
+    assay = ASSAYS["E2"]
+    budget = narrowed(assay, everything(assay), seeds=1, scales=[0.01])
+    made = {str(cell.labels["arm"]): cell.runs[0] for cell in assay.grid(budget)}
+    assert made["freeze"].interventions == (Freeze(carrier="recurrent", at=400),)
+    assert made["permute-clamp"].interventions == (
+        Permute(carrier="recurrent", at=400, mode="clamp"),
+    )
+    for arm, scale in (("match", 0.01), ("cross", 100.0)):
+        for mode in ("clamp", "natural"):
+            (item,) = made[f"{arm}-{mode}"].interventions
+            assert isinstance(item, Transplant)
+            assert (item.mode, item.donor.scale) == (mode, scale)
+    (drawn,) = made["random-natural"].interventions
+    assert isinstance(drawn, RandomState)
+    assert [(giver.scale, giver.seed) for giver in drawn.donors] == [
+        (scale, seed) for scale in (0.01, 100.0) for seed in range(4)
+    ]
+
+
+def test_the_panel_is_the_same_from_either_end_and_made_of_transplant_donors() -> None:
+    budget = ASSAYS["E2"].budget("paper")
+    assert panel(budget, 1e-3) == panel(budget, 1e3)
+    assert donor(budget, 1e3, 2) in panel(budget, 1e-3)
+    for scale in (1e-3, 1e-5, 0.3, 7.0, 49.0, 1e6):
+        assert reciprocal(reciprocal(scale)) == scale
+
+
+def test_a_recipient_scale_of_one_is_refused() -> None:
+    assay = ASSAYS["E2"]
+    with pytest.raises(SpecError, match="recipient scale other than 1"):
+        assay.grid(narrowed(assay, assay.budget("quick"), scales=[1.0]))
+
+
+def test_conventions_and_rule_reach_learners_and_donors() -> None:
+    assay = ASSAYS["E2"]
+    budget = narrowed(assay, assay.budget("smoke"), profile="reference", rule="random:7")
+    for made in runs_of(assay, budget):
+        for item in (made, *made.donors):
+            assert item.learner.rule == "random:7"
+            assert item.learner.conventions.action_model == "independent"
+
+
+@pytest.mark.parametrize("iterations", [20, 40, 60, 200])
+def test_a_short_budget_can_be_run_too(iterations: int) -> None:
+    assay = ASSAYS["E2"]
+    budget = narrowed(assay, everything(assay), seeds=1, iterations=iterations)
+    for made in runs_of(assay, budget):
+        for item in (made, *made.donors):
+            assert checked(item) == item
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"arms": ["pinned"]}, "--arms: no 'pinned'; nearest: 'pin'"),
+        ({"tasks": ["catch-lnog"]}, "nearest: 'catch-long'"),
+        ({"profile": "publish"}, "--profile: no 'publish'; nearest: 'published'"),
+        ({"seeds": 0}, "--seeds: 0"),
+        ({"iterations": 19}, "--iterations: 19 is less than one log row"),
+        ({"scales": [0.0]}, "--scales: 0 is not between"),
+        ({"scales": [float("nan")]}, "--scales: nan is not between"),
+    ],
+)
+def test_narrowing_refuses_what_is_unknown(wrong: dict[str, object], message: str) -> None:
+    assay = ASSAYS["E1"]
+    with pytest.raises(SpecError, match=message):
+        narrowed(assay, assay.budget("quick"), **wrong)  # type: ignore[arg-type]
+
+
+def test_narrowing_keeps_the_order_of_the_catalogue() -> None:
+    assay = ASSAYS["E1"]
+    budget = narrowed(assay, assay.budget("paper"), arms=["pin", "live"], scales=[1, 0.1, 1])
+    assert budget.arms == ("live", "pin")
+    assert budget.scales == (0.1, 1.0)
+    assert budget.seeds == 12
+
+
+def test_assays_are_found_by_id_or_name_in_any_case() -> None:
+    assert list(ASSAYS) == ["E1", "E2", "E-IF", "P1"]
+    for assay in ASSAYS.values():
+        for name in (assay.id, assay.name, assay.id.lower(), assay.name.upper()):
+            assert find(name) is assay
+    with pytest.raises(SpecError, match="no assay 'inheritence'; nearest: 'inheritance'"):
+        find("inheritence")
+    with pytest.raises(SpecError, match="--preset: no 'papre'; nearest: 'paper'"):
+        ASSAYS["E1"].budget("papre")
+
+
+def test_families_have_their_planned_sizes() -> None:
+    assert PRIMARY.size == 11
+    assert INTERFACE_STATE.size == 15
+
+
+def test_importing_the_assays_does_not_import_torch() -> None:
+    code = "import sys, rulescope.assays.compare; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,196 @@
+"""``rulescope run``, ``status``, ``list``, ``compare`` and ``records`` from the outside."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from rulescope import assays
+from rulescope.assays import Results
+from rulescope.bench.synthetic import fill
+from rulescope.cli.main import app
+from rulescope.errors import SpecError
+from rulescope.plan import Plan
+from rulescope.records import Store
+
+NULL = ["--rule", "random:0", "--preset", "smoke", "--iterations", "20", "--workers", "1"]
+
+
+def invoke(*arguments: str | Path, code: int = 0) -> Any:
+    result = CliRunner().invoke(app, [str(part) for part in arguments], catch_exceptions=False)
+    assert result.exit_code == code, result.output
+    return result
+
+
+@pytest.fixture
+def filled(tmp_path: Path) -> Path:
+    """A store with made-up records of part of every assay at the published budget."""
+    store = Store(tmp_path / "store")
+    for assay in assays.ASSAYS.values():
+        budget = assays.narrowed(assay, assay.budget("paper"), seeds=4, tasks=["catch"])
+        plan = Plan.of(assay, budget)
+        fill(store, [*plan.donors.values(), *plan.runs.values()])
+    return tmp_path / "store"
+
+
+def test_an_assay_is_run_written_and_picked_up_again(tmp_path: Path) -> None:
+    places = ["--store", tmp_path / "store", "--out", tmp_path / "results"]
+    command = ["run", "scale", *NULL, "--scales", "0.1,1", "--arms", "live,placebo"]
+    command += ["--iterations", "40"]  # of which the last nine learn
+    first = json.loads(invoke(*command, *places, "--json").stdout)
+    assert first["failed"] == {}
+    assert (first["plan"]["runs"], first["plan"]["missing"]) == (4, 4)
+    assert first["plan"]["seconds"] > 0
+    again = invoke(*command, *places)
+    assert "all of them are in the store" in again.stdout
+    assert "Scores in Catch by reward scale" in again.stdout
+    assert "n = 1 seed, 40 iterations" in again.stdout
+    folder = tmp_path / "results" / "E1-random-0"
+    written = {path.name for path in folder.iterdir()}
+    assert {"README.md", "results.json", "tab-e1-all.md", "fig-scale.png"} <= written
+    assert {f"tab-unified-scores-catch.{ending}" for ending in ("md", "csv", "tex")} <= written
+    data = json.loads((folder / "results.json").read_text())
+    assert set(data["runs"]) == set(Store(tmp_path / "store").ids())
+    scores = data["estimates"]
+    assert scores["score/catch/live/1"] == scores["score/catch/placebo/1"]
+    # Live and placebo lived the same life, at each of the two scales.
+    hashes = json.loads(invoke("records", "hashes", *places[:2], "--json").stdout)
+    assert sorted(Counter(hashes.values()).values()) == [2, 2]
+    plain = invoke("records", "hashes", *places[:2]).stdout.split()
+    assert dict(zip(plain[::2], plain[1::2], strict=True)) == hashes
+
+
+def test_the_plan_can_be_seen_without_running(tmp_path: Path) -> None:
+    command = ["run", "E2", *NULL, "--iterations", "60", "--plan", "--store", tmp_path / "store"]
+    shown = invoke(*command).stdout
+    assert "E2 inheritance" in shown
+    assert "4 to live" not in shown
+    assert "6 to live" in shown
+    assert "about" in shown
+    assert not (tmp_path / "store").exists()
+
+
+def test_donors_are_lived_and_named_in_the_manifest(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store")
+    places = ["--store", store.root, "--out", tmp_path / "results"]
+    command = ["run", "E2", *NULL, "--scales", "0.1", "--arms", "match-clamp,cross-natural"]
+    said = json.loads(invoke(*command, *places, "--json").stdout)
+    assert (said["plan"]["runs"], said["plan"]["donors"]) == (2, 2)
+    parents = [store.read(run).manifest.parents for run in store.ids()]
+    assert sorted(map(len, parents)) == [0, 0, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["scael"], "no assay 'scael'; nearest: 'scale'"),
+        (["E1", "--preset", "papre"], "--preset: no 'papre'; nearest: 'paper'"),
+        (["E1", "--arms", "live,pinn"], "--arms: no 'pinn'; nearest: 'pin'"),
+        (["E1", "--tasks", "cathc"], "--tasks: no 'cathc'; nearest: 'catch'"),
+        (["E1", "--scales", "1,big"], "--scales: 'big' is not a number"),
+        (["E1", "--scales", "-1"], "--scales: -1 is not between 0 and 1e12"),
+        (["E1", "--seeds", "0"], "--seeds: 0 is not"),
+        (["E1", "--iterations", "5"], "--iterations: 5 is less than one log row"),
+        (["E1", "--profile", "refrence"], "--profile: no 'refrence'; nearest: 'reference'"),
+    ],
+)
+def test_bad_input_is_refused_before_anything_runs(
+    arguments: list[str], message: str, tmp_path: Path
+) -> None:
+    for verb in ("run", "status", "compare"):
+        with pytest.raises(SpecError) as caught:
+            invoke(verb, *arguments, "--store", tmp_path / "store")
+        assert str(caught.value).startswith(message)
+    assert not (tmp_path / "store").exists()
+
+
+def test_a_failed_lifetime_is_told_and_the_rest_is_analysed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from rulescope.engine import local
+
+    def failing(specs: Any, *rest: Any, **options: Any) -> Any:
+        specs = list(specs)
+        campaign = real(specs[1:], *rest, **options)
+        campaign.failed[specs[0].id] = "DivergedError: not finite"
+        return campaign
+
+    real = local.run_all
+    monkeypatch.setattr(local, "run_all", failing)
+    places = ["--store", tmp_path / "store", "--out", tmp_path / "results"]
+    result = invoke("run", "E1", *NULL, "--scales", "0.1,1", *places, code=3)
+    assert "failed: DivergedError" in result.stderr
+    assert "1 of 4 lifetimes" in result.stdout
+
+
+def test_status_counts_lifetimes_cell_by_cell(filled: Path) -> None:
+    command = ["status", "E1", "--preset", "paper", "--tasks", "catch", "--store", filled]
+    shown = invoke(*command).stdout
+    assert "112/336" in shown
+    assert "4/12" in shown
+    said = json.loads(invoke(*command, "--json").stdout)
+    assert (said[0]["runs"], said[0]["done"], len(said[0]["missing"])) == (336, 112, 224)
+
+
+def test_status_without_an_assay_tells_of_all(filled: Path) -> None:
+    said = json.loads(invoke("status", "--store", filled, "--json").stdout)
+    assert len(said) == 16
+    done = {(row["assay"], row["preset"]): row["done"] for row in said}
+    assert done["E1", "standard"] == 112
+    assert done["E2", "paper"] == 64
+    assert done["E1", "smoke"] == 0
+
+
+def test_list_tells_what_each_preset_costs() -> None:
+    said = {row["id"]: row for row in json.loads(invoke("list", "--json").stdout)}
+    assert said["E1"]["presets"]["paper"]["runs"] == 1008
+    assert said["E1"]["presets"]["paper"]["interactions"] == 116_928_000
+    assert said["E2"]["presets"]["paper"]["donors"] == 24
+    shown = invoke("list").stdout
+    assert "1008 lifetimes" in shown
+    assert "cross-clamp" in shown
+
+
+@pytest.mark.parametrize("name", list(assays.ASSAYS))
+def test_compare_prints_both_sides(name: str, filled: Path) -> None:
+    shown = invoke("compare", name, "--store", filled).stdout
+    assert "published" in shown
+    assert "of intervals overlap" in shown
+    said = json.loads(invoke("compare", name, "--store", filled, "--json").stdout)
+    assert said["comparisons"]
+    for row in said["comparisons"].values():
+        assert row["n"] <= 4
+        assert not row["same_budget"]
+
+
+def test_compare_can_be_narrowed_to_some_estimates(filled: Path) -> None:
+    command = ["compare", "E1", "--store", filled, "--only", "contrast", "--json"]
+    keys = json.loads(invoke(*command).stdout)["comparisons"]
+    assert set(keys) == {"contrast/catch/half-best", "contrast/catch/0.8"}
+    assert keys["contrast/catch/half-best"]["published"] == [3.0, 2.0, 3.0]
+
+
+def test_what_is_printed_is_what_was_estimated(filled: Path, tmp_path: Path) -> None:
+    invoke("run", "P1", "--preset", "paper", "--seeds", "4", "--store", filled, "--out", tmp_path)
+    store = Store(filled)
+    assay = assays.find("P1")
+    budget = assays.narrowed(assay, assay.budget("paper"), seeds=4)
+    results: Results = Plan.of(assay, budget, store).analyse(store)
+    with (tmp_path / "P1" / "tab-p1-complete.csv").open(newline="") as file:
+        rows = list(csv.reader(file))
+    printed = {cell for row in rows for cell in row}
+    for key in ("effect/default/0.001", "interaction/linear/1000"):
+        assert repr(results.estimates[key].value) in printed, key
+
+
+def test_profiles_are_planned_one_by_one(tmp_path: Path) -> None:
+    command = ["status", "E1", "--profile", "published,reference", "--store", tmp_path, "--json"]
+    said = json.loads(invoke(*command).stdout)
+    assert [each["profile"] for each in said] == ["published", "reference"]
+    assert not set(said[0]["missing"]) & set(said[1]["missing"])
