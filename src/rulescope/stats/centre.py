@@ -43,7 +43,12 @@ def finite_mean(values: ArrayLike, axis: int = -1) -> FloatArray:
     array = floats(values)
     finite = np.isfinite(array)
     total = np.where(finite, array, 0.0).sum(axis=axis)
-    return ratio(total, finite.sum(axis=axis))
+    mean = ratio(total, finite.sum(axis=axis))
+    # Rounding must not carry a mean past its own values: a threshold may sit exactly there.
+    low = np.where(finite, array, np.inf).min(axis=axis, initial=np.inf)
+    high = np.where(finite, array, -np.inf).max(axis=axis, initial=-np.inf)
+    inside: FloatArray = np.minimum(np.maximum(mean, low), high)
+    return np.where(np.isnan(mean), np.nan, inside)[()]
 
 
 def finite_count(values: ArrayLike, axis: int = -1) -> IntArray:
@@ -93,6 +98,5 @@ def _mean_of_ranks(ordered: FloatArray, weights: IntArray) -> FloatArray:
     for rank in kept.tolist():
         total += weights[rank] * ordered[..., rank]
     mean = total / weights.sum()
-    # Rounding must not carry a mean past its own values: a threshold may sit exactly there.
     inside: FloatArray = np.clip(mean, ordered[..., kept[0]], ordered[..., kept[-1]])
     return inside

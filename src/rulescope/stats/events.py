@@ -112,7 +112,7 @@ def mastery_target(scores: ArrayLike) -> FloatArray:
     array = floats(scores)
     finite = np.isfinite(array)
     from_end = np.cumsum(finite[..., ::-1], axis=-1)[..., ::-1]
-    final = finite_mean(np.where(finite & (from_end <= MASTERY_ROWS), array, np.nan))
+    final = finite_mean(np.where(from_end <= MASTERY_ROWS, array, np.nan))
     return final - MASTERY_SLACK * np.abs(final)
 
 
