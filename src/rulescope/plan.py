@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -127,3 +127,33 @@ def companions(assay: Assay) -> list[Assay]:
         for other in ASSAYS.values()
         if other.id != assay.id and set(other.figures) & set(assay.figures)
     ]
+
+
+def write(
+    plan: Plan,
+    results: Results,
+    store: Store,
+    folder: Path,
+    figures: tuple[str, ...] | None = None,
+) -> list[Path]:
+    """Write ``results`` as a folder, with the panels of other assays where ``store`` has them."""
+    from rulescope.report.folder import write_results  # here, because drawing is not always needed
+
+    others = {}
+    for other in companions(plan.assay):
+        theirs = Plan.of(other, _on_the_terms_of(plan.budget, other), store)
+        if any(key in theirs.present for key in theirs.runs):
+            others[other.id] = theirs.analyse(store)
+    used = {key: store.read(key).manifest.science_hash for key in sorted(plan.present)}
+    return write_results(plan.assay, results, others, used, folder, figures)
+
+
+def _on_the_terms_of(budget: Budget, other: Assay) -> Budget:
+    """Return the whole of another assay with the length, seeds, profile and rule of ``budget``."""
+    return replace(
+        other.budget("paper"),
+        seeds=budget.seeds,
+        iterations=budget.iterations,
+        profile=budget.profile,
+        rule=budget.rule,
+    )

@@ -10,13 +10,13 @@ from rulescope.learners.disco.config import AgentSizes, Disco
 from rulescope.lifetime import Lifetime
 from rulescope.records import Record
 from rulescope.report import figures
-from rulescope.spec import Intervention, RunSpec
+from rulescope.spec import Pin, RunSpec
 
 
 @pytest.fixture(scope="module")
 def record() -> Record:
     learner = Disco(rule="random:20240", agent=AgentSizes(hidden=(16, 16), model=8, head=8))
-    pins = (Intervention(carrier="recurrent", operation="pin"),)
+    pins = (Pin(carrier="recurrent"),)
     lifetime = Lifetime(
         RunSpec(learner=learner, iterations=8, log_every=2, scale=0.1, interventions=pins)
     )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from rulescope.assays import published
 from rulescope.assays.published import Published
-from rulescope.assays.results import Results
-from rulescope.stats import Estimate
+from rulescope.assays.results import Column, Results, Table
+from rulescope.stats import Estimate, Method
 
 
 class Comparison(NamedTuple):
@@ -38,6 +39,36 @@ def compare(results: Results) -> list[Comparison]:
         for key, ours in results.estimates.items()
         if key in printed and not math.isnan(ours.value)
     ]
+
+
+def table(results: Results, rows: Sequence[Comparison]) -> Table:
+    """Return comparisons as a table."""
+    said = {True: "overlap", False: "apart", None: None}
+    judged = [row.overlap for row in rows if row.overlap is not None]
+    note = f"Ours: {results.budget}. {sum(judged)} of {len(judged)} pairs of intervals overlap"
+    if not all(row.same_budget for row in rows):
+        note += "; ours have fewer seeds or iterations than the published"
+    return Table(
+        label=f"comparison-{results.assay}",
+        title=f"{results.assay}: our estimates beside the published ones",
+        columns=(
+            Column("Estimate"),
+            Column("n", digits=0),
+            Column("Ours"),
+            Column("Published"),
+            Column("Intervals"),
+        ),
+        rows=tuple(
+            (row.key, row.ours.n, row.ours, _printed(row.published), said[row.overlap])
+            for row in rows
+        ),
+        note=f"{note}.",
+    )
+
+
+def _printed(value: Published) -> Estimate:
+    method: Method = "none" if math.isnan(value.low) else "bootstrap"
+    return Estimate(value.value, value.low, value.high, value.n, 0, value.family, method)
 
 
 def _overlap(ours: Estimate, theirs: Published) -> bool | None:

@@ -81,6 +81,7 @@ def analyse(frame: Frame) -> Results:
     scores = tail20(frame)
     notes = missing(scores)
     found: dict[str, Estimate] = {}
+    series: dict[str, Floats] = {}
     with noted(notes):
         cells = estimates(scores, seed_blocks(len(frame.seeds), CORE_DRAWS))
         curves = {
@@ -90,6 +91,7 @@ def analyse(frame: Frame) -> Results:
         }
         for place in np.ndindex(cells.value.shape):
             found[f"score/{_key(frame, place)}"] = cells[place]
+            series[f"seeds/{_key(frame, place)}"] = scores[place]
         scales = np.array(frame.axes["scale"], dtype=float)
         for (task, arm), curve in curves.items():
             found |= _widths(f"{task}/{arm}", scales, curve)
@@ -104,6 +106,7 @@ def analyse(frame: Frame) -> Results:
         iterations=frame.iterations,
         estimates=found,
         tables=scale_tables.tables(frame, found),
+        series=series,
         notes=tuple(notes),
     )
 

@@ -7,7 +7,6 @@ import math
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
 from rulescope.assays import Results
 from rulescope.assays import compare as comparing
@@ -68,33 +67,13 @@ def compare(
 
 
 def _show(results: Results, profile: str, rows: list[Comparison]) -> None:
+    from rulescope.report.tables import terminal
+
     screen = console()
-    screen.print(f"{results.assay}, profile {profile}: {results.budget}")
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("estimate", "n", "ours", "published", "intervals"):
-        table.add_column(
-            heading, justify="left" if heading == "estimate" else "right", no_wrap=True
-        )
-    for row in rows:
-        table.add_row(
-            row.key,
-            str(row.ours.n),
-            _told(row.ours.value, row.ours.low, row.ours.high),
-            _told(row.published.value, row.published.low, row.published.high),
-            {True: "overlap", False: "APART", None: "-"}[row.overlap],
-        )
-    screen.print(table)
-    judged = [row.overlap for row in rows if row.overlap is not None]
-    screen.print(f"{sum(judged)} of {len(judged)} pairs of intervals overlap")
-    if not all(row.same_budget for row in rows):
-        screen.print("ours have fewer seeds or iterations than the published (12 seeds, 2,000)")
+    screen.print(f"profile {profile}")
+    screen.print(terminal(comparing.table(results, rows)))
     for note in results.notes:
         screen.print(f"note: {note}")
-
-
-def _told(value: float, low: float, high: float) -> str:
-    interval = "" if math.isnan(low) else f" [{low:.3f}, {high:.3f}]"
-    return f"{value:.3f}{interval}"
 
 
 def _as_data(results: Results, profile: str, rows: list[Comparison]) -> dict[str, Any]:

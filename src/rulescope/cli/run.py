@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,7 +16,7 @@ from rulescope.cli import choosing
 from rulescope.cli.choosing import choose, folder_name
 from rulescope.cli.output import console
 from rulescope.cli.progress import Meter, duration
-from rulescope.plan import Plan, companions, interactions, seconds_left
+from rulescope.plan import Plan, interactions, seconds_left, write
 from rulescope.records import Store
 from rulescope.spec import RunSpec
 
@@ -122,7 +121,7 @@ def perform(
         plan = Plan.of(assay, budget, store)
     results = plan.analyse(store)
     folder = out / folder_name(assay, budget)
-    paths = _write(plan, results, store, folder, figures)
+    paths = write(plan, results, store, folder, figures)
     _tell_results(results, paths, screen)
     from rulescope.report.folder import as_data
 
@@ -183,32 +182,6 @@ def _live(plan: Plan, store: Store, workers: int, weights: Path | None) -> dict[
     for key, cause in campaign.failed.items():
         print(f"error: run {key[:12]} failed: {cause}", file=sys.stderr)
     return campaign.failed
-
-
-def _write(
-    plan: Plan, results: Results, store: Store, folder: Path, figures: tuple[str, ...] | None
-) -> list[Path]:
-    """Write the results folder, with the panels of other assays where the store has them."""
-    from rulescope.report.folder import write_results
-
-    others = {}
-    for other in companions(plan.assay):
-        theirs = Plan.of(other, _same_terms(other, plan.budget), store)
-        if any(key in theirs.present for key in theirs.runs):
-            others[other.id] = theirs.analyse(store)
-    used = {key: store.read(key).manifest.science_hash for key in sorted(plan.present)}
-    return write_results(plan.assay, results, others, used, folder, figures)
-
-
-def _same_terms(other: Assay, budget: Budget) -> Budget:
-    """Return the whole of another assay on the terms of ``budget``: its length, seeds and rule."""
-    return replace(
-        other.budget("paper"),
-        seeds=budget.seeds,
-        iterations=budget.iterations,
-        profile=budget.profile,
-        rule=budget.rule,
-    )
 
 
 def _tell_results(results: Results, paths: list[Path], screen: Console) -> None:

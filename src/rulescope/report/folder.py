@@ -8,9 +8,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rulescope.assays.compare import compare
+from rulescope.assays.compare import table as comparison_table
 from rulescope.report.figures import FIGURES, write_figure
 from rulescope.report.files import write_whole
-from rulescope.report.tables import markdown, write_tables
+from rulescope.report.tables import markdown, write_table, write_tables
 
 if TYPE_CHECKING:
     from rulescope.assays import Assay, Results
@@ -33,6 +35,9 @@ def write_results(
     everything = {**others, results.assay: results}
     drawn = [path for label in labels for path in write_figure(label, everything, folder)]
     tables = write_tables(results, folder)
+    beside = compare(results)
+    if beside:
+        tables += write_table(comparison_table(results, beside), folder)
     text = json.dumps(as_data(results) | {"runs": dict(sorted(runs.items()))}, indent=1)
     data = write_whole(folder / "results.json", f"{text}\n".encode())
     pictures = [path.name for path in drawn if path.suffix == ".png"]

@@ -98,5 +98,6 @@ def _mean_of_ranks(ordered: FloatArray, weights: IntArray) -> FloatArray:
     for rank in kept.tolist():
         total += weights[rank] * ordered[..., rank]
     mean = total / weights.sum()
+    # As in finite_mean: rounding must not carry a mean past its own values.
     inside: FloatArray = np.clip(mean, ordered[..., kept[0]], ordered[..., kept[-1]])
     return inside

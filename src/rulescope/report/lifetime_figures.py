@@ -1,0 +1,80 @@
+"""Figures of single lifetimes: learning curves, drawn from records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from rulescope.report.labels import End, name_ends
+from rulescope.report.style import look, save, styled
+
+if TYPE_CHECKING:
+    from rulescope.records import Record
+    from rulescope.spec import RunSpec
+
+NAMES = {"pinned": "pin"}
+"""Words of the command line for arms that have a look under another name."""
+
+
+@styled
+def learning_curve(record: Record, path: Path) -> None:
+    """Draw one lifetime's score into ``path`` (the ending decides the format)."""
+    figure = Figure(figsize=(6.4, 3.4), layout="constrained")
+    axes = figure.subplots()
+    axes.plot(record.log["iteration"], record.log["score"], color=look("live").colour)
+    _frame(axes, f"{describe(record)}, seed {record.spec.seed}", record.spec)
+    save(figure, path)
+
+
+@styled
+def arms(records: Mapping[str, Sequence[Record]], path: Path, title: str) -> None:
+    """Draw the arms of a comparison: every lifetime thin, each arm's mean thick, labelled."""
+    figure = Figure(figsize=(7.2, 3.8))
+    axes = figure.add_axes((0.11, 0.13, 0.7, 0.76))
+    ends: list[End] = []
+    for arm, lifetimes in records.items():
+        how = look(NAMES.get(arm, arm))
+        iteration = lifetimes[0].log["iteration"]
+        scores = np.stack([record.log["score"] for record in lifetimes])
+        for line in scores:
+            axes.plot(iteration, line, color=how.colour, lw=0.8, alpha=0.35)
+        mean = scores.mean(axis=0)
+        axes.plot(iteration, mean, color=how.colour, ls=how.line, lw=2.0)
+        last, level = float(mean[-1]), float(mean.mean())
+        ends.append(End(f"{arm} (n = {len(lifetimes)})", how, float(iteration[-1]), last, level))
+    _frame(axes, title, next(iter(records.values()))[0].spec)
+    axes.margins(x=0.01)
+    name_ends(axes, ends, size=8)
+    save(figure, path)
+
+
+def describe(record: Record) -> str:
+    """Say in a few words what a record is a lifetime of."""
+    spec = record.spec
+    pins = " + ".join(f"{i.operation} {i.carrier}" for i in spec.interventions) or "live"
+    world = f"Catch {spec.environment.rows}×{spec.environment.columns}"
+    world += ", dense" if spec.environment.dense else ""
+    world += f", drift {spec.environment.drift:g}" if spec.environment.drift else ""
+    if spec.boundary.terminals != "episodic":
+        every = f" every {spec.boundary.interval}" if spec.boundary.interval else ""
+        world += f", {spec.boundary.terminals} terminals{every}"
+    rule = "" if record.manifest.rule is None else f"{record.manifest.rule.name}, "
+    return f"{rule}{pins}, {world}, reward ×{spec.scale:g}"
+
+
+def _frame(axes: Axes, title: str, spec: RunSpec) -> None:
+    axes.axhline(0.0, color="#999999", lw=0.8, ls=":")
+    axes.axhline(1.0, color="#999999", lw=0.8, ls=":")
+    xlabel = f"iteration ({spec.lanes * spec.steps} interactions each)"
+    axes.set(xlabel=xlabel, ylabel="score")
+    axes.set_title(title, loc="left")
+    axes.set_ylim(min(-0.12, axes.get_ylim()[0]), max(1.06, axes.get_ylim()[1]))
+    low, high = axes.get_ylim()
+    shown = [tick for tick in np.arange(-2, 7) / 5 if low <= tick <= high]
+    names = {0.0: "random 0", 1.0: "optimal 1"}
+    axes.set_yticks(shown, [names.get(tick, f"{tick:g}") for tick in shown])

@@ -1,0 +1,142 @@
+"""What figures take out of results: curves along a scale, and words about the evidence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from rulescope.assays.results import Results
+    from rulescope.stats import Estimate
+
+Floats = NDArray[np.float64]
+TASKS = {"catch": "Catch", "catch-dense": "CatchDense", "catch-long": "CatchLong"}
+INTERFACES = {"default": "default", "support30": "support 30", "linear": "linear"}
+ARM_WORDS = {
+    "pin": "pin: recurrent state set to zero after each iteration",
+    "hold": "hold: moving averages kept as they were after the first update",
+    "both": "both: pin and hold",
+    "placebo": "placebo: state written back as it is",
+    "null": "null: a rule with random weights",
+    "freeze": "freeze: the own state, kept from a fifth of the lifetime on",
+    "random": "random: a state drawn to resemble the donors'",
+    "permute": "permute: the units of the own state shuffled at a fifth of the lifetime",
+}
+
+
+class Curve(NamedTuple):
+    """Estimates along a scale, in its order; what could not be estimated is NaN."""
+
+    x: Floats
+    y: Floats
+    low: Floats
+    high: Floats
+
+    @property
+    def last(self) -> tuple[float, float]:
+        """The last point that there is."""
+        where = int(np.flatnonzero(np.isfinite(self.y))[-1])
+        return float(self.x[where]), float(self.y[where])
+
+    @property
+    def level(self) -> float:
+        """The mean height of the whole curve."""
+        return float(np.nanmean(self.y))
+
+
+def estimate(results: Results | None, key: str) -> Estimate | None:
+    """Return the estimate at ``key``; None if it was not planned or could not be made."""
+    found = None if results is None else results.estimates.get(key)
+    return None if found is None or math.isnan(found.value) else found
+
+
+def estimates(results: Results | None, start: str) -> list[Estimate]:
+    """Return all estimates that could be made and whose key begins with ``start``."""
+    if results is None:
+        return []
+    return [
+        found
+        for key, found in results.estimates.items()
+        if key.startswith(start) and not math.isnan(found.value)
+    ]
+
+
+def parts(results: Results | None, start: str, place: int, *, planned: bool = False) -> set[str]:
+    """Return what stands at ``place`` in those keys after ``start`` that have an estimate.
+
+    With ``planned``, also in those whose estimate could not be made.
+    """
+    if results is None:
+        return set()
+    return {
+        key.removeprefix(start).split("/")[place]
+        for key, found in results.estimates.items()
+        if key.startswith(start) and (planned or not math.isnan(found.value))
+    }
+
+
+def curve(results: Results, start: str, end: str = "") -> Curve | None:
+    """Return the estimates at ``{start}{scale}{end}``; None if there is none."""
+    points: list[tuple[float, Estimate]] = []
+    for key, found in results.estimates.items():
+        middle = key.removeprefix(start).removesuffix(end)
+        if key == f"{start}{middle}{end}" and "/" not in middle:
+            points.append((float(middle), found))
+    points.sort(key=lambda point: point[0])
+    if not any(math.isfinite(found.value) for _, found in points):
+        return None
+    table = np.array([(x, e.value, e.low, e.high) for x, e in points], dtype=np.float64)
+    return Curve(table[:, 0], table[:, 1], table[:, 2], table[:, 3])
+
+
+def evidence(found: Iterable[Estimate]) -> str:
+    """Say how many seeds and what kind of intervals stand behind these estimates."""
+    known = list(found)
+    if not known:
+        return ""
+    counts = sorted({e.n for e in known})
+    many = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]}–{counts[-1]}"
+    methods = {e.method for e in known if not math.isnan(e.low) and e.n > 1} - {"none"}
+    kinds = [_KINDS[method] for method in _KINDS if method in methods]
+    words = f"n = {many} {'seed' if counts == [1] else 'seeds'} a cell"
+    return f"{words}; intervals: {', or '.join(kinds)}." if kinds else f"{words}."
+
+
+_KINDS = {
+    "bootstrap": "pointwise 95% (bootstrap over seeds)",
+    "wilson": "95% (Wilson)",
+    "range": "lowest to highest seed, too few for a confidence interval",
+}
+
+
+def adjusted(found: Estimate) -> str:
+    """Return an estimate in words with its interval, and the family that it is adjusted for."""
+    text = f"{found.value:.3f}".replace("-", "−")
+    if math.isnan(found.low) or found.method == "none":
+        return text
+    low, high = (f"{end:.3f}".replace("-", "−") for end in (found.low, found.high))
+    if found.method == "range":
+        return f"{text} ({low} to {high})"
+    family = f", family of {found.family}" if found.family > 1 else ""
+    return f"{text} [{low}, {high}]{family}"
+
+
+def caption(results: Iterable[Results | None], *words: str) -> str:
+    """Return the line below a figure: budgets of the assays, evidence, what arms mean."""
+    assays: dict[str, list[str]] = {}
+    for found in results:
+        if found is not None:
+            assays.setdefault(found.budget.rstrip("."), []).append(found.assay)
+    budgets = [f"{', '.join(names)}: {budget}." for budget, names in assays.items()]
+    return " ".join(part for part in (*words, *budgets) if part)
+
+
+def arm_words(arms: Iterable[str]) -> str:
+    """Explain the names of those ``arms`` that need it."""
+    names = dict.fromkeys(arm.split("-")[0] for arm in arms)
+    known = [ARM_WORDS[name] for name in names if name in ARM_WORDS]
+    return f"{'; '.join(known)}." if known else ""

@@ -1,0 +1,242 @@
+"""Figures of results: whole or in part, readable, and the same bytes every time."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+from matplotlib.transforms import Bbox
+
+from report.report_samples import (
+    inheritance_results,
+    narrow,
+    scale_results,
+    sparse,
+    whole,
+    with_controls,
+)
+from rulescope.assays import ASSAYS
+from rulescope.assays.results import Results
+from rulescope.errors import RulescopeError
+from rulescope.report.figures import FIGURES, write_figure
+from rulescope.report.labels import End, name_ends, spread
+from rulescope.report.style import ARMS, look
+
+FED_BY = {
+    "fig:scale": {"E1", "E2", "E-IF"},
+    "fig:detail-scale": {"E1"},
+    "fig:detail-inheritance": {"E2"},
+    "v5:fig:app-scale": {"E1"},
+    "v5:fig:app-interface": {"E-IF"},
+    "scale-audit": {"E1"},
+    "interface-state": {"P1"},
+}
+
+
+@cache
+def drawn_once(label: str, sample: Callable[[], Mapping[str, Results]]) -> Figure:
+    """Draw a sample, or give the figure that another test had drawn."""
+    return FIGURES[label](sample())
+
+
+def words(figure: Figure) -> list[str]:
+    return [text.get_text() for text in figure.findobj(Text) if isinstance(text, Text)]
+
+
+def said(figure: Figure) -> str:
+    return " ".join(" ".join(words(figure)).split())
+
+
+def shown_texts(figure: Figure) -> list[tuple[str, Bbox]]:
+    """Return every text that is drawn, with its place in pixels."""
+    figure.draw_without_rendering()
+    drawn: list[Text] = list(figure.texts)
+    for axes in figure.axes:
+        drawn += axes.texts
+        if axes.axison:
+            drawn += [axes.xaxis.label, axes.yaxis.label]
+            for axis, limits in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
+                low, high = sorted(limits)
+                ticks = [tick for tick in axis.get_major_ticks() if low <= tick.get_loc() <= high]
+                drawn += [tick.label1 for tick in ticks]
+    kept = [text for text in drawn if text.get_visible() and text.get_text().strip()]
+    return [(text.get_text(), text.get_window_extent()) for text in kept]
+
+
+def clashes(figure: Figure) -> list[str]:
+    """Return the texts that stand on each other or over the edge of the page."""
+    texts = shown_texts(figure)
+    page = figure.bbox
+    found = [
+        f"{words!r} is over the edge"
+        for words, box in texts
+        if box.x0 < page.x0 - 1 or box.x1 > page.x1 + 1 or box.y0 < page.y0 or box.y1 > page.y1
+    ]
+    for i, (one, a) in enumerate(texts):
+        for other, b in texts[i + 1 :]:
+            both = Bbox.intersection(a, b)
+            if both is not None and both.width > 1 and both.height > 2:
+                found.append(f"{one!r} stands on {other!r}")
+    return found
+
+
+def test_every_figure_is_known_and_some_assay_or_the_audit_asks_for_it() -> None:
+    assert set(FIGURES) == set(FED_BY)
+    for assay in ASSAYS.values():
+        for label in set(assay.figures) & set(FIGURES):
+            assert assay.id in FED_BY[label], label
+
+
+CASES: list[tuple[str, Callable[[], Mapping[str, Results]]]] = [
+    *((label, whole) for label in FED_BY),
+    *((label, with_controls) for label in ("fig:scale", "fig:detail-inheritance")),
+    *((label, narrow) for label in ("fig:scale", "fig:detail-scale", "v5:fig:app-scale")),
+    *((label, sparse) for label in ("fig:detail-inheritance", "scale-audit")),
+    *((label, dict) for label in ("fig:scale", "fig:detail-inheritance", "interface-state")),
+]
+
+
+@pytest.mark.parametrize(("label", "sample"), CASES)
+def test_no_words_clash_whatever_was_run(
+    label: str, sample: Callable[[], Mapping[str, Results]]
+) -> None:
+    results = sample()
+    figure = drawn_once(label, sample)
+    assert clashes(figure) == []
+    assert figure.get_figwidth() == pytest.approx(7.2)
+    counted = "n = " in said(figure)
+    assert counted == bool(FED_BY[label] & set(results))
+    empty = "not run" in words(figure)
+    assert empty or FED_BY[label] <= set(results)
+
+
+def test_what_was_run_is_said_below() -> None:
+    assert "n = 12 seeds a cell; intervals: pointwise 95%" in said(drawn_once("fig:scale", whole))
+    few = said(drawn_once("scale-audit", narrow))
+    assert "n = 2 seeds a cell; intervals: lowest to highest seed" in few
+    assert "E1: 2 seeds, 400 iterations" in few
+    assert "95%" not in few
+    assert "hold:" not in few
+
+
+def test_the_main_figure_prints_the_interaction() -> None:
+    text = said(drawn_once("fig:scale", whole))
+    assert "interaction 0.393 [0.093, 0.693], family of 11" in text
+    few = {"E2": inheritance_results(n=2)}
+    assert "interaction 0.393 (0.093 to 0.693)" in said(FIGURES["fig:detail-inheritance"](few))
+
+
+def lines(axes: Axes, arm: str, points: int) -> list[tuple[object, list[float]]]:
+    """Return the marker and heights of every line in the colour of ``arm`` with so many points."""
+    drawn = [
+        (line.get_marker(), np.asarray(line.get_ydata(), dtype=float).tolist())
+        for line in axes.lines
+        if to_hex(line.get_color()) == to_hex(look(arm).colour)
+    ]
+    return [(marker, heights) for marker, heights in drawn if len(heights) == points]
+
+
+def test_an_arm_has_one_look_in_every_figure() -> None:
+    looks = [(arm.colour, arm.marker, arm.filled) for arm in ARMS.values()]
+    assert len(set(looks)) == len(looks)
+    for label in ("fig:scale", "fig:detail-scale"):
+        axes = drawn_once(label, with_controls).axes[0]
+        for arm in ("live", "pin", "hold", "both", "placebo", "null"):
+            found = [marker for marker, _ in lines(axes, arm, 7)]
+            assert found == [look(arm).marker], (label, arm)
+            names = [t for t in axes.texts if t.get_text().split(":")[0] == look(arm).name]
+            assert [t.get_color() for t in names] == [look(arm).ink], (label, arm)
+
+
+def test_scores_and_intervals_are_where_the_results_say() -> None:
+    scales = (0.001, 1.0, 1000.0)
+    results = scale_results(("live", "pin"), scales, ("catch",))
+    axes = FIGURES["fig:scale"]({"E1": results}).axes[0]
+    bands = [
+        {(float(x), float(y)) for x, y in np.asarray(path.vertices)}
+        for band in axes.collections
+        for path in band.get_paths()
+    ]
+    for arm in ("live", "pin"):
+        expected = [results.estimates[f"score/catch/{arm}/{scale:g}"] for scale in scales]
+        assert [y for _, y in lines(axes, arm, 3)] == [[e.value for e in expected]]
+        pairs = zip(scales, expected, strict=True)
+        corners = {(scale, end) for scale, e in pairs for end in (e.low, e.high)}
+        assert any(corners <= band for band in bands), arm
+
+
+def test_seeds_are_drawn_where_they_are_known() -> None:
+    results = narrow()["E1"]
+    seeds = {"seeds/catch/live/1": np.array([0.25, 0.75])}
+    with_seeds = Results("E1", results.budget, {}, 2, results.estimates, (), seeds)
+    figure = FIGURES["scale-audit"]({"E1": with_seeds})
+    assert [0.25, 0.75] in [y for _, y in lines(figure.axes[0], "live", 2)]
+    assert "Faint dots" in said(figure)
+    assert "Faint dots" not in said(drawn_once("scale-audit", narrow))
+
+
+def test_scales_are_powers_of_ten() -> None:
+    axes = drawn_once("fig:detail-scale", whole).axes[0]
+    assert axes.get_xscale() == "log"
+    names = [text.get_text() for text in axes.get_xticklabels()]
+    assert names == [f"$10^{{{e}}}$" for e in range(-3, 4)]
+
+
+def test_a_name_is_tied_to_the_end_of_its_line() -> None:
+    axes = Figure(figsize=(6, 4)).add_axes((0.1, 0.1, 0.6, 0.8))
+    axes.plot([0, 50, 100], [0.0, 1.0, 0.5])
+    axes.margins(x=0.1)  # limits that are not worked out until they are needed
+    name_ends(axes, [End("live", look("live"), 100.0, 0.5, 0.5)])
+    leader = axes.lines[1]
+    start = leader.get_transform().transform(np.asarray(leader.get_xydata())[0])
+    assert start == pytest.approx(axes.transData.transform((100.0, 0.5)))
+
+
+def test_labels_are_moved_apart_but_no_further() -> None:
+    assert spread([0.1, 0.5, 0.9], 0.1, 0.0, 1.0) == pytest.approx([0.1, 0.5, 0.9])
+    assert spread([0.5, 0.5], 0.1, 0.0, 1.0) == pytest.approx([0.45, 0.55])
+    assert spread([1.0, 1.0, 1.0], 0.1, 0.0, 1.0) == pytest.approx([0.8, 0.9, 1.0])
+    found = spread([0.0, 0.01, 0.02, 0.7], 0.1, 0.0, 1.0)
+    assert found == pytest.approx([0.0, 0.1, 0.2, 0.7])
+    assert spread([], 0.1, 0.0, 1.0) == []
+
+
+def test_an_unknown_label_is_an_error_that_helps(tmp_path: Path) -> None:
+    with pytest.raises(RulescopeError, match="fig:scale"):
+        write_figure("fig:scal", {}, tmp_path)
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+from report.report_samples import whole
+from rulescope.report.figures import write_figure
+assert "torch" not in sys.modules, "the report draws without torch"
+write_figure("fig:scale", whole(), Path(sys.argv[1]))
+"""
+
+
+def test_another_process_draws_the_same_bytes(tmp_path: Path) -> None:
+    here = Path(__file__).parent
+    places = [str(here.parent), str(here.parents[1] / "src")]
+    mine = write_figure("fig:scale", whole(), tmp_path / "mine")
+    # Another order of hashing and another user's settings must not show.
+    (tmp_path / "matplotlibrc").write_text("axes.facecolor: red\naxes.xmargin: 0.3\n")
+    surroundings = {"PYTHONPATH": os.pathsep.join(places), "PYTHONHASHSEED": "7"}
+    surroundings["MATPLOTLIBRC"] = str(tmp_path / "matplotlibrc")
+    command = [sys.executable, "-c", SCRIPT, str(tmp_path / "theirs")]
+    subprocess.run(command, check=True, env={**os.environ, **surroundings}, timeout=120)
+    assert {path.suffix for path in mine} == {".pdf", ".svg", ".png"}
+    for path in mine:
+        assert path.read_bytes() == (tmp_path / "theirs" / path.name).read_bytes(), path.name
+        assert len(path.read_bytes()) > 5000
