@@ -104,6 +104,20 @@ def test_hold_restores_what_the_first_update_left() -> None:
     assert shelf.hidden == [6, 3]
 
 
+def test_hold_begins_from_what_another_intervention_made_at_birth() -> None:
+    shelf = Shelf()
+    items = (
+        Transplant(carrier="recurrent", donor=DONOR, mode="natural"),
+        Hold(carrier="recurrent"),
+    )
+    treatments = [Treatment(item, shelf, STATES, seed=0) for item in items]
+    for iteration, change in enumerate([0.0, 0.0, 5.0, 1.0]):
+        shelf.held["recurrent"]["h"] += change
+        for treatment in treatments:
+            treatment.act(iteration)
+    assert shelf.hidden == [12, 13]
+
+
 def test_reset_puts_the_newborn_back_once() -> None:
     assert lived(Reset(carrier="recurrent", at=2), 4) == [
         [1, -2],
@@ -196,6 +210,9 @@ def test_a_donor_of_another_kind_is_refused() -> None:
     states = {DONOR.id: {"recurrent/h": np.zeros((2, 3)), "recurrent/c": np.array([[9.0]])}}
     item = Transplant(carrier="recurrent", donor=DONOR, mode="clamp")
     with pytest.raises(RecordError, match=r"recurrent/h has shape \(2, 3\), the recipient's"):
+        Treatment(item, Shelf(), states, seed=0).act(0)
+    states[DONOR.id]["recurrent/h"] = np.zeros(3)
+    with pytest.raises(RecordError, match=r"recurrent/h has shape \(3,\), the recipient's \(2,\)"):
         Treatment(item, Shelf(), states, seed=0).act(0)
 
 

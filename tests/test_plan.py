@@ -11,7 +11,7 @@ from rulescope import assays
 from rulescope.assays import Assay, Budget, narrowed
 from rulescope.bench.synthetic import fill, made_up
 from rulescope.errors import RecordError
-from rulescope.plan import Plan, companions, interactions, iteration_seconds, seconds_left
+from rulescope.plan import Plan, companions, interactions, iteration_seconds, seconds_left, write
 from rulescope.records import Store
 
 SCALE, INHERITANCE = assays.find("E1"), assays.find("E2")
@@ -79,11 +79,42 @@ def test_labels_and_seeds_without_a_lifetime_are_left_out(tmp_path: Path) -> Non
     assert results.estimates["score/catch/live/0.001"].n == 3
     assert results.estimates["score/catch/pin/1"].n == 4
     assert any("1 of 24 lifetimes" in note for note in results.notes)
+    assert results.notes[0].startswith("not run: task catch-dense, catch-long; arm hold, both; sca")
+    assert results.budget.startswith("disco103, profile published, 3 to 4 seeds, 2,000 iter")
 
 
 def test_an_empty_store_has_nothing_to_say(tmp_path: Path) -> None:
     with pytest.raises(RecordError, match="holds no lifetime of this grid of E1"):
         Plan.of(SCALE, scales(), Store(tmp_path)).analyse(Store(tmp_path))
+
+
+def test_all_damage_is_told_of_at_once(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    plan = Plan.of(SCALE, scales(1), store)
+    runs = list(plan.runs)[:3]
+    fill(store, [plan.runs[key] for key in runs])
+    for key in runs[:2]:
+        path = tmp_path / "runs" / key[:2] / key / "log.npz"
+        path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(RecordError, match="2 damaged: run the assay again") as caught:
+        Plan.of(SCALE, scales(1), store).analyse(store)
+    assert all(key in str(caught.value) for key in runs[:2])
+    assert len(store.quarantined()) == 2
+
+
+def test_files_of_an_earlier_grid_do_not_stay(tmp_path: Path) -> None:
+    store, folder = Store(tmp_path / "store"), tmp_path / "results"
+    both = part(SCALE, seeds=1, arms=["live"], scales=[1.0], tasks=["catch", "catch-long"])
+    fill(store, list(Plan.of(SCALE, both).runs.values()))
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "mine.txt").write_text("kept")
+    for budget in (both, part(SCALE, seeds=1, arms=["live"], scales=[1.0], tasks=["catch"])):
+        plan = Plan.of(SCALE, budget, store)
+        write(plan, plan.analyse(store), store, folder, figures=())
+    names = {path.name for path in folder.iterdir()}
+    assert "tab-unified-scores-catch.md" in names
+    assert "tab-unified-scores-catchlong.md" not in names
+    assert "mine.txt" in names
 
 
 def test_time_is_estimated_from_real_iterations() -> None:

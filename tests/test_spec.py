@@ -263,6 +263,14 @@ IMPOSSIBLE: list[tuple[dict[str, Any], str]] = [
         "interventions[0].donors[1].keep: no carrier 'x'",
     ),
     ({"world_seed": -1}, "world_seed: expected `int` >= 0"),
+    (
+        {
+            "interventions": [
+                {"operation": "permute", "carrier": "replay", "at": 1, "mode": "clamp"}
+            ]
+        },
+        "interventions[0].operation: 'permute' makes no trajectories",
+    ),
 ]
 
 BROKEN_TEXT: list[tuple[bytes, str]] = [
@@ -555,16 +563,17 @@ BOUNDARIES = st.one_of(
     st.builds(Boundary, terminals=st.just("synthetic"), interval=POSITIVE),
 )
 CARRIER = st.sampled_from(Disco.CARRIERS)
+UNITS = st.sampled_from([name for name in Disco.CARRIERS if name != "replay"])
 DONORS = st.builds(RunSpec, seed=st.integers(0, 9), scale=MAGNITUDE, keep=st.just(Disco.CARRIERS))
 MODE = st.sampled_from(["natural", "clamp"])
 INTERVENTIONS = st.one_of(
     *(st.builds(kind, carrier=CARRIER) for kind in (Pin, Placebo, Hold)),
     *(st.builds(kind, carrier=CARRIER, at=st.integers(1, 99)) for kind in (Freeze, Reset)),
-    st.builds(Permute, carrier=CARRIER, at=st.integers(0, 99), mode=MODE),
+    st.builds(Permute, carrier=UNITS, at=st.integers(0, 99), mode=MODE),
     st.builds(Transplant, carrier=CARRIER, donor=DONORS, mode=MODE),
     st.builds(
         RandomState,
-        carrier=CARRIER,
+        carrier=UNITS,
         donors=st.lists(DONORS, min_size=2, max_size=3).map(tuple),
         mode=MODE,
     ),

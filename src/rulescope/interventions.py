@@ -76,6 +76,8 @@ class Treatment:
                 return self._carrier.get() if iteration == at else None
             case Hold():
                 own = self._carrier.get()
+                if newborn:
+                    self._fresh = own  # what another intervention has made of it at birth
                 return own if self._held is None and not same(own, self._fresh) else None
             case Reset(at=at):
                 return self._fresh if iteration == at else None
@@ -102,7 +104,8 @@ class Treatment:
         for name, array in content.items():
             own = self._fresh[name]
             # A replay's arrays grow with what is stored; the rest of a shape is the learner's.
-            if array.ndim != own.ndim or array.shape[1:] != own.shape[1:]:
+            first = 1 if self._plan.carrier == "replay" else 0
+            if array.ndim != own.ndim or array.shape[first:] != own.shape[first:]:
                 raise RecordError(
                     f"donor {donor.id[:12]}: its {self._plan.carrier}/{name} has shape "
                     f"{array.shape}, the recipient's {own.shape}"

@@ -160,9 +160,13 @@ class Lifetime:
             runtime.runtime_identity(self.device),
             rule and rule.content,
             self._columns,
-            {donor: digest(state) for donor, state in self._donors.items()},
+            self._inherited(),
         ]
         return hashlib.sha256(json.dumps(shared, sort_keys=True).encode()).hexdigest()
+
+    def _inherited(self) -> dict[str, str]:
+        """Return the digest of each donor's terminal state, by run id."""
+        return {donor: digest(state) for donor, state in self._donors.items()}
 
     def accepts(self, checkpoint: Arrays) -> bool:
         """Whether ``checkpoint`` is of this run, this program and this machine."""
@@ -226,7 +230,7 @@ class Lifetime:
             rule=None if rule is None else RuleIdentity(rule.name, rule.sha256, rule.content),
             started=self._started,
             seconds=self._seconds,
-            parents=tuple(donor.id for donor in self.spec.donors),
+            inherited=self._inherited(),
         )
 
 

@@ -65,10 +65,37 @@ class Plan:
         if not cells:
             raise RecordError(f"{store.root}: holds no lifetime of this grid of {self.assay.id}")
 
-        def read(run: str) -> Record | None:
-            return store.read(run) if run in self.present else None
+        records = self._read(store)
+        budget = self.budget
+        frame = gather(cells, records.get, rule=budget.rule, profile=budget.profile)
+        results = self.assay.analyse(frame)
+        return replace(results, notes=(*self._left_out(cells), *results.notes))
 
-        return self.assay.analyse(gather(cells, read))
+    def _read(self, store: Store) -> dict[str, Record]:
+        """Return the lifetimes that ``store`` has; all that are damaged are told of at once."""
+        found, faults = {}, []
+        for key in self.runs:
+            if key in self.present:
+                try:
+                    found[key] = store.read(key)
+                except RecordError as fault:
+                    faults.append(str(fault))
+        if faults:
+            again = "run the assay again to live them anew"
+            raise RecordError("\n".join([*faults, f"{len(faults)} damaged: {again}"]))
+        return found
+
+    def _left_out(self, cells: Sequence[Cell]) -> list[str]:
+        """Return a note that names the planned labels of which there is no lifetime."""
+        gone = []
+        for axis in self.cells[0].labels:
+            kept = {cell.labels[axis] for cell in cells}
+            lost = dict.fromkeys(
+                cell.labels[axis] for cell in self.cells if cell.labels[axis] not in kept
+            )
+            shown = [f"{label:g}" if isinstance(label, float) else label for label in lost]
+            gone += [f"{axis} {', '.join(shown)}"] if shown else []
+        return [f"not run: {'; '.join(gone)}"] if gone else []
 
     def _held(self) -> list[Cell]:
         """Return the cells and seeds left when labels without a single lifetime are taken out.

@@ -274,6 +274,8 @@ def _no_carrier(name: str, spec: RunSpec) -> list[str]:
 def _misuse(item: Intervention, spec: RunSpec) -> Iterator[str]:
     """Yield what is wrong with one intervention of ``spec``, its donors included."""
     yield from (f"carrier: {problem}" for problem in _no_carrier(item.carrier, spec))
+    if item.carrier == "replay" and isinstance(item, RandomState | Permute):
+        yield f"operation: {item.operation!r} makes no trajectories; it has no meaning for replay"
     at = getattr(item, "at", 0)
     if at >= spec.iterations:
         last = f"the last iteration ({spec.iterations})"

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from rulescope.assays import ASSAYS, narrowed, published
+from rulescope.assays.compare import compare
 from rulescope.assays.frame import Floats
 from rulescope.assays.results import Results, scale_label
 from rulescope.assays.scale import CRITERIA, SCALES, TASKS, analyse
@@ -101,7 +102,7 @@ def test_notes_below_tables_say_what_the_numbers_rest_on(printed: Results) -> No
     notes = {table.label: table.note for table in printed.tables}
     for label, note in notes.items():
         if label != "v5:tab:app-scale-references":
-            assert "12 seeds, 2,000 iterations (116,000 interactions) a lifetime" in note
+            assert "disco103, profile published, 2,000 iterations (116,000 inter" in note
             assert "10,000 seed-block draws" in note
     assert "family of 11" in notes["tab:e1-all"]
     assert "pointwise" in notes["v5:tab:app-scale-widths"]
@@ -204,15 +205,39 @@ def test_missing_lifetimes_are_left_out_and_noted() -> None:
     assert results.notes[0].startswith("1 of 30 lifetimes are missing")
 
 
-def test_a_window_is_unknown_while_a_scale_has_no_lifetime() -> None:
+@pytest.mark.parametrize("lived", [0, 1, 2])
+def test_a_scale_with_few_lifetimes_is_left_out_of_the_windows(lived: int) -> None:
     scores = noisy(5)
-    scores[0, 1, 0] = np.nan
-    results = analyse(constant_frame(AXES, scores)).estimates
-    for key in ("score/catch/pin/0.1", "width/catch/pin/0.8", "threshold/catch/pin"):
-        assert math.isnan(results[key].value), key
-        assert results[key].n == 0
-    assert math.isnan(results["contrast/catch/half-best"].value)
-    assert not math.isnan(results["width/catch/live/0.8"].value)
+    scores[0, 1, 0, lived:] = np.nan
+    results = analyse(constant_frame(AXES, scores))
+    found = results.estimates
+    assert found["score/catch/pin/0.1"].n == lived
+    assert found["width/catch/pin/0.8"].n == 5
+    assert found["width/catch/live/0.8"].n == 5
+    narrow = {**AXES, "scale": AXES["scale"][1:]}
+    alone = analyse(constant_frame(narrow, scores[:, :, 1:])).estimates
+    for key in ("width/catch/pin/0.8", "contrast/catch/0.8", "contrast/catch/half-best"):
+        assert found[key] == alone[key], key  # as if that scale had never been planned
+    assert any("windows of catch/pin are over the scales 1, 100" in note for note in results.notes)
+
+
+def test_an_arm_without_any_lifetime_has_no_window() -> None:
+    scores = noisy(5)
+    scores[0, 1] = np.nan
+    found = analyse(constant_frame(AXES, scores)).estimates
+    for key in ("width/catch/pin/0.8", "threshold/catch/pin", "contrast/catch/0.8"):
+        assert math.isnan(found[key].value), key
+        assert found[key].n == 0
+
+
+def test_windows_over_other_scales_than_the_published_are_marked() -> None:
+    results = analyse(constant_frame(AXES, noisy(5)))
+    assert {"width/catch/live/0.8", "contrast/catch/half-best"} <= results.other_grid
+    assert not any(key.startswith("score/") for key in results.other_grid)
+    compared = {row.key: row for row in compare(results)}
+    assert compared["width/catch/live/0.8"].overlap is None
+    assert not compared["width/catch/live/0.8"].same_grid
+    assert compared["score/catch/live/1"].overlap is not None
 
 
 def test_two_seeds_have_a_range_and_widths_no_interval() -> None:

@@ -15,7 +15,7 @@ from rulescope import assays
 from rulescope.assays import Results
 from rulescope.bench.synthetic import fill
 from rulescope.cli.main import app
-from rulescope.errors import SpecError
+from rulescope.errors import RecordError, SpecError
 from rulescope.plan import Plan
 from rulescope.records import Store
 
@@ -50,7 +50,7 @@ def test_an_assay_is_run_written_and_picked_up_again(tmp_path: Path) -> None:
     again = invoke(*command, *places)
     assert "all of them are in the store" in again.stdout
     assert "Scores in Catch by reward scale" in again.stdout
-    assert "n = 1 seed, 40 iterations" in again.stdout
+    assert "n = 1 seed; random:0, profile published, 40 iterations" in again.stdout
     folder = tmp_path / "results" / "E1-random-0"
     written = {path.name for path in folder.iterdir()}
     assert {"README.md", "results.json", "tab-e1-all.md", "fig-scale.png"} <= written
@@ -94,9 +94,13 @@ def test_donors_are_lived_and_named_in_the_manifest(tmp_path: Path) -> None:
         (["E1", "--arms", "live,pinn"], "--arms: no 'pinn'; nearest: 'pin'"),
         (["E1", "--tasks", "cathc"], "--tasks: no 'cathc'; nearest: 'catch'"),
         (["E1", "--scales", "1,big"], "--scales: 'big' is not a number"),
-        (["E1", "--scales", "-1"], "--scales: -1 is not between 0 and 1e12"),
+        (["E1", "--scales", "-1"], "--scales: -1 is not between 0 and 1e+12"),
         (["E1", "--seeds", "0"], "--seeds: 0 is not"),
         (["E1", "--iterations", "5"], "--iterations: 5 is less than one log row"),
+        (["E1", "--iterations", "30"], "--iterations: 30 has no log row (every 20) in its last fi"),
+        (["E1", "--arms", "live,,pin"], "--arms: 'live,,pin' has an empty name"),
+        (["E2", "--scales", "1e-13"], "--scales: the reciprocal of 1e-13, for donors, is more"),
+        (["E2", "--scales", "1"], "--scales: at 1 a donor of the reciprocal scale"),
         (["E1", "--profile", "refrence"], "--profile: no 'refrence'; nearest: 'reference'"),
     ],
 )
@@ -108,6 +112,34 @@ def test_bad_input_is_refused_before_anything_runs(
             invoke(verb, *arguments, "--store", tmp_path / "store")
         assert str(caught.value).startswith(message)
     assert not (tmp_path / "store").exists()
+
+
+@pytest.mark.parametrize("option", ["--store", "--out"])
+def test_a_place_that_cannot_be_written_is_told_before_anything_runs(
+    option: str, tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    places = {"--store": tmp_path / "store", "--out": tmp_path / "out"}
+    places[option] = tmp_path / "file"
+    with pytest.raises(RecordError, match="file: cannot be written"):
+        invoke("run", "E1", *NULL, *(part for pair in places.items() for part in pair))
+    assert not any((tmp_path / "store").rglob("manifest.json"))
+
+
+def test_if_every_lifetime_fails_that_is_what_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from rulescope.engine import local
+
+    def failing(specs: Any, *_: Any, **__: Any) -> Any:
+        failed = {item.id: "DivergedError: not finite" for item in specs}
+        return local.Campaign(total=0, failed=failed)
+
+    monkeypatch.setattr(local, "run_all", failing)
+    places = ["--store", tmp_path / "store", "--out", tmp_path / "results"]
+    result = invoke("run", "E1", *NULL, *places, "--json", code=3)
+    assert len(json.loads(result.stdout)["failed"]) == 4
+    assert "failed: DivergedError" in result.stderr
 
 
 def test_a_failed_lifetime_is_told_and_the_rest_is_analysed(
@@ -174,6 +206,21 @@ def test_compare_can_be_narrowed_to_some_estimates(filled: Path) -> None:
     keys = json.loads(invoke(*command).stdout)["comparisons"]
     assert set(keys) == {"contrast/catch/half-best", "contrast/catch/0.8"}
     assert keys["contrast/catch/half-best"]["published"] == [3.0, 2.0, 3.0]
+
+
+def test_compare_names_what_only_may_be(filled: Path) -> None:
+    with pytest.raises(SpecError, match=r"--only: no estimate has 'contrat'.*nearest: 'contrast'"):
+        invoke("compare", "E1", "--store", filled, "--only", "contrat")
+
+
+def test_damaged_records_are_listed_and_the_others_hashed(filled: Path) -> None:
+    store = Store(filled)
+    run, *others = store.ids()
+    path = filled / "runs" / run[:2] / run / "state.npz"
+    path.write_bytes(path.read_bytes()[:-1])
+    result = invoke("records", "hashes", "--store", filled, "--json", code=1)
+    assert set(json.loads(result.stdout)) == set(others)
+    assert run in result.stderr
 
 
 def test_what_is_printed_is_what_was_estimated(filled: Path, tmp_path: Path) -> None:

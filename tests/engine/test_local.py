@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
+import signal
 from pathlib import Path
 
 import msgspec
@@ -94,3 +97,36 @@ def test_an_interrupt_stops_every_worker_at_a_checkpoint(tmp_path: Path) -> None
         run_all(specs, store, workers=1, report=interrupt)
     kept = [store.load_checkpoint(spec.id) is not None for spec in specs]
     assert kept == [True, False, False], "only the run under way has something to keep"
+
+
+def kill_workers() -> None:
+    for process in multiprocessing.active_children():
+        if process.pid is not None:
+            os.kill(process.pid, signal.SIGKILL)
+
+
+def test_killed_workers_are_replaced_and_their_runs_done(tmp_path: Path) -> None:
+    specs = [msgspec.structs.replace(SMALL, iterations=60, seed=seed) for seed in range(2)]
+    heir = msgspec.structs.replace(recipient(specs[1], seed=5), iterations=60)
+    one, two = Store(tmp_path / "one"), Store(tmp_path / "two")
+    kills = iter(range(1))
+
+    def murder(campaign: Campaign) -> None:
+        if campaign.done and next(kills, None) is not None:
+            kill_workers()
+
+    campaign = run_all([heir, *specs], one, workers=2, report=murder)
+    run_all([heir, *specs], two, workers=2)
+    assert next(kills, None) is None  # somebody was killed
+    assert (campaign.finished, campaign.failed) == (3, {})
+    assert hashes([heir, *specs], one) == hashes([heir, *specs], two)
+
+
+def test_a_run_whose_worker_is_always_killed_fails_in_the_end(tmp_path: Path) -> None:
+    long = msgspec.structs.replace(SMALL, iterations=100_000)
+
+    campaign = run_all(
+        [long, recipient(long)], Store(tmp_path), workers=1, report=lambda _: kill_workers()
+    )
+    assert "BrokenProcessPool" in campaign.failed[long.id]
+    assert set(campaign.failed) == {long.id, recipient(long).id}

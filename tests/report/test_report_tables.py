@@ -29,7 +29,7 @@ def table(
         title=more.get("title", "A title"),
         columns=columns or tuple(Column(f"c{i}") for i in range(wide)),
         rows=rows,
-        note=more.get("note", "n = 12."),
+        note=more.get("note", "A note."),
     )
 
 
@@ -73,7 +73,7 @@ def test_markdown_has_a_row_for_every_row_and_its_marks_escaped() -> None:
         r"| a\|b\_c\*d | 0.828 [0.553, 0.931] |",
         r"| &lt;b>\\ | — |",
         "",
-        "n = 12.",
+        "n = 12 seeds; A note.",
     ]
     cells = [len(re.findall(r"(?<!\\)\|", line)) for line in lines[2:6]]
     assert cells == [3, 3, 3, 3]
@@ -156,7 +156,7 @@ def test_the_terminal_shows_brackets_and_all() -> None:
     console.print(tables.terminal(made))
     assert isinstance(console.file, io.StringIO)
     text = console.file.getvalue()
-    for words in ("[bold]live[/]", "0.828 [0.553, 0.931]", "arm [x]", "A title", "n = 12."):
+    for words in ("[bold]live[/]", "0.828 [0.553, 0.931]", "arm [x]", "A title", "A note."):
         assert words in text
 
 

@@ -6,15 +6,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+import numpy as np
+
 from rulescope.assays.frame import Frame, Label
 from rulescope.assays.results import Results
 from rulescope.envs.config import WORLDS
 from rulescope.errors import SpecError, nearest
 from rulescope.learners.disco.config import INTERFACES, PROFILES, Disco
 from rulescope.spec import Intervention, RunSpec
+from rulescope.stats import tail_from
 
 PRESETS = ("smoke", "quick", "standard", "paper")
 """Seconds, minutes, hours, and the published budgets. They change budgets, never meanings."""
+LARGEST_SCALE = 1e12
+"""As in a run's specification."""
 NULL_RULE = "random:0"
 """Rule of the ``null`` arm: the same architecture without the knowledge."""
 
@@ -138,9 +143,15 @@ def narrowed(
         raise SpecError(f"--seeds: {seeds} is not a number of lifetimes")
     if iterations is not None and iterations < budget.log_every:
         raise SpecError(f"--iterations: {iterations} is less than one log row ({budget.log_every})")
+    if iterations is not None and not _has_tail(iterations, budget.log_every):
+        near = -(-iterations // budget.log_every) * budget.log_every
+        raise SpecError(
+            f"--iterations: {iterations} has no log row (every {budget.log_every}) in its last "
+            f"fifth, which scores are read from; nearest: {near}"
+        )
     for scale in scales:
-        if not 0.0 < scale <= 1e12:
-            raise SpecError(f"--scales: {scale:g} is not between 0 and 1e12")
+        if not 0.0 < scale <= LARGEST_SCALE:
+            raise SpecError(f"--scales: {scale:g} is not between 0 and {LARGEST_SCALE:g}")
     return replace(
         budget,
         seeds=seeds or budget.seeds,
@@ -151,6 +162,11 @@ def narrowed(
         profile=profile or budget.profile,
         rule=rule or budget.rule,
     )
+
+
+def _has_tail(iterations: int, log_every: int) -> bool:
+    rows = np.arange(log_every, iterations + 1, log_every)
+    return bool(tail_from(rows, 0.8, iterations).any())
 
 
 def _known(option: str, names: Sequence[str], valid: Sequence[str] | Mapping[str, object]) -> None:

@@ -21,20 +21,24 @@ class Comparison(NamedTuple):
     overlap: bool | None
     """Whether the two intervals have a point in common; None if either has none to speak of."""
     same_budget: bool
-    """Whether ours rests on as many seeds and iterations as the published value does."""
+    """Whether ours rests on the same rule, conventions, seeds and iterations as the published."""
+    same_grid: bool
+    """Whether ours rests on the same scales, where that matters."""
 
 
 def compare(results: Results) -> list[Comparison]:
     """Return a comparison for each of our estimates that has a published value, in our order."""
     printed = published.estimates(results.assay)
-    iterations = published.ITERATIONS.get(results.assay)
+    terms = ("disco103", "published", published.ITERATIONS.get(results.assay))
+    as_published = (results.rule, results.profile, results.iterations) == terms
     return [
         Comparison(
             key=key,
             ours=ours,
             published=printed[key],
-            overlap=_overlap(ours, printed[key]),
-            same_budget=results.iterations == iterations and ours.n == printed[key].n,
+            overlap=None if key in results.other_grid else _overlap(ours, printed[key]),
+            same_budget=as_published and ours.n == printed[key].n,
+            same_grid=key not in results.other_grid,
         )
         for key, ours in results.estimates.items()
         if key in printed and not math.isnan(ours.value)
@@ -43,11 +47,14 @@ def compare(results: Results) -> list[Comparison]:
 
 def table(results: Results, rows: Sequence[Comparison]) -> Table:
     """Return comparisons as a table."""
-    said = {True: "overlap", False: "apart", None: None}
     judged = [row.overlap for row in rows if row.overlap is not None]
     note = f"Ours: {results.budget}. {sum(judged)} of {len(judged)} pairs of intervals overlap"
+    if (results.rule, results.profile) != ("disco103", "published"):
+        note += "; the published values are of disco103, profile published"
     if not all(row.same_budget for row in rows):
-        note += "; ours have fewer seeds or iterations than the published"
+        note += "; ours do not have the published budget"
+    if not all(row.same_grid for row in rows):
+        note += "; other grid: ours depends on the scales that were run, which are not all"
     return Table(
         label=f"comparison-{results.assay}",
         title=f"{results.assay}: our estimates beside the published ones",
@@ -59,11 +66,16 @@ def table(results: Results, rows: Sequence[Comparison]) -> Table:
             Column("Intervals"),
         ),
         rows=tuple(
-            (row.key, row.ours.n, row.ours, _printed(row.published), said[row.overlap])
-            for row in rows
+            (row.key, row.ours.n, row.ours, _printed(row.published), _judged(row)) for row in rows
         ),
         note=f"{note}.",
     )
+
+
+def _judged(row: Comparison) -> str | None:
+    if not row.same_grid:
+        return "other grid"
+    return {True: "overlap", False: "apart", None: None}[row.overlap]
 
 
 def _printed(value: Published) -> Estimate:

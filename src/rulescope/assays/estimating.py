@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import numpy as np
 
 from rulescope.assays.frame import Floats, Frame, Label
+from rulescope.assays.results import Results, Table, in_numbers
 from rulescope.stats import Estimate, Family, TailWarning, last_fraction, tail_from, tail_mean
 
 CORE_DRAWS = 10_000
@@ -67,10 +68,43 @@ def missing(scores: Floats) -> list[str]:
 
 
 def in_words(frame: Frame) -> str:
-    """Return the budget of ``frame`` as a phrase."""
-    seeds = f"{len(frame.seeds)} seed{'s' if len(frame.seeds) > 1 else ''}"
-    return (
-        f"{seeds}, {frame.iterations:,} iterations ({frame.interactions:,} interactions) a lifetime"
+    """Return whose lifetimes ``frame`` holds, how many of each cell, and how long they are."""
+    counts = frame.counts[frame.counts > 0]
+    seeds = in_numbers(int(counts.min(initial=len(frame.seeds))), int(counts.max(initial=0)))
+    return f"{_subject(frame)}, {seeds}, {_length(frame)}"
+
+
+def _subject(frame: Frame) -> str:
+    return f"{frame.rule}, profile {frame.profile}"
+
+
+def _length(frame: Frame) -> str:
+    return f"{frame.iterations:,} iterations ({frame.interactions:,} interactions) a lifetime"
+
+
+def summed_up(
+    assay: str,
+    frame: Frame,
+    estimates: Mapping[str, Estimate],
+    tables: tuple[Table, ...],
+    notes: list[str],
+    series: Mapping[str, Floats] | None = None,
+    other_grid: frozenset[str] = frozenset(),
+) -> Results:
+    """Return the results of an analysis of ``frame``."""
+    return Results(
+        assay=assay,
+        budget=in_words(frame),
+        axes=dict(frame.axes),
+        seeds=len(frame.seeds),
+        estimates=estimates,
+        tables=tables,
+        series=series or {},
+        notes=tuple(notes),
+        iterations=frame.iterations,
+        rule=frame.rule,
+        profile=frame.profile,
+        other_grid=other_grid,
     )
 
 
@@ -80,9 +114,9 @@ def adjusted(family: Family) -> str:
 
 
 def below(frame: Frame, what: str, draws: int, kind: str = "pointwise") -> str:
-    """Return the note below a table: n, budget, estimator, and the kind of interval."""
-    parts = [f"n = {in_words(frame)}", what]
-    if len(frame.seeds) >= FEWEST:
+    """Return the note below a table; n is added where the table is printed, from its cells."""
+    parts = [f"{_subject(frame)}, {_length(frame)}", what]
+    if frame.counts.max() >= FEWEST:
         parts.append(f"95 % percentile intervals, {kind}, {draws:,} seed-block draws")
     else:
         parts.append("too few seeds for a confidence interval")

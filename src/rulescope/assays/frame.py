@@ -39,6 +39,16 @@ class Frame:
     """Length of a lifetime."""
     interactions: int
     """Interactions of a lifetime."""
+    rule: str = "disco103"
+    profile: str = "published"
+    """Conventions of the learner."""
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """[*axes]: how many lifetimes there are of each cell."""
+        lived = np.isfinite(self.columns["score"]).any(axis=-1)
+        counts: NDArray[np.int64] = lived.sum(axis=-1)
+        return counts
 
     def log(self, column: str, **labels: Label) -> Floats:
         """Return a log column [..., seeds, rows]; each axis named in ``labels`` is taken there."""
@@ -72,6 +82,8 @@ def gather(
     *,
     columns: Sequence[str] = ("score", "effective_bins"),
     states: Sequence[str] = ("recurrent/h", "recurrent/c"),
+    rule: str = "disco103",
+    profile: str = "published",
 ) -> Frame:
     """Return the frame of ``cells``; ``read`` gives the record of a run id, or None.
 
@@ -112,4 +124,6 @@ def gather(
         states=ends,
         iterations=longest.iterations,
         interactions=longest.iterations * longest.lanes * longest.steps,
+        rule=rule,
+        profile=profile,
     )

@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from rulescope.assays import inheritance_tables
-from rulescope.assays.base import NULL_RULE, Assay, Budget, Cell, learner, lifetime
-from rulescope.assays.estimating import CORE_DRAWS, absent, in_words, missing, noted, tail20
+from rulescope.assays.base import LARGEST_SCALE, NULL_RULE, Assay, Budget, Cell, learner, lifetime
+from rulescope.assays.estimating import CORE_DRAWS, absent, missing, noted, summed_up, tail20
 from rulescope.assays.families import INHERITANCE, PRIMARY
 from rulescope.assays.frame import Floats, Frame
 from rulescope.assays.results import Results, scale_label
@@ -62,6 +62,10 @@ def grid(budget: Budget) -> list[Cell]:
             raise SpecError(
                 "--scales: at 1 a donor of the reciprocal scale is a donor of the same scale; "
                 "choose a recipient scale other than 1, such as 0.001"
+            )
+        if reciprocal(scale) > LARGEST_SCALE:
+            raise SpecError(
+                f"--scales: the reciprocal of {scale:g}, for donors, is more than {LARGEST_SCALE:g}"
             )
     return [
         Cell(
@@ -150,17 +154,7 @@ def analyse(frame: Frame) -> Results:
                 rows = estimates(frame.log("score", scale=scale, arm=arm).T, blocks)
                 series[f"trajectory/{name}"] = np.stack([rows.value, rows.low, rows.high])
         found |= _interactions(frame, scores)
-    return Results(
-        assay="E2",
-        budget=in_words(frame),
-        axes=dict(frame.axes),
-        seeds=len(frame.seeds),
-        iterations=frame.iterations,
-        estimates=found,
-        tables=inheritance_tables.tables(frame, found),
-        series=series,
-        notes=tuple(notes),
-    )
+    return summed_up("E2", frame, found, inheritance_tables.tables(frame, found), notes, series)
 
 
 def _interactions(frame: Frame, scores: Floats) -> dict[str, Estimate]:

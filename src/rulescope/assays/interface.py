@@ -13,9 +13,9 @@ from rulescope.assays.estimating import (
     ATLAS_DRAWS,
     SCORE,
     below,
-    in_words,
     missing,
     noted,
+    summed_up,
     tail15,
 )
 from rulescope.assays.frame import Frame
@@ -58,16 +58,7 @@ def analyse(frame: Frame) -> Results:
                 if "default" in frame.axes["arm"]:
                     default = (frame.axes["arm"].index("default"), j)
                     found[f"difference/{name}"] = _difference(cells, (i, j), default)
-    return Results(
-        assay="E-IF",
-        budget=in_words(frame),
-        axes=dict(frame.axes),
-        seeds=len(frame.seeds),
-        iterations=frame.iterations,
-        estimates=found,
-        tables=(_table(frame, found),),
-        notes=tuple(notes),
-    )
+    return summed_up("E-IF", frame, found, (_table(frame, found),), notes)
 
 
 def _suffix(scale: float) -> str:

@@ -14,9 +14,9 @@ from rulescope.assays.estimating import (
     absent,
     adjusted,
     below,
-    in_words,
     missing,
     noted,
+    summed_up,
     tail20,
 )
 from rulescope.assays.families import INTERFACE_STATE, STATE_EFFECTS, STATE_INTERACTIONS
@@ -71,16 +71,7 @@ def analyse(frame: Frame) -> Results:
             for j, scale in enumerate(frame.axes["scale"]):
                 found[f"score/{arm}/{scale_label(float(scale))}"] = cells[i, j]
         found |= _contrasts(frame, scores)
-    return Results(
-        assay="P1",
-        budget=in_words(frame),
-        axes=dict(frame.axes),
-        seeds=len(frame.seeds),
-        iterations=frame.iterations,
-        estimates=found,
-        tables=_tables(frame, found),
-        notes=tuple(notes),
-    )
+    return summed_up("P1", frame, found, _tables(frame, found), notes)
 
 
 def _contrasts(frame: Frame, scores: Floats) -> dict[str, Estimate]:
@@ -178,4 +169,5 @@ ASSAY = Assay(
     presets=PRESETS,
     grid=grid,
     analyse=analyse,
+    figures=("interface-state",),
 )

@@ -35,7 +35,14 @@ class Table:
     columns: tuple[Column, ...]
     rows: tuple[tuple[Value, ...], ...]
     note: str
-    """Below the table: n, budget, estimator, kind of interval."""
+    """Below the table: whose lifetimes, their length, estimator, kind of interval."""
+
+    @property
+    def n(self) -> tuple[int, int] | None:
+        """The fewest and the most lifetimes behind an estimate in the table; None without one."""
+        cells = [cell for row in self.rows for cell in row if isinstance(cell, Estimate)]
+        found = [cell.n for cell in cells if not cell.missing]
+        return (min(found), max(found)) if found else None
 
 
 @dataclass(frozen=True)
@@ -45,7 +52,7 @@ class Results:
     assay: str
     """Its id, such as ``E1``."""
     budget: str
-    """In words, such as ``4 seeds, 2,000 iterations (116,000 interactions) a lifetime``."""
+    """In words, such as ``disco103, profile published, 4 seeds, 2,000 iterations ...``."""
     axes: Mapping[str, tuple[str | float, ...]]
     """The labels that were run, as in the frame."""
     seeds: int
@@ -59,6 +66,21 @@ class Results:
     """What a reader should know: missing lifetimes, thin tails."""
     iterations: int = 0
     """Length of a lifetime."""
+    rule: str = "disco103"
+    profile: str = "published"
+    other_grid: frozenset[str] = frozenset()
+    """Keys of estimates that depend on the set of scales, and rest on another than the published.
+    A window over few scales takes for granted what lies between them."""
+
+
+def in_numbers(fewest: int, most: int) -> str:
+    """Return a number of seeds as a phrase.
+
+    >>> in_numbers(1, 1), in_numbers(4, 12)
+    ('1 seed', '4 to 12 seeds')
+    """
+    span = str(most) if fewest == most else f"{fewest} to {most}"
+    return f"{span} seed{'s' if most != 1 else ''}"
 
 
 def scale_label(scale: float) -> str:

@@ -10,6 +10,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rulescope.assays import scale_tables
 from rulescope.assays.base import NULL_RULE, Assay, Budget, Cell, learner, lifetime
@@ -17,9 +18,9 @@ from rulescope.assays.estimating import (
     CORE_DRAWS,
     absent,
     exactly,
-    in_words,
     missing,
     noted,
+    summed_up,
     tail20,
 )
 from rulescope.assays.families import PRIMARY
@@ -85,47 +86,65 @@ def analyse(frame: Frame) -> Results:
     with noted(notes):
         cells = estimates(scores, seed_blocks(len(frame.seeds), CORE_DRAWS))
         curves = {
-            (task, arm): Curve.of(cells, (i, j))
+            (str(task), str(arm)): Curve.of(cells, (i, j), frame)
             for i, task in enumerate(frame.axes["task"])
             for j, arm in enumerate(frame.axes["arm"])
         }
         for place in np.ndindex(cells.value.shape):
             found[f"score/{_key(frame, place)}"] = cells[place]
             series[f"seeds/{_key(frame, place)}"] = scores[place]
-        scales = np.array(frame.axes["scale"], dtype=float)
         for (task, arm), curve in curves.items():
-            found |= _widths(f"{task}/{arm}", scales, curve)
+            found |= _widths(f"{task}/{arm}", curve)
         for task in TASKS:
-            found |= _contrasts(task, scales, curves.get((task, "live")), curves.get((task, "pin")))
+            found |= _contrasts(task, curves.get((task, "live")), curves.get((task, "pin")))
         found |= geometry(frame)
-    return Results(
-        assay="E1",
-        budget=in_words(frame),
-        axes=dict(frame.axes),
-        seeds=len(frame.seeds),
-        iterations=frame.iterations,
-        estimates=found,
-        tables=scale_tables.tables(frame, found),
-        series=series,
-        notes=tuple(notes),
-    )
+        notes += _coarse(curves)
+    tables = scale_tables.tables(frame, found)
+    other_grid = _other_grid(curves, frame, found)
+    return summed_up("E1", frame, found, tables, notes, series, other_grid)
 
 
 class Curve(NamedTuple):
     """The scores of one arm in one task over the scales."""
 
+    scales: Floats
+    """[scales]: those at which there are lifetimes, and not much fewer than at the others."""
     value: Floats
     """[scales]"""
     samples: Floats
     """[draws, scales]: the whole curve from each draw of seeds."""
-    n: int
-    """Seeds at the scale that has fewest."""
+    counts: Floats
+    """[scales]: seeds."""
 
     @classmethod
-    def of(cls, cells: Estimates, place: tuple[int, int]) -> Curve:
-        """Return the curve at ``place`` (task, arm) of estimates [task, arm, scale]."""
-        i, j = place
-        return cls(cells.value[i, j], cells.samples[:, i, j], int(cells.n[i, j].min()))
+    def of(cls, cells: Estimates, place: tuple[int, int], frame: Frame) -> Curve:
+        """Return the curve at ``place`` (task, arm) of estimates [task, arm, scale].
+
+        A campaign in progress has a lifetime or two at scales where most are still missing. Such a
+        scale is left out until half of the seeds are there: one lifetime must not decide a window.
+        """
+        counts = np.asarray(cells.n[place], dtype=float)
+        whole = cls(
+            np.array(frame.axes["scale"], dtype=float),
+            cells.value[place],
+            cells.samples[(slice(None), *place)],
+            counts,
+        )
+        return whole.where((counts > 0) & (2 * counts >= counts.max()))
+
+    def where(self, kept: NDArray[np.bool_]) -> Curve:
+        """Return the curve over some of its scales."""
+        return Curve(self.scales[kept], self.value[kept], self.samples[:, kept], self.counts[kept])
+
+    @property
+    def n(self) -> int:
+        """Seeds at the scale that has fewest."""
+        return int(self.counts.min(initial=np.inf)) if len(self.counts) else 0
+
+    @property
+    def complete(self) -> bool:
+        """Whether the curve has just the published scales."""
+        return np.array_equal(self.scales, SCALES)
 
 
 def _key(frame: Frame, place: tuple[int, ...]) -> str:
@@ -133,11 +152,16 @@ def _key(frame: Frame, place: tuple[int, ...]) -> str:
     return f"{task}/{arm}/{scale_label(float(scale))}"
 
 
-def _widths(name: str, scales: Floats, curve: Curve) -> dict[str, Estimate]:
+def _widths(name: str, curve: Curve) -> dict[str, Estimate]:
     """Estimate the width of one curve's window under each criterion."""
+    if not curve.n:
+        keys = [f"threshold/{name}", *(f"width/{name}/{criterion}" for criterion in CRITERIA)]
+        return {key: absent() for key in keys}
     found = {
         f"width/{name}/{criterion}": estimate_from(
-            float(width(scales, curve.value, tau)), width(scales, curve.samples, tau), curve.n
+            float(width(curve.scales, curve.value, tau)),
+            width(curve.scales, curve.samples, tau),
+            curve.n,
         )
         for criterion, tau in CRITERIA.items()
     }
@@ -146,24 +170,52 @@ def _widths(name: str, scales: Floats, curve: Curve) -> dict[str, Estimate]:
     return {**found, f"threshold/{name}": exactly(tau if known else math.nan, curve.n)}
 
 
-def _contrasts(
-    task: str, scales: Floats, live: Curve | None, pin: Curve | None
-) -> dict[str, Estimate]:
-    """Estimate how much wider the live window is than the pinned one, draw by draw."""
+def _contrasts(task: str, live: Curve | None, pin: Curve | None) -> dict[str, Estimate]:
+    """Estimate how much wider the live window is than the pinned one, draw by draw.
+
+    Both windows are over the scales that both arms have.
+    """
+    keys = {criterion: f"contrast/{task}/{criterion}" for criterion in CONTRASTED}
+    if live is None or pin is None or not np.isin(live.scales, pin.scales).any():
+        return {key: absent(PRIMARY.size) for key in keys.values()}
+    live, pin = (
+        one.where(np.isin(one.scales, other.scales)) for one, other in ((live, pin), (pin, live))
+    )
     found = {}
-    for criterion in CONTRASTED:
-        tau = CRITERIA[criterion]
-        found[f"contrast/{task}/{criterion}"] = (
-            absent(PRIMARY.size)
-            if live is None or pin is None
-            else estimate_from(
-                float(width(scales, live.value, tau) - width(scales, pin.value, tau)),
-                width(scales, live.samples, tau) - width(scales, pin.samples, tau),
-                min(live.n, pin.n),
-                PRIMARY.size,
-            )
+    for criterion, key in keys.items():
+        tau, scales = CRITERIA[criterion], live.scales
+        found[key] = estimate_from(
+            float(width(scales, live.value, tau) - width(scales, pin.value, tau)),
+            width(scales, live.samples, tau) - width(scales, pin.samples, tau),
+            min(live.n, pin.n),
+            PRIMARY.size,
         )
     return found
+
+
+def _other_grid(
+    curves: dict[tuple[str, str], Curve], frame: Frame, found: dict[str, Estimate]
+) -> frozenset[str]:
+    """Return the keys of estimates over another set of scales than the published."""
+    partial = {f"{task}/{arm}" for (task, arm), curve in curves.items() if not curve.complete}
+    coarse = tuple(f"{kind}/{name}" for kind in ("width", "threshold") for name in partial)
+    coarse += tuple(f"contrast/{name.partition('/')[0]}/" for name in partial)
+    if frame.axes["scale"] != SCALES:
+        coarse += ("between/", "principal/")
+    return frozenset(key for key in found if key.startswith(coarse))
+
+
+def _coarse(curves: dict[tuple[str, str], Curve]) -> list[str]:
+    """Return a note for each set of scales, other than the published, that windows are over."""
+    by_scales: dict[tuple[float, ...], list[str]] = {}
+    for (task, arm), curve in curves.items():
+        if not curve.complete:
+            by_scales.setdefault(tuple(curve.scales.tolist()), []).append(f"{task}/{arm}")
+    return [
+        f"windows of {', '.join(names)} are over the scales "
+        f"{', '.join(scale_label(scale) for scale in scales) or 'none'}: coarser than the published"
+        for scales, names in by_scales.items()
+    ]
 
 
 def width(scales: Floats, curves: Floats, threshold: float | None) -> Floats:

@@ -67,14 +67,14 @@ def choose(
                 assay.budget(preset),
                 seeds=seeds,
                 iterations=iterations,
-                arms=_words(arms),
+                arms=_words("--arms", arms),
                 scales=_numbers(scales),
-                tasks=_words(tasks),
+                tasks=_words("--tasks", tasks),
                 profile=each,
                 rule=rule,
             ),
         )
-        for each in _words(profile) or (None,)
+        for each in _words("--profile", profile) or (None,)
     ]
 
 
@@ -86,13 +86,16 @@ def folder_name(assay: Assay, budget: Budget) -> str:
     return "-".join(parts)
 
 
-def _words(text: str | None) -> list[str]:
-    return [word.strip() for word in (text or "").split(",") if word.strip()]
+def _words(option: str, text: str | None) -> list[str]:
+    words = [word.strip() for word in (text or "").split(",")]
+    if text is not None and not all(words):
+        raise SpecError(f"{option}: {text!r} has an empty name in it; separate names by one comma")
+    return [word for word in words if word]
 
 
 def _numbers(text: str | None) -> list[float]:
     found = []
-    for word in _words(text):
+    for word in _words("--scales", text):
         try:
             found.append(float(word))
         except ValueError:

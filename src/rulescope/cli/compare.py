@@ -14,6 +14,7 @@ from rulescope.assays.compare import Comparison
 from rulescope.cli import choosing
 from rulescope.cli.choosing import choose
 from rulescope.cli.output import console
+from rulescope.errors import SpecError, nearest
 from rulescope.plan import Plan
 from rulescope.records import Store
 
@@ -58,31 +59,35 @@ def compare(
         rule=rule,
     ):
         results = Plan.of(found, budget, Store(store)).analyse(Store(store))
-        rows = [row for row in comparing.compare(results) if only in row.key]
-        said.append(_as_data(results, budget.profile, rows))
+        every = comparing.compare(results)
+        rows = [row for row in every if only in row.key]
+        if every and not rows:
+            kinds = sorted({row.key.partition("/")[0] for row in every})
+            raise SpecError(f"--only: no estimate has {only!r} in its key{nearest(only, kinds)}")
+        said.append(_as_data(results, rows))
         if not as_json:
-            _show(results, budget.profile, rows)
+            _show(results, rows)
     if as_json:
         print(json.dumps(said[0] if len(said) == 1 else said))
 
 
-def _show(results: Results, profile: str, rows: list[Comparison]) -> None:
+def _show(results: Results, rows: list[Comparison]) -> None:
     from rulescope.report.tables import terminal
 
     screen = console()
-    screen.print(f"profile {profile}")
     screen.print(terminal(comparing.table(results, rows)))
     for note in results.notes:
         screen.print(f"note: {note}")
 
 
-def _as_data(results: Results, profile: str, rows: list[Comparison]) -> dict[str, Any]:
+def _as_data(results: Results, rows: list[Comparison]) -> dict[str, Any]:
     def triple(value: float, low: float, high: float) -> list[float | None]:
         return [None if math.isnan(number) else float(number) for number in (value, low, high)]
 
     return {
         "assay": results.assay,
-        "profile": profile,
+        "rule": results.rule,
+        "profile": results.profile,
         "budget": results.budget,
         "comparisons": {
             row.key: {
@@ -91,6 +96,7 @@ def _as_data(results: Results, profile: str, rows: list[Comparison]) -> dict[str
                 "published": triple(row.published.value, row.published.low, row.published.high),
                 "overlap": row.overlap,
                 "same_budget": row.same_budget,
+                "same_grid": row.same_grid,
             }
             for row in rows
         },

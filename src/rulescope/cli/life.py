@@ -135,19 +135,28 @@ def _live(
     from rulescope.runner import Paused, find_or_make
 
     found = spec.id in store
-    with Meter(f"run {spec.id[:8]}", spec.iterations) as meter:
+    if not found:
+        store.require_writable()
+    for item in specs.with_donors([spec]).values() if not found else [spec]:
+        who = "run" if item == spec else "donor"
+        with Meter(f"{who} {item.id[:8]}", item.iterations) as meter:
 
-        def report(progress: Progress) -> None:
-            score = "" if math.isnan(progress.score) else f"score {progress.score:.3f}"
-            meter.update(progress.iteration, score)
+            def report(progress: Progress, meter: Meter = meter) -> None:
+                score = "" if math.isnan(progress.score) else f"score {progress.score:.3f}"
+                meter.update(progress.iteration, score)
 
-        try:
-            record = find_or_make(
-                spec, store, report=report, stop_after=stop_after, weights=weights, device=device
-            )
-        except Paused as pause:
-            _tell_pause(spec, pause.iteration, as_json)
-            return
+            try:
+                record = find_or_make(
+                    item,
+                    store,
+                    report=report,
+                    stop_after=stop_after if item == spec else None,
+                    weights=weights,
+                    device=device,
+                )
+            except Paused as pause:
+                _tell_pause(spec, pause.iteration, as_json)
+                return
     if plot is not None:
         from rulescope.report.figures import learning_curve
 

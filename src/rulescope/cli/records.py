@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import typer
 
 from rulescope.cli import choosing
+from rulescope.errors import RecordError
 from rulescope.records import Store
 
 app = typer.Typer(no_args_is_help=True, help="Look at the records in a store.")
@@ -25,9 +27,18 @@ def hashes(store: choosing.StoreFolder = choosing.STORE, as_json: choosing.AsJso
     run agree exactly if their hashes do.
     """
     keep = Store(store)
-    found = {run: keep.read(run).manifest.science_hash for run in keep.ids()}
+    found, faults = {}, []
+    for run in keep.ids():
+        try:
+            found[run] = keep.read(run).manifest.science_hash
+        except RecordError as fault:
+            faults.append(str(fault))
     if as_json:
         print(json.dumps(found))
-        return
-    for run, science in found.items():
-        print(run, science)
+    else:
+        for run, science in found.items():
+            print(run, science)
+    for problem in faults:
+        print(f"error: {problem}", file=sys.stderr)
+    if faults:
+        raise typer.Exit(1)

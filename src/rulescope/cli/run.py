@@ -14,11 +14,12 @@ from rich.console import Console
 from rulescope.assays import Assay, Budget, Results
 from rulescope.cli import choosing
 from rulescope.cli.choosing import choose, folder_name
-from rulescope.cli.output import console
+from rulescope.cli.output import console, counted
 from rulescope.cli.progress import Meter, duration
 from rulescope.plan import Plan, interactions, seconds_left, write
 from rulescope.records import Store
-from rulescope.spec import RunSpec
+from rulescope.report.files import require_writable
+from rulescope.spec import RunSpec, with_donors
 
 if TYPE_CHECKING:
     from rulescope.engine.local import Campaign
@@ -111,14 +112,20 @@ def perform(
     plan = Plan.of(assay, budget, store)
     processes = workers or os.cpu_count() or 1
     left = list(plan.missing.values())
+    if not dry:
+        require_writable(out)
     if left:
         _check_rules(left, weights)
+        if not dry:
+            store.require_writable()
     said: dict[str, Any] = {"plan": _tell_plan(plan, processes, weights, screen), "failed": {}}
     if dry:
         return said
     if left:
         said["failed"] = _live(plan, store, processes, weights)
         plan = Plan.of(assay, budget, store)
+        if said["failed"] and not any(key in plan.present for key in plan.runs):
+            return said  # there is nothing to analyse, and why has been told
     results = plan.analyse(store)
     folder = out / folder_name(assay, budget)
     paths = write(plan, results, store, folder, figures)
@@ -144,8 +151,9 @@ def _tell_plan(plan: Plan, workers: int, weights: Path | None, screen: Console) 
     screen.print(f"[bold]{plan.assay.id} {plan.assay.name}[/bold]: {plan.assay.question}")
     screen.print(f"  rule {budget.rule}, profile {budget.profile}")
     screen.print(
-        f"  {len(plan.cells)} cells × {len(plan.seeds)} seeds = {len(plan.runs)} lifetimes of "
-        f"{budget.iterations:,} iterations, {len(plan.donors)} donors, "
+        f"  {counted(len(plan.cells), 'cell')} × {counted(len(plan.seeds), 'seed')} = "
+        f"{counted(len(plan.runs), 'lifetime')} of {budget.iterations:,} iterations, "
+        f"{counted(len(plan.donors), 'donor')}, "
         f"{interactions([*lifetimes, *plan.donors.values()]):,} interactions"
     )
     told: dict[str, Any] = {
@@ -163,7 +171,7 @@ def _tell_plan(plan: Plan, workers: int, weights: Path | None, screen: Console) 
     told["seconds"] = seconds_left(left, workers, weights)
     screen.print(
         f"  {len(left)} to live ({interactions(left):,} interactions): about "
-        f"{duration(told['seconds'])} with {workers} worker{'s' if workers > 1 else ''}"
+        f"{duration(told['seconds'])} with {counted(workers, 'worker')}"
     )
     return told
 
@@ -173,7 +181,8 @@ def _live(plan: Plan, store: Store, workers: int, weights: Path | None) -> dict[
     from rulescope.engine.local import run_all
 
     left = plan.missing
-    with Meter(plan.assay.id, sum(spec.iterations for spec in left.values())) as meter:
+    everything = with_donors(left.values()).values()  # those found in the store included
+    with Meter(plan.assay.id, sum(spec.iterations for spec in everything)) as meter:
 
         def report(campaign: Campaign) -> None:
             meter.update(campaign.done, f"{campaign.finished}/{campaign.runs} lifetimes")

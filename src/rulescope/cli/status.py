@@ -30,6 +30,7 @@ def status(
 ) -> None:
     """Tell how much of an assay is in the store, cell by cell; or of all assays and presets."""
     keep = Store(store)
+    ASSAYS["E1"].budget(preset)  # so that a misspelt one is told even where all are shown
     names = [assay] if assay else list(ASSAYS)
     presets = [preset] if assay else PRESETS
     plans = {
@@ -106,7 +107,13 @@ def list_(as_json: choosing.AsJson = False) -> None:
     for name, assay in ASSAYS.items():
         said = _described(name)
         screen.print(f"[bold]{assay.id} {assay.name}[/bold]: {assay.question}")
-        screen.print(f"  arms   {', '.join(assay.arms)}")
+        usual = assay.budget("paper").arms
+        screen.print(f"  arms   {', '.join(usual)}")
+        controls = [arm for arm in assay.arms if arm not in usual]
+        if controls:
+            screen.print(f"  extra  {', '.join(controls)} (controls, with --arms)")
+        scales = ", ".join(f"{scale:g}" for scale in assay.budget("paper").scales)
+        screen.print(f"  scales {scales}")
         screen.print(f"  tasks  {', '.join(assay.tasks)}")
         for preset, cost in said["presets"].items():
             screen.print(

@@ -6,13 +6,16 @@ missing: resuming is not a feature of the engine, it is what the store makes tru
 
 from __future__ import annotations
 
+import heapq
 import multiprocessing
 import os
 import queue
 import signal
 import time
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from graphlib import TopologicalSorter
 from multiprocessing.synchronize import Event
@@ -25,6 +28,8 @@ from rulescope.records import Store
 from rulescope.spec import RunSpec
 
 POLL_SECONDS = 0.5
+ATTEMPTS = 3
+"""How often a run may be under way when a worker is killed; it goes on from its checkpoint."""
 
 
 @dataclass
@@ -73,41 +78,84 @@ def _work(
     campaign: Campaign,
     found: int,
 ) -> None:
-    context = multiprocessing.get_context("spawn")
-    news: multiprocessing.Queue[tuple[str, int]] = context.Queue()
-    stop = context.Event()
+    crew = _Crew(missing, store, min(workers, len(missing)), weights)
     reached: dict[str, int] = {}
-    pool = ProcessPoolExecutor(
-        min(workers, len(missing)), context, _start, (news, stop, store.root, weights)
-    )
     try:
-        running: dict[Future[Any], str] = {}
-        order = _donors_first(missing)
-        while order.is_active():
-            for key in order.get_ready():
-                running[pool.submit(_live, spec.canonical(missing[key]))] = key
-            if not running:
-                break  # what is left waits for a donor that failed
-            ended, _ = wait(running, POLL_SECONDS, FIRST_COMPLETED)
-            for future in ended:
-                key = running.pop(future)
-                fault = future.exception()
+        while crew.busy():
+            for key, fault in crew.ended():
                 if fault is None:
                     reached[key] = missing[key].iterations
                     campaign.finished += 1
-                    order.done(key)
                 else:
                     campaign.failed[key] = f"{type(fault).__name__}: {fault}"
-            _drain(news, reached)
+            _drain(crew.news, reached)
             campaign.done = found + sum(reached.values())
             if report is not None:
                 report(campaign)
         _fail_orphans(missing, campaign)
     except BaseException:
-        stop.set()
+        crew.stop.set()
         raise
     finally:
-        pool.shutdown(cancel_futures=True)
+        crew.pool.shutdown(cancel_futures=True)
+
+
+class _Crew:
+    """The worker processes, and which run each of them has; donors come first."""
+
+    def __init__(
+        self, missing: dict[str, RunSpec], store: Store, workers: int, weights: Path | None
+    ) -> None:
+        self._missing, self._store, self._workers, self._weights = missing, store, workers, weights
+        self._context = multiprocessing.get_context("spawn")
+        self._hire()
+        self._running: dict[Future[Any], str] = {}
+        self._order = _donors_first(missing)
+        self._place = {key: turn for turn, key in enumerate(missing)}
+        self._ready: list[tuple[int, str]] = []
+        self._lost: Counter[str] = Counter()
+
+    def _hire(self) -> None:
+        """Start new workers, with new means to talk to them: a killed one may hold a lock."""
+        self.news: multiprocessing.Queue[tuple[str, int]] = self._context.Queue()
+        self.stop = self._context.Event()
+        setting = (self.news, self.stop, self._store.root, self._weights)
+        self.pool = ProcessPoolExecutor(self._workers, self._context, _start, setting)
+
+    def busy(self) -> bool:
+        """Hand out what is ready; tell whether anything is being lived."""
+        for key in self._order.get_ready():
+            heapq.heappush(self._ready, (self._place[key], key))
+        # No more than can be worked on at once: what becomes ready later may have to come first.
+        while self._ready and len(self._running) < self._workers:
+            _, key = heapq.heappop(self._ready)
+            self._running[self.pool.submit(_live, spec.canonical(self._missing[key]))] = key
+        return bool(self._running)
+
+    def ended(self) -> Iterator[tuple[str, BaseException | None]]:
+        """Wait a moment; yield the runs that have ended since, and what went wrong if anything."""
+        done, _ = wait(self._running, POLL_SECONDS, FIRST_COMPLETED)
+        for future in done:
+            fault = future.exception()
+            if isinstance(fault, BrokenProcessPool):
+                yield from self._begin_again(fault)
+                return
+            key = self._running.pop(future)
+            if fault is None:
+                self._order.done(key)
+            yield key, fault
+
+    def _begin_again(self, fault: BaseException) -> Iterator[tuple[str, BaseException]]:
+        """Replace all workers after one was killed; a run under way too often then has failed."""
+        self.pool.shutdown(cancel_futures=True)
+        self._hire()
+        for key in self._running.values():
+            self._lost[key] += 1
+            if self._lost[key] < ATTEMPTS:
+                heapq.heappush(self._ready, (self._place[key], key))
+            else:
+                yield key, fault
+        self._running.clear()
 
 
 def _donors_first(missing: dict[str, RunSpec]) -> TopologicalSorter[str]:

@@ -58,6 +58,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """None for learners that have no rule weights."""
     parents: tuple[Sha256, ...] = ()
     """Runs whose records were used to make this one (donors)."""
+    inherited: dict[Sha256, Sha256] = {}
+    """The digest of the terminal state of each parent: what was inherited, to the bit."""
     started: str
     """UTC, as ISO 8601."""
     seconds: Annotated[float, Meta(ge=0.0)]
@@ -102,9 +104,12 @@ class Record:
         rule: RuleIdentity | None,
         started: datetime,
         seconds: float,
-        parents: tuple[str, ...] = (),
+        inherited: Mapping[str, str] | None = None,
     ) -> Record:
-        """Return the record of a lifetime of ``spec`` that has just ended."""
+        """Return the record of a lifetime of ``spec`` that has just ended.
+
+        ``inherited`` maps the id of every donor to the digest of its terminal state.
+        """
         manifest = Manifest(
             id=spec.id,
             spec=specs.expanded(spec),
@@ -112,7 +117,8 @@ class Record:
             source=source,
             runtime=runtime,
             rule=rule,
-            parents=parents,
+            parents=tuple(inherited or ()),
+            inherited=dict(inherited or {}),
             started=started.astimezone(UTC).isoformat(timespec="seconds"),
             seconds=seconds,
             science_hash=science_hash(log, state),

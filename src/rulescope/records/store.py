@@ -66,6 +66,11 @@ class Store:
     def __contains__(self, run: str) -> bool:
         return disk.is_folder(self._folder(run))
 
+    def require_writable(self) -> None:
+        """Raise :class:`RecordError` now rather than after hours, if nothing can be written."""
+        with disk.writing(self.root), self._staged("probe"):
+            pass
+
     def ids(self) -> Iterator[str]:
         """Return the ids of all records, sorted."""
         return iter([path.name for path in self._entries() if _is_record(path)])

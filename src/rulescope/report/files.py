@@ -14,6 +14,14 @@ def stem(label: str) -> str:
     return "".join(mark if mark.isalnum() or mark in "-_." else "-" for mark in label)
 
 
+def require_writable(folder: Path) -> None:
+    """Raise an error that names ``folder`` if no file can be put there; makes it if need be."""
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+
+
 def write_whole(path: Path, content: bytes) -> Path:
     """Put ``content`` at ``path`` in one step, so that no reader ever sees half of it."""
     with writing(path):

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from rulescope.assays import Assay, Results
 
 
+INDEX = "results.json"
+"""Names every estimate, every lifetime used and every file written."""
+
+
 def write_results(
     assay: Assay,
     results: Results,
@@ -38,11 +42,27 @@ def write_results(
     beside = compare(results)
     if beside:
         tables += write_table(comparison_table(results, beside), folder)
-    text = json.dumps(as_data(results) | {"runs": dict(sorted(runs.items()))}, indent=1)
-    data = write_whole(folder / "results.json", f"{text}\n".encode())
     pictures = [path.name for path in drawn if path.suffix == ".png"]
     overview = write_whole(folder / "README.md", _overview(assay, results, pictures).encode())
-    return [overview, data, *tables, *drawn]
+    paths = [overview, *tables, *drawn]
+    _remove_stale(folder, {path.name for path in paths})
+    content = as_data(results) | {
+        "runs": dict(sorted(runs.items())),
+        "files": sorted(path.name for path in paths),
+    }
+    data = write_whole(folder / INDEX, f"{json.dumps(content, indent=1)}\n".encode())
+    return [overview, data, *paths[1:]]
+
+
+def _remove_stale(folder: Path, written: set[str]) -> None:
+    """Remove what an earlier run wrote here and this one did not: it is of another grid."""
+    try:
+        before = json.loads((folder / INDEX).read_text(encoding="utf-8"))["files"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return
+    for name in before:
+        if isinstance(name, str) and name not in written and Path(name).name == name:
+            (folder / name).unlink(missing_ok=True)
 
 
 def as_data(results: Results) -> dict[str, Any]:
@@ -50,6 +70,8 @@ def as_data(results: Results) -> dict[str, Any]:
     return {
         "assay": results.assay,
         "budget": results.budget,
+        "rule": results.rule,
+        "profile": results.profile,
         "seeds": results.seeds,
         "iterations": results.iterations,
         "axes": {name: list(labels) for name, labels in results.axes.items()},

@@ -79,6 +79,11 @@ def parts(results: Results | None, start: str, place: int, *, planned: bool = Fa
     }
 
 
+def _bounds(found: Estimate) -> tuple[float, float]:
+    """Return the interval; a single lifetime has none, and must not look certain."""
+    return (found.low, found.high) if found.n > 1 else (math.nan, math.nan)
+
+
 def curve(results: Results, start: str, end: str = "") -> Curve | None:
     """Return the estimates at ``{start}{scale}{end}``; None if there is none."""
     points: list[tuple[float, Estimate]] = []
@@ -89,7 +94,7 @@ def curve(results: Results, start: str, end: str = "") -> Curve | None:
     points.sort(key=lambda point: point[0])
     if not any(math.isfinite(found.value) for _, found in points):
         return None
-    table = np.array([(x, e.value, e.low, e.high) for x, e in points], dtype=np.float64)
+    table = np.array([(x, e.value, *_bounds(e)) for x, e in points], dtype=np.float64)
     return Curve(table[:, 0], table[:, 1], table[:, 2], table[:, 3])
 
 

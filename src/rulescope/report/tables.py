@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table as TerminalTable
 from rich.text import Text
 
+from rulescope.assays.results import in_numbers
 from rulescope.report.files import stem, write_whole
 from rulescope.stats import Estimate
 
@@ -81,7 +82,9 @@ def note(table: Table) -> str:
         for row in table.rows
         for value, column in zip(row, table.columns, strict=True)
     )
-    return " ".join(part for part in (table.note.strip(), RANGE_NOTE if ranges else "") if part)
+    seeds = "" if table.n is None else f"n = {in_numbers(*table.n)}; "
+    parts = (f"{seeds}{table.note.strip()}", RANGE_NOTE if ranges else "")
+    return " ".join(part for part in parts if part)
 
 
 def markdown(table: Table) -> str:
