@@ -23,7 +23,7 @@ def invoke(*arguments: str | Path) -> Any:
 
 
 def test_the_audit_writes_figures_tables_and_data(tmp_path: Path) -> None:
-    places = ["--store", tmp_path / "store", "--out", tmp_path / "results"]
+    places: list[str | Path] = ["--store", tmp_path / "store", "--out", tmp_path / "results"]
     result = invoke("random:20240", *SHORT, "--scales", "0.1,1", *places)
     assert result.exit_code == 0
     assert "Pin 0" in result.stdout
@@ -56,7 +56,7 @@ def test_without_weights_it_audits_random_ones_and_says_how_to_get_them(
 ) -> None:
     without_rule(monkeypatch, "the weights of disco103 could not be fetched: by hand: ...")
     monkeypatch.setattr(locate, "find", lambda *_: None)
-    places = ["--store", tmp_path / "store", "--out", tmp_path / "results"]
+    places: list[str | Path] = ["--store", tmp_path / "store", "--out", tmp_path / "results"]
     result = invoke(*SHORT, *places, "--json")
     assert result.exit_code == 0
     assert "could not be fetched" in result.stderr

@@ -40,7 +40,7 @@ def filled(tmp_path: Path) -> Path:
 
 
 def test_an_assay_is_run_written_and_picked_up_again(tmp_path: Path) -> None:
-    places = ["--store", tmp_path / "store", "--out", tmp_path / "results"]
+    places: list[str | Path] = ["--store", tmp_path / "store", "--out", tmp_path / "results"]
     command = ["run", "scale", *NULL, "--scales", "0.1,1", "--arms", "live,placebo"]
     command += ["--iterations", "40"]  # of which the last nine learn
     first = json.loads(invoke(*command, *places, "--json").stdout)
@@ -67,7 +67,16 @@ def test_an_assay_is_run_written_and_picked_up_again(tmp_path: Path) -> None:
 
 
 def test_the_plan_can_be_seen_without_running(tmp_path: Path) -> None:
-    command = ["run", "E2", *NULL, "--iterations", "60", "--plan", "--store", tmp_path / "store"]
+    command: list[str | Path] = [
+        "run",
+        "E2",
+        *NULL,
+        "--iterations",
+        "60",
+        "--plan",
+        "--store",
+        tmp_path / "store",
+    ]
     shown = invoke(*command).stdout
     assert "E2 inheritance" in shown
     assert "4 to live" not in shown
@@ -78,7 +87,7 @@ def test_the_plan_can_be_seen_without_running(tmp_path: Path) -> None:
 
 def test_donors_are_lived_and_named_in_the_manifest(tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
-    places = ["--store", store.root, "--out", tmp_path / "results"]
+    places: list[str | Path] = ["--store", store.root, "--out", tmp_path / "results"]
     command = ["run", "E2", *NULL, "--scales", "0.1", "--arms", "match-clamp,cross-natural"]
     said = json.loads(invoke(*command, *places, "--json").stdout)
     assert (said["plan"]["runs"], said["plan"]["donors"]) == (2, 2)
@@ -136,7 +145,7 @@ def test_if_every_lifetime_fails_that_is_what_is_said(
         return local.Campaign(total=0, failed=failed)
 
     monkeypatch.setattr(local, "run_all", failing)
-    places = ["--store", tmp_path / "store", "--out", tmp_path / "results"]
+    places: list[str | Path] = ["--store", tmp_path / "store", "--out", tmp_path / "results"]
     result = invoke("run", "E1", *NULL, *places, "--json", code=3)
     assert len(json.loads(result.stdout)["failed"]) == 4
     assert "failed: DivergedError" in result.stderr
@@ -155,14 +164,23 @@ def test_a_failed_lifetime_is_told_and_the_rest_is_analysed(
 
     real = local.run_all
     monkeypatch.setattr(local, "run_all", failing)
-    places = ["--store", tmp_path / "store", "--out", tmp_path / "results"]
+    places: list[str | Path] = ["--store", tmp_path / "store", "--out", tmp_path / "results"]
     result = invoke("run", "E1", *NULL, "--scales", "0.1,1", *places, code=3)
     assert "failed: DivergedError" in result.stderr
     assert "1 of 4 lifetimes" in result.stdout
 
 
 def test_status_counts_lifetimes_cell_by_cell(filled: Path) -> None:
-    command = ["status", "E1", "--preset", "paper", "--tasks", "catch", "--store", filled]
+    command: list[str | Path] = [
+        "status",
+        "E1",
+        "--preset",
+        "paper",
+        "--tasks",
+        "catch",
+        "--store",
+        filled,
+    ]
     shown = invoke(*command).stdout
     assert "112/336" in shown
     assert "4/12" in shown
@@ -202,7 +220,7 @@ def test_compare_prints_both_sides(name: str, filled: Path) -> None:
 
 
 def test_compare_can_be_narrowed_to_some_estimates(filled: Path) -> None:
-    command = ["compare", "E1", "--store", filled, "--only", "contrast", "--json"]
+    command: list[str | Path] = ["compare", "E1", "--store", filled, "--only", "contrast", "--json"]
     keys = json.loads(invoke(*command).stdout)["comparisons"]
     assert set(keys) == {"contrast/catch/half-best", "contrast/catch/0.8"}
     assert keys["contrast/catch/half-best"]["published"] == [3.0, 2.0, 3.0]
@@ -237,7 +255,15 @@ def test_what_is_printed_is_what_was_estimated(filled: Path, tmp_path: Path) -> 
 
 
 def test_profiles_are_planned_one_by_one(tmp_path: Path) -> None:
-    command = ["status", "E1", "--profile", "published,reference", "--store", tmp_path, "--json"]
+    command: list[str | Path] = [
+        "status",
+        "E1",
+        "--profile",
+        "published,reference",
+        "--store",
+        tmp_path,
+        "--json",
+    ]
     said = json.loads(invoke(*command).stdout)
     assert [each["profile"] for each in said] == ["published", "reference"]
     assert not set(said[0]["missing"]) & set(said[1]["missing"])
