@@ -38,7 +38,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/.developer: $(VENV)/.installed
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev,bench]'
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev,bench,minatar]'
 	@touch $@
 
 clean:

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from learners.small import small_disco, small_spec
 from rulescope import arrays
-from rulescope.envs.config import Boundary
+from rulescope.envs.config import ActionFlip, Boundary
 from rulescope.errors import RecordError, SpecError, WeightsError
 from rulescope.learners.disco.config import PROFILES, Disco
 from rulescope.learners.disco.measure import METRICS
 from rulescope.lifetime import Lifetime, Progress
-from rulescope.meters import Meters
+from rulescope.meters import STREAMS
 from rulescope.spec import Intervention, Pin, Placebo, RunSpec
 
 ITERATIONS = 28
@@ -169,6 +169,22 @@ def test_another_seed_is_another_lifetime() -> None:
     assert (carriers(one)["params/flat"] != carriers(two)["params/flat"]).any()
 
 
+def test_a_changed_world_is_the_same_until_it_changes_and_resumes() -> None:
+    spec = small_spec(change=ActionFlip(at=12))
+    changed, plain = lived(spec), lived(small_spec())
+    before = plain.log()["iteration"] <= 12
+    for name, column in plain.log().items():
+        assert_same({name: column[before]}, {name: changed.log()[name][before]})
+    assert science(changed) != science(plain)
+    for stop in (5, 12, 13, 20):
+        first = Lifetime(spec)
+        first.run(until=stop)
+        second = Lifetime(spec)
+        second.load(first.save())
+        second.run()
+        assert_same_life(second, changed)
+
+
 def treated(item: Intervention) -> RunSpec:
     return small_spec(interventions=(item,))
 
@@ -244,7 +260,7 @@ def test_rows_are_written_at_multiples_of_the_interval_only() -> None:
     log = lived(small_spec(iterations=10, log_every=4)).log()
     assert log["iteration"].tolist() == [4.0, 8.0]
     assert log["steps"].tolist() == [4 * 12.0, 8 * 12.0]
-    assert list(log) == ["iteration", "steps", *Meters.names, *METRICS]
+    assert list(log) == ["iteration", "steps", *STREAMS, *METRICS]
     assert all(column.dtype == np.float64 for column in log.values())
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rulescope.envs.base import References, Step
-from rulescope.meters import RATE_WINDOW, RETURN_WINDOW, Meters
+from rulescope.meters import GOALS, RATE_WINDOW, RETURN_WINDOW, STREAMS, Meters
 
 REFERENCES = References(-0.75, 1.0, -0.75 / 7, 1 / 7)
 
@@ -97,7 +97,7 @@ def test_short_histories_by_brute_force(seed: int, lanes: int, count: int, ends:
 
 def test_there_is_nothing_to_read_before_the_first_step() -> None:
     found = Meters(2, REFERENCES).read()
-    assert tuple(found) == Meters.names
+    assert tuple(found) == STREAMS
     assert found.pop("episodes") == 0.0
     assert all(math.isnan(value) for value in found.values())
 
@@ -163,3 +163,37 @@ def test_save_and_load_go_on_to_the_bit(stop: int) -> None:
     assert fresh.read() == meters.read()
     for name, array in saved.items():
         assert array.tobytes() == before[name].tobytes()
+
+
+def goal_step(goal: list[bool], ended: list[bool]) -> Step:
+    lanes = len(goal)
+    return Step(
+        observation=np.zeros((lanes, 1), np.float32),
+        reward=np.zeros(lanes, np.float32),
+        terminal=np.array(ended),
+        payoff=np.zeros(lanes),
+        ended=np.array(ended),
+        goal=np.array(goal),
+    )
+
+
+def test_goals_are_counted_from_the_first_on() -> None:
+    meters = Meters(2, REFERENCES, goals=True)
+    assert meters.names[-4:] == GOALS
+    nothing = meters.read()
+    assert nothing["goals"] == 0
+    assert np.isnan(nothing["first_goal_interaction"])
+    meters.record(goal_step([False, False], [False, True]))
+    meters.record(goal_step([False, True], [False, True]))
+    meters.record(goal_step([True, False], [True, False]))
+    read = meters.read()
+    # The second lane's second episode is the second to end; it ends at the fourth interaction.
+    assert [read[name] for name in GOALS] == [2.0, pytest.approx(2 / 3), 4.0, 2.0]
+    again = Meters(2, REFERENCES, goals=True)
+    again.load(meters.save())
+    again.record(goal_step([False, False], [True, True]))
+    assert again.read()["success"] == pytest.approx(2 / 5)
+
+
+def test_worlds_without_a_goal_have_no_goal_columns() -> None:
+    assert not set(GOALS) & set(Meters(2, REFERENCES).read())

@@ -158,6 +158,16 @@ WRONG_CHOICES: list[tuple[dict[str, Any], str, str | None]] = [
         "pin",
     ),
     (
+        {"change": {"kind": "action-flp", "at": 9}},
+        "change.kind: 'action-flp' is not valid",
+        "action-flip",
+    ),
+    (
+        {"environment": {"kind": "deepsea"}},
+        "environment.kind: 'deepsea' is not valid",
+        "deep-sea",
+    ),
+    (
         treated("transplant", mode="clmp", donor={}),
         "interventions[0].mode: 'clmp' is not valid",
         "clamp",
@@ -263,6 +273,17 @@ IMPOSSIBLE: list[tuple[dict[str, Any], str]] = [
         "interventions[0].donors[1].keep: no carrier 'x'",
     ),
     ({"world_seed": -1}, "world_seed: expected `int` >= 0"),
+    (
+        {"change": {"kind": "action-flip", "at": 2000}},
+        "change.at: 2000 is not before the last iteration (2000), so nothing would change",
+    ),
+    (
+        {
+            "environment": {"kind": "deep-sea"},
+            "change": {"kind": "reward-move", "at": 9},
+        },
+        "change.kind: the reward of 'deep-sea' is not in a column that could be moved",
+    ),
     (
         {
             "interventions": [

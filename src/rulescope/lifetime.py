@@ -52,7 +52,9 @@ class Lifetime:
     ) -> None:
         self.spec = spec = specs.checked(spec)
         runtime.single_threaded(device)
-        self.world = envs.make(spec.environment, spec.boundary, spec.scale, spec.lanes)
+        self.world = envs.make(
+            spec.environment, spec.boundary, spec.scale, spec.lanes, spec.change, spec.steps
+        )
         self.learner = learners.make(
             spec.learner,
             self.world.observation_shape,
@@ -62,7 +64,7 @@ class Lifetime:
             device=device,
             weights=weights,
         )
-        self.meters = Meters(spec.lanes, self.world.references)
+        self.meters = Meters(spec.lanes, self.world.references, goals=self.world.goals)
         self.iteration = 0
         self.device = device
         world_seed = spec.seed if spec.world_seed is None else spec.world_seed

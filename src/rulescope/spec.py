@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from rulescope.envs.config import Boundary, Catch, EnvironmentSpec
+from rulescope.envs.config import Boundary, Catch, Change, EnvironmentSpec, misfit
 from rulescope.errors import SpecError, nearest
 from rulescope.explain import explain
 from rulescope.frozen import Frozen
@@ -111,6 +111,8 @@ class RunSpec(Frozen, frozen=True):
     learner: LearnerSpec = Disco()
     environment: EnvironmentSpec = Catch()
     boundary: Boundary = Boundary()
+    change: Change | None = None
+    """What changes in the world within the lifetime, if anything does."""
     scale: Annotated[float, Meta(gt=0.0, le=1e12)] = 1.0
     """Reward multiplier seen by the learner; logged streams are in the world's own units."""
     interventions: tuple[Intervention, ...] = ()
@@ -249,6 +251,8 @@ def _problems(spec: RunSpec) -> list[str]:
         found.append("boundary.interval: synthetic terminals need an interval, such as 29")
     if boundary.terminals != "synthetic" and boundary.interval is not None:
         found.append(f"boundary.interval: has no meaning with terminals {boundary.terminals!r}")
+    if spec.change is not None:
+        found += [f"change.{problem}" for problem in _no_change(spec.change, spec)]
     if spec.log_every > spec.iterations:
         found.append(
             f"log_every: {spec.log_every} is more than iterations ({spec.iterations}), "
@@ -264,6 +268,15 @@ def _problems(spec: RunSpec) -> list[str]:
     for place, item in enumerate(spec.interventions):
         found += [f"interventions[{place}].{problem}" for problem in _misuse(item, spec)]
     return found
+
+
+def _no_change(change: Change, spec: RunSpec) -> Iterator[str]:
+    if change.at >= spec.iterations:
+        last = f"the last iteration ({spec.iterations})"
+        yield f"at: {change.at} is not before {last}, so nothing would change"
+    problem = misfit(spec.environment, change)
+    if problem is not None:
+        yield problem
 
 
 def _no_carrier(name: str, spec: RunSpec) -> list[str]:

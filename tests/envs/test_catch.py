@@ -125,7 +125,7 @@ def test_a_lane_does_not_depend_on_the_number_of_lanes() -> None:
     np.testing.assert_array_equal(one.reset(5)[0], three.reset(5)[0])
     for move in [0, 2, 2, 1, 0] * 10:
         alone, among = one.step(np.array([move])), three.step(np.array([move, 1, 2]))
-        for name in Step._fields:
+        for name in ("observation", "reward", "terminal", "payoff", "ended"):
             np.testing.assert_array_equal(getattr(alone, name)[0], getattr(among, name)[0])
 
 

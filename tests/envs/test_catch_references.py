@@ -55,6 +55,7 @@ def enumerated(config: Catch, best: bool) -> Fraction:
 )
 def test_plain_worlds_are_exact(name: str, random: float) -> None:
     config = WORLDS[name]
+    assert isinstance(config, Catch)
     found = catch_references(config)
     assert found.random_return == random
     assert found.oracle_return == 1.0

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
+from envs.env_samples import CHANGING_WORLDS, MINATAR, SMALL_WORLDS
 from rulescope import seeds
 from rulescope.envs import check_env, make
 from rulescope.envs.base import Actions, Array, Environment, References, State, Step
 from rulescope.envs.catch import CatchEnv
-from rulescope.envs.config import WORLDS, Boundary, Catch
+from rulescope.envs.config import WORLDS, Boundary, Catch, Change, MinAtar
 
 BOUNDARIES = [
     Boundary(),
@@ -24,14 +26,39 @@ BOUNDARIES = [
 
 
 @pytest.mark.parametrize("boundary", BOUNDARIES)
-@pytest.mark.parametrize("world", WORLDS)
-def test_every_world_and_boundary_conforms(world: str, boundary: Boundary) -> None:
-    check_env(lambda: make(WORLDS[world], boundary, scale=10.0, lanes=2), steps=150)
+@pytest.mark.parametrize("world", ["catch", "catch-dense", "tracking", "deep-sea"])
+def test_every_boundary_conforms(world: str, boundary: Boundary) -> None:
+    check_env(lambda: make(SMALL_WORLDS[world], boundary, scale=10.0, lanes=2), steps=60)
+
+
+@pytest.mark.parametrize("world", SMALL_WORLDS)
+def test_every_world_conforms(world: str) -> None:
+    check_env(lambda: make(SMALL_WORLDS[world], BOUNDARIES[0], scale=1.0, lanes=2), steps=150)
+
+
+@pytest.mark.parametrize(
+    ("world", "change"),
+    [
+        (world, change)
+        for world, change in CHANGING_WORLDS
+        if world in ("catch", "catch-stream", "deep-sea", "breakout")
+    ],
+)
+def test_every_change_conforms(world: str, change: Change) -> None:
+    """The worlds change in the middle of the test, after 20 steps."""
+    make_env = partial(make, SMALL_WORLDS[world], BOUNDARIES[0], 1.0, 2, change, 10)
+    check_env(make_env, steps=40)
+
+
+def test_every_named_world_is_tested() -> None:
+    kinds = {type(config) for config in WORLDS.values()}
+    games = {MinAtar} if MINATAR is None else set()
+    assert kinds - games <= {type(config) for config in SMALL_WORLDS.values()}
 
 
 @pytest.mark.parametrize("lanes", [1, 2, 5])
 def test_any_number_of_lanes_conforms(lanes: int) -> None:
-    check_env(lambda: CatchEnv(Catch(drift=0.2, dense=True), lanes), seed=3)
+    check_env(lambda: CatchEnv(Catch(drift=0.2, dense=True), lanes), seed=3, steps=200)
 
 
 class Coin(Environment):
@@ -104,10 +131,10 @@ class OracleBelowRandom(Broken):
         self.references = References(1.0, -0.75, 1 / 7, -0.75 / 7)
 
 
-class NoReferences(Broken):
+class OnlyRandom(Broken):
     def __init__(self) -> None:
         super().__init__()
-        self.references = References(*[float("nan")] * 4)
+        self.references = References(-0.75, float("nan"), -0.75 / 7, float("nan"))
 
 
 class DoubleReward(Broken):
@@ -124,6 +151,22 @@ class OneFlagTooMany(Broken):
 class Infinite(Broken):
     def step(self, actions: Actions) -> Step:
         return super().step(actions)._replace(payoff=np.full(2, np.inf))
+
+
+class UnpromisedGoal(Broken):
+    def step(self, actions: Actions) -> Step:
+        return super().step(actions)._replace(goal=np.zeros(2, np.bool_))
+
+
+class PromisedGoal(Broken):
+    goals = True
+
+
+class GoalOfAnotherType(Broken):
+    goals = True
+
+    def step(self, actions: Actions) -> Step:
+        return super().step(actions)._replace(goal=np.zeros(2))  # type: ignore[arg-type]
 
 
 class PlainTuple(Broken):
@@ -290,13 +333,16 @@ class SharedStream(Broken):
         (OneAction, "[attributes] actions is 1"),
         (ListShape, "[attributes] observation_shape is [8, 8]"),
         (OracleBelowRandom, "[references] oracle return -0.75 is not above random 1.0"),
-        (NoReferences, "[references] neither return nor rate is finite"),
+        (OnlyRandom, "[references] neither return nor rate is finite"),
         (
             DoubleReward,
             "[arrays] reward must be an array [2] of float32, is an array [2] of float64",
         ),
         (OneFlagTooMany, "[arrays] ended must be an array [2] of bool, is an array [3] of bool"),
         (Infinite, "[arrays] payoff is not finite"),
+        (UnpromisedGoal, "[arrays] goals is False, but goal is array([False, False])"),
+        (PromisedGoal, "[arrays] goals is True, but goal is None"),
+        (GoalOfAnotherType, "[arrays] goal must be an array [2] of bool, is an array [2] of float"),
         (PlainTuple, "[arrays] step returned <class 'tuple'>"),
         (FlatStart, "[arrays] the first observation must be an array [2, 8, 8] of float32"),
         (Unseeded, "[determinism] a second environment differs in observation"),

@@ -29,7 +29,8 @@ from rulescope.bench.memory import peak_memory
 from rulescope.bench.peer import NAME, Peer, PeerMissingError, PeerProcess
 from rulescope.bench.peer import version as peer_version
 from rulescope.bench.subject import Iteration, Subject, world
-from rulescope.envs.config import WORLDS, Catch
+from rulescope.envs.config import WORLDS, Catch, EnvironmentSpec
+from rulescope.errors import SpecError
 from rulescope.learners.disco.config import PROFILES, Disco
 from rulescope.rules import loading, locate, registry
 from rulescope.spec import RunSpec
@@ -218,7 +219,10 @@ def run(plan: Plan, report: Report = lambda _: None) -> Results:
 
 
 def lifetime_spec(
-    rule: str, environment: Catch, profile: str = "published", batch: int = STANDARD["batch"]
+    rule: str,
+    environment: EnvironmentSpec,
+    profile: str = "published",
+    batch: int = STANDARD["batch"],
 ) -> RunSpec:
     """Return a lifetime long enough for any plan, and without measurements in between."""
     learner = Disco(rule=rule, conventions=PROFILES[profile], batch=batch)
@@ -278,13 +282,20 @@ def _shapes(subject: Subject) -> list[Shape]:
     return [shape for shape in recorder.shapes if math.prod(shape) >= TINY]
 
 
+def _grid(environment: EnvironmentSpec) -> int:
+    """Return the side of the board; only Catch is measured."""
+    if not isinstance(environment, Catch):
+        raise SpecError(f"environment: {type(environment).__name__} is not measured, only Catch")
+    return environment.rows
+
+
 def _summary(spec: RunSpec, subject: Subject, played: list[Round], rows: list[int]) -> Comparison:
     ours = [one for turn in played for one in turn.ours]
     timed = [(turn.peer, turn.peer / turn.own) for turn in played if turn.peer is not None]
     profiles = (name for name, known in PROFILES.items() if known == spec.learner.conventions)
     return Comparison(
         batch=spec.learner.batch,
-        grid=spec.environment.rows,
+        grid=_grid(spec.environment),
         actions=subject.learner.update.agent.actions,
         profile=next(profiles, "other"),
         rounds=len(played),

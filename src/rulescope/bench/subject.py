@@ -49,7 +49,7 @@ class MoreActions(Wrapper):
 
 def world(spec: RunSpec, lanes: int, actions: int | None = None) -> Environment:
     """Return the world of ``spec``, with another number of ``actions`` if one is given."""
-    env = envs.make(spec.environment, spec.boundary, spec.scale, lanes)
+    env = envs.make(spec.environment, spec.boundary, spec.scale, lanes, spec.change, spec.steps)
     return env if actions in (None, env.actions) else MoreActions(env, actions)
 
 

@@ -5,21 +5,48 @@ from __future__ import annotations
 from rulescope.envs.base import Environment
 from rulescope.envs.boundaries import Masked, Scaled, Synthetic
 from rulescope.envs.catch import CatchEnv
-from rulescope.envs.config import Boundary, EnvironmentSpec
+from rulescope.envs.catch_stream import CatchStreamEnv
+from rulescope.envs.changes import changing
+from rulescope.envs.config import (
+    Boundary,
+    Catch,
+    CatchStream,
+    Change,
+    DeepSea,
+    EnvironmentSpec,
+    Gymnasium,
+    MinAtar,
+    Tracking,
+)
 from rulescope.envs.conformance import check_env
+from rulescope.envs.deep_sea import DeepSeaEnv
+from rulescope.envs.gymnasium_adapter import GymnasiumEnv
+from rulescope.envs.minatar import MinAtarEnv
+from rulescope.envs.tracking import TrackingEnv
 from rulescope.errors import SpecError
 
 __all__ = ["check_env", "make"]
 
 
-def make(environment: EnvironmentSpec, boundary: Boundary, scale: float, lanes: int) -> Environment:
-    """Build the world of a run: ``lanes`` copies of it, its reward scale and its boundary.
+def make(
+    environment: EnvironmentSpec,
+    boundary: Boundary,
+    scale: float,
+    lanes: int,
+    change: Change | None = None,
+    steps: int = 29,
+) -> Environment:
+    """Build the world of a run: ``lanes`` copies of it, its change, reward scale and boundary.
+
+    ``steps`` are the interactions of each lane in one iteration, by which a change is timed.
 
     >>> from rulescope.envs.config import Boundary, Catch
     >>> make(Catch(), Boundary(), scale=1.0, lanes=2).reset(seed=0).shape
     (2, 8, 8)
     """
-    env: Environment = CatchEnv(environment, lanes)
+    env = _world(environment, lanes)
+    if change is not None:
+        env = changing(env, environment, change, steps)
     if scale != 1.0:
         env = Scaled(env, scale)
     if boundary.terminals == "masked":
@@ -29,3 +56,19 @@ def make(environment: EnvironmentSpec, boundary: Boundary, scale: float, lanes: 
             raise SpecError("boundary.interval: synthetic terminals need an interval, such as 29")
         return Synthetic(env, boundary.interval)
     return env
+
+
+def _world(environment: EnvironmentSpec, lanes: int) -> Environment:
+    match environment:
+        case Catch():
+            return CatchEnv(environment, lanes)
+        case CatchStream():
+            return CatchStreamEnv(environment, lanes)
+        case Tracking():
+            return TrackingEnv(environment, lanes)
+        case DeepSea():
+            return DeepSeaEnv(environment, lanes)
+        case MinAtar():
+            return MinAtarEnv(environment, lanes)
+        case Gymnasium():
+            return GymnasiumEnv(environment, lanes)

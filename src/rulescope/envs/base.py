@@ -8,6 +8,7 @@ what is told, never what happened.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -34,12 +35,15 @@ class Step(NamedTuple):
     """[N] float64: the reward that the world gave, before any wrapper."""
     ended: Flags
     """[N] bool: whether an episode really ended here (and the world was reset)."""
+    goal: Flags | None = None
+    """[N] bool: whether the goal was reached here; None in a world that has no goal."""
 
 
 class References(NamedTuple):
     """What a random and an optimal policy earn, per episode and per interaction.
 
-    ``*_return`` is NaN in a world that never ends an episode.
+    ``*_return`` is NaN in a world that never ends an episode, everything is NaN where nothing is
+    known (:data:`UNKNOWN`); a score is then NaN too.
     """
 
     random_return: float
@@ -56,6 +60,10 @@ class References(NamedTuple):
         return (value - self.random_rate) / (self.oracle_rate - self.random_rate)
 
 
+UNKNOWN = References(math.nan, math.nan, math.nan, math.nan)
+"""The references of a world in which nobody knows what random and optimal play earn."""
+
+
 class Environment(ABC):
     """``lanes`` copies of one world, each with its own random stream."""
 
@@ -63,6 +71,8 @@ class Environment(ABC):
     actions: int
     observation_shape: tuple[int, ...]
     references: References
+    goals: bool = False
+    """Whether every step tells in ``goal`` which lanes reached the goal of the world."""
 
     @abstractmethod
     def reset(self, seed: int) -> Array:
@@ -79,3 +89,22 @@ class Environment(ABC):
     @abstractmethod
     def load(self, state: State) -> None:
         """Continue from a state that :meth:`save` returned."""
+
+    def flipped(self) -> tuple[int, ...]:
+        """Return, for each action, the one that takes its place under an action flip.
+
+        By default the order of the actions is turned around, as left and right change places.
+        """
+        return tuple(reversed(range(self.actions)))
+
+
+def checked_actions(actions: Actions, lanes: int, count: int) -> list[int]:
+    """Return ``actions`` [N] as ints of 0 .. ``count`` - 1, or say what is wrong with them."""
+    if not isinstance(actions, np.ndarray) or actions.shape != (lanes,):
+        raise ValueError(f"actions must be an array [{lanes}], got {actions!r}")
+    if actions.dtype.kind not in "iu":
+        raise ValueError(f"actions must be integers, got dtype {actions.dtype}")
+    chosen: list[int] = actions.tolist()
+    if min(chosen) < 0 or max(chosen) >= count:
+        raise ValueError(f"actions must be 0 .. {count - 1}, got {chosen}")
+    return chosen

@@ -23,6 +23,7 @@ class Wrapper(Environment):
         self.actions = env.actions
         self.observation_shape = env.observation_shape
         self.references = env.references
+        self.goals = env.goals
 
     @abstractmethod
     def told(self, step: Step) -> Step:

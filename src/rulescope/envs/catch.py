@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.random import Generator
 
 from rulescope import seeds
-from rulescope.envs.base import Actions, Array, Environment, State, Step
+from rulescope.envs.base import Actions, Array, State, Step
 from rulescope.envs.config import Catch
 from rulescope.envs.references import catch_references
+from rulescope.envs.world import ColumnWorld
 
 LEFT, STAY, RIGHT = 0, 1, 2
 
 
-class CatchEnv(Environment):
+class CatchEnv(ColumnWorld):
     """``lanes`` boards of [rows, columns], 1 at the ball and at the paddle.
 
     An episode starts with the ball on row 0 in a uniformly drawn column and the paddle in column
@@ -26,10 +24,8 @@ class CatchEnv(Environment):
     """
 
     def __init__(self, config: Catch, lanes: int) -> None:
-        if lanes < 1:
-            raise ValueError(f"lanes must be at least 1, not {lanes}")
+        super().__init__(lanes, config.columns)
         self.config = config
-        self.lanes = lanes
         self.actions = 3
         self.observation_shape = (config.rows, config.columns)
         self.references = catch_references(config)
@@ -39,11 +35,10 @@ class CatchEnv(Environment):
         self._row = 0
         self._balls: list[int] = []
         self._paddles: list[int] = []
-        self._streams: list[Generator] = []
 
     def reset(self, seed: int) -> Array:
         """Start every lane anew from ``seed`` and return the first boards [N, rows, columns]."""
-        self._streams = [seeds.stream(seed, "env", lane) for lane in range(self.lanes)]
+        self._seed(seed)
         self._start_episodes()
         return self._boards()
 
@@ -61,7 +56,7 @@ class CatchEnv(Environment):
         landed = self._row == self.config.rows - 1
         table = self._landing if landed else self._falling
         pairs = zip(self._paddles, self._balls, strict=True)
-        payoff = np.array([table[abs(paddle - ball)] for paddle, ball in pairs])
+        payoff = np.array([table[abs(paddle - self.rewarded[ball])] for paddle, ball in pairs])
         ended = np.full(self.lanes, landed)
         if landed:
             self._start_episodes()
@@ -69,22 +64,18 @@ class CatchEnv(Environment):
 
     def save(self) -> State:
         """Return ``row`` [], ``balls`` [N], ``paddles`` [N] and the packed ``streams`` [N, 6]."""
-        self._require_start()
         return {
+            "streams": self._packed(),
             "row": np.array(self._row),
             "balls": np.array(self._balls),
             "paddles": np.array(self._paddles),
-            "streams": np.stack([seeds.pack(stream) for stream in self._streams]),
         }
 
     def load(self, state: State) -> None:
         """Continue from a state that :meth:`save` returned, also in an env that was never reset."""
-        shapes = {"row": (), "balls": (self.lanes,), "paddles": (self.lanes,)}
-        shapes["streams"] = (self.lanes, 6)
-        found = {name: array.shape for name, array in state.items()}
-        if found != shapes:
-            raise ValueError(f"not a state of this Catch: expected arrays {shapes}, got {found}")
-        arrays: dict[str, Any] = dict(state)
+        lanes, streams = (self.lanes,), (self.lanes, 6)
+        shapes = {"row": (), "balls": lanes, "paddles": lanes, "streams": streams}
+        arrays = self._verified(state, shapes)
         self._row = int(arrays["row"])
         self._balls = arrays["balls"].tolist()
         self._paddles = arrays["paddles"].tolist()
@@ -113,22 +104,6 @@ class CatchEnv(Environment):
             boards[lane, self._row, self._balls[lane]] = 1.0
             boards[lane, -1, self._paddles[lane]] = 1.0
         return boards
-
-    def _checked(self, actions: Actions) -> list[int]:
-        """Return the actions as ints, before anything has moved, or say what is wrong with them."""
-        self._require_start()
-        if not isinstance(actions, np.ndarray) or actions.shape != (self.lanes,):
-            raise ValueError(f"actions must be an array [{self.lanes}], got {actions!r}")
-        if actions.dtype.kind not in "iu":
-            raise ValueError(f"actions must be integers, got dtype {actions.dtype}")
-        moves: list[int] = actions.tolist()
-        if min(moves) < LEFT or max(moves) > RIGHT:
-            raise ValueError(f"actions must be 0 (left), 1 (stay) or 2 (right), got {moves}")
-        return moves
-
-    def _require_start(self) -> None:
-        if not self._streams:
-            raise RuntimeError("the environment has not started: call reset or load first")
 
 
 def _payoffs(config: Catch) -> tuple[list[float], list[float]]:

@@ -1,4 +1,4 @@
-"""Worlds and boundaries as data; ``WORLDS`` gives them the names used on the command line."""
+"""Worlds, boundaries and changes as data; ``WORLDS`` gives worlds the names of the command line."""
 
 from __future__ import annotations
 
@@ -8,12 +8,16 @@ from msgspec import Meta
 
 from rulescope.frozen import Frozen
 
+Size = Annotated[int, Meta(ge=2, le=256)]
+Half = Annotated[float, Meta(ge=0.0, le=0.5)]
+"""A probability of drifting at which it is still best to stay under what drifts."""
+
 
 class Catch(Frozen, frozen=True, tag="catch", tag_field="kind"):
     """Catch a falling ball with a paddle: +1 if caught, -1 if missed; one episode a fall."""
 
-    rows: Annotated[int, Meta(ge=2, le=256)] = 8
-    columns: Annotated[int, Meta(ge=2, le=256)] = 8
+    rows: Size = 8
+    columns: Size = 8
     dense: bool = False
     """Also pay -|paddle - ball| / (columns - 1) at every step."""
     drift: Annotated[float, Meta(ge=0.0, le=1.0)] = 0.0
@@ -22,13 +26,77 @@ class Catch(Frozen, frozen=True, tag="catch", tag_field="kind"):
     """Dense Catch is normalised by the (sampled) constant of the published audit, or exactly."""
 
 
-EnvironmentSpec = Catch
+class CatchStream(Frozen, frozen=True, tag="catch-stream", tag_field="kind"):
+    """Catch without episodes: the ball bounces, the paddle is never put back."""
+
+    rows: Size = 8
+    columns: Size = 8
+    drift: Half = 0.2
+    """Probability of a sideways ball move of one column at each step, contacts included."""
+
+
+class Tracking(Frozen, frozen=True, tag="tracking", tag_field="kind"):
+    """Keep a cursor on a wandering target: 1 for each step in its column; no episodes."""
+
+    columns: Size = 8
+    drift: Half = 0.3
+    """Probability of a target move of one column at each step."""
+
+
+class DeepSea(Frozen, frozen=True, tag="deep-sea", tag_field="kind"):
+    """Dive to the right at a small cost, for a reward that only the last column holds."""
+
+    depth: Size = 8
+    """Rows, columns, and steps of an episode."""
+    mapping: Annotated[int, Meta(ge=0, le=2**32 - 1)] | None = None
+    """Seed of a random meaning of the two actions in each cell; none: 0 is left, 1 is right."""
+
+
+class MinAtar(Frozen, frozen=True, tag="minatar", tag_field="kind"):
+    """A game of the MinAtar package (extra ``minatar``), 10x10 with channels first."""
+
+    game: Literal["breakout", "freeway"]
+    sticky: Annotated[float, Meta(ge=0.0, le=1.0)] = 0.1
+    """Probability that the last action is repeated instead of the chosen one."""
+    actions: Literal["full", "minimal"] = "full"
+    """All six actions, or the three that differ in this game."""
+    limit: Annotated[int, Meta(ge=1)] | None = None
+    """Steps after which an episode ends at the latest, besides the ends that the game makes."""
+
+
+class Gymnasium(Frozen, frozen=True, tag="gymnasium", tag_field="kind"):
+    """Any registered Gymnasium environment with discrete actions.
+
+    References that nobody gives are unknown, and so are then the scores.
+    """
+
+    id: Annotated[str, Meta(min_length=1)]
+    """As for ``gymnasium.make``; "module:Name-v0" imports the module that registers the world."""
+    flat: bool = False
+    """Make a vector of the observation, whatever its shape."""
+    random_return: float | None = None
+    oracle_return: float | None = None
+    random_rate: float | None = None
+    oracle_rate: float | None = None
+
+
+EnvironmentSpec = Catch | CatchStream | Tracking | DeepSea | MinAtar | Gymnasium
 
 WORLDS: dict[str, EnvironmentSpec] = {
     "catch": Catch(),
     "catch-dense": Catch(dense=True),
     "catch-long": Catch(rows=16, columns=16),
     "catch-big": Catch(rows=24, columns=24),
+    "catch-stream": CatchStream(),
+    "tracking": Tracking(),
+    **{
+        f"deep-sea-{depth}": DeepSea(depth=depth) for depth in (4, 6, 8, 10, 12, 14, 16, 20, 24, 30)
+    },
+    "minatar-breakout": MinAtar(game="breakout"),
+    "minatar-freeway": MinAtar(game="freeway"),
+    # The same games as gymnax plays them, which is what the OPEN rule was made for.
+    "gymnax-breakout": MinAtar(game="breakout", sticky=0.0, actions="minimal", limit=1000),
+    "gymnax-freeway": MinAtar(game="freeway", sticky=0.0, actions="minimal", limit=2500),
 }
 
 
@@ -41,3 +109,65 @@ class Boundary(Frozen, frozen=True):
 
     terminals: Literal["episodic", "masked", "synthetic"] = "episodic"
     interval: Annotated[int, Meta(ge=1)] | None = None
+
+
+class _Change(Frozen, frozen=True):
+    """One mapping of the world that changes within a lifetime; the changes follow."""
+
+    at: Annotated[int, Meta(ge=0)]
+    """Iteration after which the world has changed, at once and in the middle of an episode."""
+
+    @property
+    def kind(self) -> str:
+        """The name of the change, as in a specification."""
+        return str(self.__struct_config__.tag)
+
+
+class ActionFlip(_Change, frozen=True, tag="action-flip", tag_field="kind"):
+    """Left and right change places (in Freeway up and down; elsewhere the order is reversed)."""
+
+
+class RewardMove(_Change, frozen=True, tag="reward-move", tag_field="kind"):
+    """The column that pays is no longer that of the ball (or target) but another one for each."""
+
+    map: Annotated[str, Meta(pattern=r"^(mirror|shift(:[1-9][0-9]{0,2})?)$")] = "shift"
+    """``shift:k``: k columns to the right, around the edge; ``shift``: by a quarter of the
+    columns; ``mirror``: as seen from the other side."""
+
+
+class ObservationFlip(_Change, frozen=True, tag="observation-flip", tag_field="kind"):
+    """The columns of the board are shown in reverse order; the world is as before."""
+
+
+class RewardSign(_Change, frozen=True, tag="reward-sign", tag_field="kind"):
+    """What was paid is now charged, and the other way round."""
+
+
+Change = ActionFlip | RewardMove | ObservationFlip | RewardSign
+
+
+def reward_columns(change: RewardMove, columns: int) -> list[int]:
+    """Return the column that pays for each column of the ball, after ``change``.
+
+    >>> reward_columns(RewardMove(at=1500), 8)
+    [2, 3, 4, 5, 6, 7, 0, 1]
+    """
+    name, _, shift = change.map.partition(":")
+    if name == "mirror":
+        return list(reversed(range(columns)))
+    by = int(shift) if shift else columns // 4
+    return [(column + by) % columns for column in range(columns)]
+
+
+def misfit(environment: EnvironmentSpec, change: Change) -> str | None:
+    """Say why this change cannot be made in this world (key first), or return None."""
+    world = environment.__struct_config__.tag
+    if isinstance(change, RewardMove):
+        if not isinstance(environment, Catch | CatchStream | Tracking):
+            return f"kind: the reward of {world!r} is not in a column that could be moved"
+        columns = environment.columns
+        if reward_columns(change, columns) == list(range(columns)):
+            return f"map: {change.map!r} moves nothing on {columns} columns"
+    if isinstance(change, ObservationFlip) and isinstance(environment, Gymnasium):
+        return f"kind: nobody knows where the columns are in an observation of {world!r}"
+    return None

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,14 @@ from rulescope.envs.base import Actions, Array, Environment, State, Step
 Make = Callable[[], Environment]
 Trace = list[Step]
 
-_DTYPES: tuple[type, ...] = (np.float32, np.float32, np.bool_, np.float64, np.bool_)
+_DTYPES = {
+    "observation": np.float32,
+    "reward": np.float32,
+    "terminal": np.bool_,
+    "payoff": np.float64,
+    "ended": np.bool_,
+    "goal": np.bool_,
+}
 _MORE_SEEDS = 16
 _STARTS = 64
 
@@ -62,8 +70,13 @@ def check_attributes(env: Environment) -> None:
 
 
 def check_references(env: Environment) -> None:
-    """[references] Returns or rates are finite, and an oracle earns more than a random policy."""
+    """[references] Returns or rates are finite, and an oracle earns more than a random policy.
+
+    Or else nothing is known, and all four are NaN.
+    """
     known = env.references
+    if all(map(math.isnan, known)):
+        return
     units = {
         "return": (known.random_return, known.oracle_return),
         "rate": (known.random_rate, known.oracle_rate),
@@ -81,8 +94,10 @@ def check_arrays(env: Environment, seed: int, actions: Actions) -> None:
     _check_array("the first observation", env.reset(seed), env, np.float32, observation=True)
     for step in _steps(env, actions):
         _require(isinstance(step, Step), "arrays", f"step returned {type(step)}, must be a Step")
-        for name, dtype in zip(Step._fields, _DTYPES, strict=True):
-            _check_array(name, getattr(step, name), env, dtype, observation=name == "observation")
+        told = step.goal is not None
+        _require(told == env.goals, "arrays", f"goals is {env.goals}, but goal is {step.goal!r}")
+        for name, array in _arrays(step).items():
+            _check_array(name, array, env, _DTYPES[name], observation=name == "observation")
 
 
 def check_determinism(make: Make, seed: int, actions: Actions, trace: Trace) -> None:
@@ -110,7 +125,7 @@ def check_ownership(make: Make, seed: int, actions: Actions, trace: Trace) -> No
         _require(_equal(given, row), "ownership", f"step {index} changed the actions it was given")
         who = "an env whose returned arrays were overwritten"
         _same([trace[index]], [step], "ownership", who, start=index)
-        for array in _arrays(step):
+        for array in _arrays(step).values():
             _scribble(array)
 
 
@@ -245,13 +260,8 @@ def _first(observation: Array) -> Step:
 
 
 def _copy(step: Step) -> Step:
-    return Step(
-        step.observation.copy(),
-        step.reward.copy(),
-        step.terminal.copy(),
-        step.payoff.copy(),
-        step.ended.copy(),
-    )
+    copies: dict[str, Any] = {name: array.copy() for name, array in _arrays(step).items()}
+    return step._replace(**copies)
 
 
 def _lanes(flags: NDArray[np.bool_]) -> list[int]:
@@ -261,7 +271,8 @@ def _lanes(flags: NDArray[np.bool_]) -> list[int]:
 
 def _fingerprint(trace: Trace, lane: int) -> bytes:
     """Return all that one lane ever showed."""
-    return b"".join(array[lane].tobytes() for step in trace for array in _arrays(step))
+    arrays = (array for step in trace for array in _arrays(step).values())
+    return b"".join(array[lane].tobytes() for array in arrays)
 
 
 def _check_array(
@@ -282,9 +293,9 @@ def _describe(value: object) -> str:
     return repr(type(value))
 
 
-def _arrays(step: Step) -> list[NDArray[np.generic]]:
-    """Return the arrays of ``step``, which differ in type, as a list of arrays of any type."""
-    return [getattr(step, name) for name in Step._fields]
+def _arrays(step: Step) -> dict[str, NDArray[np.generic]]:
+    """Return the arrays of ``step`` by name; a world without a goal has one less."""
+    return {name: array for name, array in step._asdict().items() if array is not None}
 
 
 def _scribble(array: NDArray[np.generic]) -> None:
@@ -301,8 +312,9 @@ def _equal(one: NDArray[np.generic], other: NDArray[np.generic]) -> bool:
 
 def _same(expected: Trace, found: Trace, clause: str, who: str, start: int = 0) -> None:
     for index, (one, other) in enumerate(zip(expected, found, strict=True), start):
-        for name in Step._fields:
-            alike = _equal(getattr(one, name), getattr(other, name))
+        expected_arrays, found_arrays = _arrays(one), _arrays(other)
+        for name, array in expected_arrays.items():
+            alike = name in found_arrays and _equal(array, found_arrays[name])
             _require(alike, clause, f"{who} differs in {name} at step {index}")
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from rulescope import seeds
 from rulescope.envs.base import Actions, Array, Environment, References
-from rulescope.envs.config import Catch
+from rulescope.envs.config import Catch, CatchStream, DeepSea, Tracking
 
 Policy = Callable[[Array, Generator], Actions]
 """A map from observations [N, *shape] to actions [N], with a generator for its own chance."""
@@ -55,6 +55,52 @@ def catch_oracle(config: Catch) -> Policy:
         return actions
 
     return act
+
+
+def tracking_references(config: Tracking) -> References:
+    """Return the exact rates of Tracking; there are no episodes and so no returns.
+
+    Both walks are doubly stochastic (clipped), hence uniform in the long run. Whoever steps onto
+    the target's column is never further than one away from it, and stays there unless it moves,
+    which at a wall half of the moves do not.
+    """
+    columns = config.columns
+    return References(math.nan, math.nan, 1 / columns, 1 - config.drift * (columns - 1) / columns)
+
+
+def catch_stream_references(config: CatchStream) -> References:
+    """Return the exact rates of CatchStream: one contact every ``2 * (rows - 1)`` steps.
+
+    The ball is in a uniform column and stays in it as Tracking's target does. (A paddle that
+    cannot get under the ball before the first contact loses that one, which no rate shows.)
+    """
+    columns, period = config.columns, 2 * (config.rows - 1)
+    caught = 1 - config.drift * (columns - 1) / columns
+    return References(math.nan, math.nan, (2 / columns - 1) / period, (2 * caught - 1) / period)
+
+
+def deep_sea_references(config: DeepSea) -> References:
+    """Return the exact references of DeepSea, which no mapping of the actions changes.
+
+    The last ``depth - 1`` moves must go right; the best first move is left, which costs nothing.
+    Half of all random moves cost.
+    """
+    depth = config.depth
+    random = 0.5 ** (depth - 1) - 0.01 / 2
+    oracle = 1 - 0.01 * (depth - 1) / depth
+    return References(random, oracle, random / depth, oracle / depth)
+
+
+def chase(observation: Array, _: Generator) -> Actions:
+    """Move the player, shown in the last row, into the column of the ball or target above it.
+
+    This policy is optimal in Tracking and CatchStream. It stays while the ball is in its own row,
+    where a board does not tell the two apart.
+    """
+    above = observation[:, :-1].max(axis=1)
+    ball, player = above.argmax(axis=1), observation[:, -1].argmax(axis=1)
+    moves: Actions = np.where(above.any(axis=1), np.sign(ball - player), 0) + 1
+    return moves
 
 
 def uniform(actions: int) -> Policy:

@@ -10,6 +10,15 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from rulescope.envs.config import (
+    Catch,
+    CatchStream,
+    DeepSea,
+    EnvironmentSpec,
+    Gymnasium,
+    MinAtar,
+    Tracking,
+)
 from rulescope.report.labels import End, name_ends
 from rulescope.report.style import look, save, styled
 
@@ -57,14 +66,31 @@ def describe(record: Record) -> str:
     """Say in a few words what a record is a lifetime of."""
     spec = record.spec
     pins = " + ".join(f"{i.operation} {i.carrier}" for i in spec.interventions) or "live"
-    world = f"Catch {spec.environment.rows}×{spec.environment.columns}"
-    world += ", dense" if spec.environment.dense else ""
-    world += f", drift {spec.environment.drift:g}" if spec.environment.drift else ""
+    world = _world(spec.environment)
+    if spec.change is not None:
+        world += f", {spec.change.__struct_config__.tag} after {spec.change.at}"
     if spec.boundary.terminals != "episodic":
         every = f" every {spec.boundary.interval}" if spec.boundary.interval else ""
         world += f", {spec.boundary.terminals} terminals{every}"
     rule = "" if record.manifest.rule is None else f"{record.manifest.rule.name}, "
     return f"{rule}{pins}, {world}, reward ×{spec.scale:g}"
+
+
+def _world(environment: EnvironmentSpec) -> str:
+    match environment:
+        case Catch(rows=rows, columns=columns, dense=dense, drift=drift):
+            kind = f"Catch {rows}×{columns}" + (", dense" if dense else "")
+            return kind + (f", drift {drift:g}" if drift else "")
+        case CatchStream(rows=rows, columns=columns, drift=drift):
+            return f"CatchStream {rows}×{columns}, drift {drift:g}"
+        case Tracking(columns=columns):
+            return f"Tracking {columns}"
+        case DeepSea(depth=depth):
+            return f"DeepSea {depth}"
+        case MinAtar(game=game):
+            return f"MinAtar {game.capitalize()}"
+        case Gymnasium(id=name):
+            return name
 
 
 def _frame(axes: Axes, title: str, spec: RunSpec) -> None:
