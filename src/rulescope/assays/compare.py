@@ -69,6 +69,7 @@ def table(results: Results, rows: Sequence[Comparison]) -> Table:
             (row.key, row.ours.n, row.ours, _printed(row.published), _judged(row)) for row in rows
         ),
         note=f"{note}.",
+        tells_n=False,
     )
 
 
