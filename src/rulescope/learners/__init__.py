@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rulescope.errors import SpecError
+from rulescope.learners.baselines import A2C, DQN, PPO, A2CPopArt, Baseline
 from rulescope.learners.disco.config import Disco
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def make(
-    config: Disco,
+    config: Disco | Baseline,
     observation_shape: tuple[int, ...],
     actions: int,
     steps: int,
@@ -21,8 +22,45 @@ def make(
     *,
     device: str = "cpu",
     weights: Path | None = None,
+    interactions: int | None = None,
 ) -> Learner:
-    """Build a fresh learner; ``weights`` says where its rule is, if not in the usual places."""
+    """Build a fresh learner for rollouts of ``steps`` interactions a lane.
+
+    ``weights`` says where its rule is, if not in the usual places. ``interactions`` is the length
+    of the lifetime over all lanes, which a learner with a schedule (DQN) must know.
+    """
+    match config:
+        case Disco():
+            return _disco(config, observation_shape, actions, steps, seed, device, weights)
+        case A2C():
+            from rulescope.learners.a2c import A2CLearner
+
+            return A2CLearner(config, observation_shape, actions, seed, device)
+        case PPO():
+            from rulescope.learners.ppo import PPOLearner
+
+            return PPOLearner(config, observation_shape, actions, seed, device)
+        case A2CPopArt():
+            from rulescope.learners.popart import PopArtLearner
+
+            return PopArtLearner(config, observation_shape, actions, seed, device)
+        case DQN():
+            from rulescope.learners.dqn import DQNLearner
+
+            if interactions is None:
+                raise ValueError("a DQN learner must be told the lifetime's interactions")
+            return DQNLearner(config, observation_shape, actions, seed, interactions, device)
+
+
+def _disco(
+    config: Disco,
+    observation_shape: tuple[int, ...],
+    actions: int,
+    steps: int,
+    seed: int,
+    device: str,
+    weights: Path | None,
+) -> Learner:
     from rulescope.learners.disco.learner import DiscoLearner
     from rulescope.rules import disco_format
     from rulescope.rules.loading import load

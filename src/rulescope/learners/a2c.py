@@ -1,0 +1,56 @@
+"""A2C: after each rollout, one step on all of its transitions.
+
+The loss is ``-mean(A log pi(a)) + 0.5 mean((v - R)^2) - 0.01 mean(H)`` with generalised advantages
+A (not normalised) and returns R = A + v. Policy and value share the torso, so at large rewards the
+value's part of the clipped gradient leaves nothing to the policy, and at small ones the entropy
+does: that A2C has a scale of its own is the point of the comparison.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rulescope.learners.actor_critic import METRICS, ActorCritic, Decisions, gae
+from rulescope.learners.base import Rollout
+from rulescope.learners.baselines import A2C
+
+
+class A2CLearner(ActorCritic):
+    """Advantage actor-critic; it carries its parameters and the optimiser's moments."""
+
+    metrics = METRICS
+
+    def __init__(
+        self,
+        config: A2C,
+        observation_shape: tuple[int, ...],
+        actions: int,
+        seed: int,
+        device: str = "cpu",
+    ) -> None:
+        super().__init__(config, observation_shape, actions, seed, device)
+        self.config = config
+
+    def learn(self, rollout: Rollout, measure: bool) -> dict[str, float]:
+        """Make one update from all S x N transitions; the last observations are the bootstrap."""
+        config = self.config
+        evaluation = self.evaluate(self.tensor(rollout.observations).flatten(0, 1))
+        values: NDArray[np.float32] = evaluation.outputs[:, -1].cpu().numpy()
+        values = values.reshape(rollout.observations.shape[:2])
+        advantages = gae(rollout, values, config.discount, config.trace)
+        weights = self.tensor(advantages).flatten()
+        returns = self.tensor(advantages + values[:-1]).flatten()
+        actions = self.tensor(rollout.actions).flatten()
+        decisions = Decisions(evaluation.outputs[: len(actions)], actions)
+        at_outputs = decisions.gradient(
+            weights, returns, config.value_coefficient, config.entropy_coefficient
+        )
+        norm = self.descend(evaluation, at_outputs)
+        if not measure:
+            return {}
+        return {
+            **decisions.losses(weights, returns),
+            "advantage_std": float(advantages.std()),
+            "gradient_norm": norm,
+        }

@@ -1,0 +1,111 @@
+"""The baselines' network and its derivative: two ReLU layers and linear heads, on a flat vector.
+
+    observation [R, *shape] -> inputs [R * P, K] -> torso.0 -> torso.1 -> head [R, outputs]
+
+On a grid, P is 1 and K the size of the board. A 3x3 convolution is the same thing on patches: each
+of its P places sees K = 9 * channels numbers, so one code serves both. The backward pass is written
+out because autograd would cost as much again as the arithmetic of networks and batches this small;
+no parameter ever asks for a graph.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from rulescope import seeds
+from rulescope.agents import initialisers
+from rulescope.agents.layout import Layout, Parameters
+from rulescope.agents.network import linear
+from rulescope.errors import SpecError
+from rulescope.learners.baselines import NetworkSizes
+
+SIDE = 3
+"""Height and width of the convolution's patches."""
+
+
+class Network:
+    """Shapes and functions of the network; the parameters are passed in, never kept."""
+
+    def __init__(
+        self, observation_shape: tuple[int, ...], outputs: int, sizes: NetworkSizes
+    ) -> None:
+        self.convolves = sizes.torso == "channel"
+        first, width = sizes.hidden
+        if self.convolves:
+            if len(observation_shape) != 3 or min(observation_shape[1:]) < SIDE:
+                raise SpecError(
+                    "learner.agent.torso: 'channel' needs observations [channels, height, width] "
+                    f"of at least 3x3, this world gives {list(observation_shape)}; use 'grid'"
+                )
+            planes, height, breadth = observation_shape
+            inputs, first = planes * SIDE * SIDE, sizes.channels
+            places = (height - SIDE + 1) * (breadth - SIDE + 1)
+        else:
+            inputs, places = math.prod(observation_shape), 1
+        self.layout = Layout(
+            {
+                "torso.0.w": (inputs, first),
+                "torso.0.b": (first,),
+                "torso.1.w": (places * first, width),
+                "torso.1.b": (width,),
+                "head.w": (width, outputs),
+                "head.b": (outputs,),
+            }
+        )
+
+    def initial(self, seed: int) -> Tensor:
+        """Draw fresh parameters [size] float32: PyTorch's default for linear layers."""
+        shapes = self.layout.shapes
+
+        def draw(name: str) -> Tensor:
+            inputs = shapes[f"{name[:-2]}.w"][0]
+            rng = seeds.stream(seed, "agent", name)
+            return torch.tensor(initialisers.uniform(rng, shapes[name], inputs)).float()
+
+        return self.layout.flatten({name: draw(name) for name in shapes})
+
+    def inputs(self, rows: Tensor) -> Tensor:
+        """Return what the first layer sees of ``rows`` [R, *shape]: [R * P, K]."""
+        if not self.convolves:
+            return rows.flatten(1)
+        patches = rows.unfold(2, SIDE, 1).unfold(3, SIDE, 1)  # [R, C, H', W', 3, 3]
+        return patches.permute(0, 2, 3, 1, 4, 5).reshape(-1, rows.shape[1] * SIDE * SIDE)
+
+    def outputs(self, params: Parameters, rows: Tensor) -> Tensor:
+        """Return the heads [R, outputs] for ``rows`` [R, *shape]."""
+        return Evaluation(self, params, rows).outputs
+
+
+class Evaluation:
+    """The network on ``rows`` [R, *shape], with what its derivative needs."""
+
+    def __init__(self, network: Network, params: Parameters, rows: Tensor) -> None:
+        self._params = params
+        self._inputs = network.inputs(rows)
+        self._first = linear(params, "torso.0", self._inputs).relu_()
+        self._second = linear(params, "torso.1", self._first.view(len(rows), -1)).relu_()
+        self.outputs = linear(params, "head", self._second)
+        """[R, outputs]"""
+
+    def gradient_(self, at_outputs: Tensor, into: Parameters) -> None:
+        """Write the gradient of every parameter, from the one at the outputs, to ``into``."""
+        # The sign of what a ReLU returned, 0 or 1, is its derivative.
+        at_second = self._back("head", self._second, at_outputs, into)
+        at_second.mul_(self._second.sign())
+        wide = self._first.view(len(self._second), -1)
+        at_first = self._back("torso.1", wide, at_second, into).view_as(self._first)
+        at_first.mul_(self._first.sign())
+        _write("torso.0", self._inputs, at_first, into)
+
+    def _back(self, name: str, inputs: Tensor, at_output: Tensor, into: Parameters) -> Tensor:
+        """Write a linear layer's own gradients and return the one at its ``inputs``."""
+        _write(name, inputs, at_output, into)
+        return at_output @ self._params[f"{name}.w"].T
+
+
+def _write(name: str, inputs: Tensor, at_output: Tensor, into: Parameters) -> None:
+    torch.mm(inputs.T, at_output, out=into[f"{name}.w"])
+    torch.sum(at_output, 0, out=into[f"{name}.b"])
