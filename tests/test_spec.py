@@ -173,7 +173,11 @@ WRONG_CHOICES: list[tuple[dict[str, Any], str, str | None]] = [
         "clamp",
     ),
     (
-        treated("transplant", mode="clamp", donor={"learner": {"conventions": {"sign_log": "lg"}}}),
+        treated(
+            "transplant",
+            mode="clamp",
+            donor={"learner": {"kind": "disco", "conventions": {"sign_log": "lg"}}},
+        ),
         "interventions[0].donor.learner.conventions.sign_log: 'lg' is not valid",
         "log",
     ),
@@ -423,7 +427,7 @@ def test_specs_cannot_be_changed() -> None:
     with pytest.raises(AttributeError):
         RunSpec().seed = 3  # type: ignore[misc]
     with pytest.raises(AttributeError):
-        RunSpec().learner.batch = 3  # type: ignore[misc]
+        Disco().batch = 3  # type: ignore[misc]
 
 
 def test_identities_are_what_they_always_were() -> None:

@@ -30,7 +30,7 @@ class Progress(NamedTuple):
     iteration: int
     iterations: int
     score: float
-    """Normalised, over the most recent episodes; NaN before the first has ended."""
+    """See :meth:`Meters.score`; NaN before the first episode has ended."""
 
 
 class Lifetime:
@@ -63,6 +63,7 @@ class Lifetime:
             spec.seed,
             device=device,
             weights=weights,
+            interactions=spec.interactions,
         )
         self.meters = Meters(spec.lanes, self.world.references, goals=self.world.goals)
         self.iteration = 0
@@ -224,7 +225,7 @@ class Lifetime:
             log=self.log(),
             state={
                 f"{carrier}/{name}": array
-                for carrier in self.spec.keep
+                for carrier in self.spec.kept
                 for name, array in self.learner.carriers[carrier].get().items()
             },
             source=runtime.source_identity(),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,6 +20,21 @@ STREAMS = ("episodes", "mean_return", "reward_rate", "score", "rate_score")
 GOALS = ("goals", "success", "first_goal_interaction", "first_goal_episode")
 """Columns of worlds with a goal: how often it was reached, the share of recent episodes in which it
 was, and the interaction and episode (from 1, all lanes together) at which it was first."""
+
+
+HEADLINES = {
+    "score": "score",
+    "rate_score": "score of the reward rate",
+    "mean_return": "mean return",
+    "reward_rate": "reward per interaction",
+}
+"""Columns that tell how well a lifetime went, best first, and what they are called."""
+
+
+def headline(log: Arrays) -> str:
+    """Return the first column of ``HEADLINES`` that ever has a value in ``log``."""
+    known = (name for name in HEADLINES if np.isfinite(log[name]).any())
+    return next(known, "score")
 
 
 class Meters:
@@ -50,7 +67,12 @@ class Meters:
             self._goals.record(step.goal, step.ended)
 
     def score(self) -> float:
-        """Return the normalised score over the most recent episodes."""
+        """Return the normalised score over the most recent episodes, or of the reward rate.
+
+        (The latter in a world without episodes.)
+        """
+        if math.isnan(self._references.random_return):
+            return self._references.rate_score(_mean(self._payoffs, self._steps))
         return self._references.return_score(_mean(self._returns, self._episodes))
 
     def read(self) -> dict[str, float]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,6 +12,7 @@ import msgspec
 
 from rulescope.assays import ASSAYS, Assay, Budget, Cell, Results, gather
 from rulescope.errors import RecordError
+from rulescope.learners.variants import first_update
 from rulescope.records import Record, Store
 from rulescope.spec import RunSpec, with_donors
 
@@ -52,8 +52,8 @@ class Plan:
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """The seeds of every cell."""
-        return tuple(run.seed for run in self.cells[0].runs)
+        """The seeds of the cells, taken together."""
+        return tuple(sorted({run.seed for cell in self.cells for run in cell.runs}))
 
     def done(self, cell: Cell) -> int:
         """Return how many lifetimes of ``cell`` the store has."""
@@ -67,7 +67,14 @@ class Plan:
 
         records = self._read(store)
         budget = self.budget
-        frame = gather(cells, records.get, rule=budget.rule, profile=budget.profile)
+        frame = gather(
+            cells,
+            records.get,
+            columns=self.assay.columns,
+            states=self.assay.states,
+            rule=budget.rule,
+            profile=budget.profile,
+        )
         results = self.assay.analyse(frame)
         return replace(results, notes=(*self._left_out(cells), *results.notes))
 
@@ -105,13 +112,9 @@ class Plan:
         """
         alive = [cell for cell in self.cells if self.done(cell)]
         labels = {axis: {cell.labels[axis] for cell in alive} for axis in self.cells[0].labels}
-        turns = [
-            turn
-            for turn in range(len(self.seeds))
-            if any(cell.runs[turn].id in self.present for cell in alive)
-        ]
+        seeds = {run.seed for cell in alive for run in cell.runs if run.id in self.present}
         return [
-            cell._replace(runs=tuple(cell.runs[turn] for turn in turns))
+            cell._replace(runs=tuple(run for run in cell.runs if run.seed in seeds))
             for cell in self.cells
             if all(label in labels[axis] for axis, label in cell.labels.items())
         ]
@@ -119,7 +122,7 @@ class Plan:
 
 def interactions(specs: Iterable[RunSpec]) -> int:
     """Return the interactions of all ``specs`` together."""
-    return sum(spec.iterations * spec.lanes * spec.steps for spec in specs)
+    return sum(spec.interactions for spec in specs)
 
 
 def seconds_left(specs: Sequence[RunSpec], workers: int, weights: Path | None = None) -> float:
@@ -127,19 +130,28 @@ def seconds_left(specs: Sequence[RunSpec], workers: int, weights: Path | None = 
     pace: dict[object, float] = {}
     total = 0.0
     for spec in specs:
-        kind = (spec.environment, spec.learner.agent, spec.learner.batch, spec.lanes, spec.steps)
+        kind = _pace_kind(spec)
         if kind not in pace:
             pace[kind] = iteration_seconds(spec, weights)
         total += pace[kind] * spec.iterations
     return total / max(min(workers, len(specs)), 1)
 
 
+def _pace_kind(spec: RunSpec) -> object:
+    """Return what the time of an iteration depends on."""
+    learner = spec.learner
+    sizes = (getattr(learner, "agent", None), getattr(learner, "batch", None))
+    return (spec.environment, type(learner), sizes, spec.lanes, spec.steps)
+
+
 def iteration_seconds(spec: RunSpec, weights: Path | None = None) -> float:
     """Time an iteration of a lifetime like ``spec``, once it learns."""
     from rulescope.lifetime import Lifetime  # here, because torch takes seconds to import
 
-    warm = math.ceil(spec.learner.batch / spec.lanes) + 2
-    plain = msgspec.structs.replace(spec, interventions=(), iterations=warm + CALIBRATION)
+    warm = first_update(spec.learner, spec.lanes, spec.steps) + 2
+    plain = msgspec.structs.replace(
+        spec, interventions=(), change=None, iterations=warm + CALIBRATION
+    )
     life = Lifetime(msgspec.structs.replace(plain, log_every=plain.iterations), weights=weights)
     life.run(until=warm)
     started = time.perf_counter()
@@ -168,19 +180,31 @@ def write(
 
     others = {}
     for other in companions(plan.assay):
-        theirs = Plan.of(other, _on_the_terms_of(plan.budget, other), store)
+        theirs = Plan.of(other, _on_the_terms_of(plan, other), store)
         if any(key in theirs.present for key in theirs.runs):
             others[other.id] = theirs.analyse(store)
     used = {key: store.read(key).manifest.science_hash for key in sorted(plan.present)}
     return write_results(plan.assay, results, others, used, folder, figures)
 
 
-def _on_the_terms_of(budget: Budget, other: Assay) -> Budget:
-    """Return the whole of another assay with the length, seeds, profile and rule of ``budget``."""
+def _on_the_terms_of(plan: Plan, other: Assay) -> Budget:
+    """Return the whole grid of another assay at a budget like that of ``plan``.
+
+    At the length of one of its presets, the other's lifetimes are as many and as long as in its
+    own preset of that name; otherwise they are as many and as long as those of ``plan``.
+    """
+    budget, whole = plan.budget, other.budget("paper")
+    presets = plan.assay.presets.items()
+    like = next((name for name, it in presets if it.iterations == budget.iterations), None)
+    # (Presets of two names may have one length: the published one has all seeds.)
+    like = "paper" if plan.assay.budget("paper").iterations == budget.iterations else like
+    its = other.budget(like) if like else budget
+    episodes = None if whole.episodes is None else its.episodes or whole.episodes
     return replace(
-        other.budget("paper"),
-        seeds=budget.seeds,
-        iterations=budget.iterations,
+        whole,
+        seeds=max(its.seeds, budget.seeds),
+        iterations=its.iterations,
+        episodes=episodes,
         profile=budget.profile,
         rule=budget.rule,
     )

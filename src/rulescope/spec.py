@@ -17,13 +17,14 @@ from rulescope.errors import SpecError, nearest
 from rulescope.explain import explain
 from rulescope.frozen import Frozen
 from rulescope.learners.disco.config import Disco
-
-LearnerSpec = Disco
+from rulescope.learners.variants import LearnerSpec, unfit
 
 Mode = Literal["natural", "clamp"]
 """``natural``: written once, then the learner goes on from it. ``clamp``: restored ever after."""
 Iteration = Annotated[int, Meta(ge=0)]
 Seed = Annotated[int, Meta(ge=0, le=2**32 - 1)]
+KEPT = ("averages", "recurrent")
+"""Carriers that are kept unless something else is said."""
 
 
 class _Operation(Frozen, frozen=True):
@@ -125,8 +126,9 @@ class RunSpec(Frozen, frozen=True):
     seed: Seed = 0
     world_seed: Seed | None = None
     """Seed of the world alone, if it is not ``seed``; the learner's streams keep to ``seed``."""
-    keep: tuple[str, ...] = ("averages", "recurrent")
-    """Carriers whose terminal value is kept in the record."""
+    keep: tuple[str, ...] = KEPT
+    """Carriers whose terminal value is kept in the record; if nothing is said, those of the default
+    that the learner has."""
     schema: Literal[1] = 1
     """Version of the specification schema; a change of meaning raises it."""
 
@@ -134,6 +136,16 @@ class RunSpec(Frozen, frozen=True):
     def id(self) -> str:
         """The sha256 of the canonical form, as 64 hexadecimal digits."""
         return hashlib.sha256(canonical(self)).hexdigest()
+
+    @property
+    def interactions(self) -> int:
+        """Steps of the lifetime, all lanes together."""
+        return self.iterations * self.lanes * self.steps
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """The carriers in the record."""
+        return tuple(name for name in self.keep if name in self.learner.CARRIERS)
 
     @property
     def donors(self) -> tuple[RunSpec, ...]:
@@ -245,7 +257,7 @@ def checked(spec: RunSpec, source: str = "spec") -> RunSpec:
 
 def _problems(spec: RunSpec) -> list[str]:
     """List what no single field can tell: combinations that make no sense."""
-    learner, boundary = spec.learner, spec.boundary
+    boundary = spec.boundary
     found = [f"{key}: {value} is not finite" for key, value in _infinite(expanded(spec))]
     if boundary.terminals == "synthetic" and boundary.interval is None:
         found.append("boundary.interval: synthetic terminals need an interval, such as 29")
@@ -258,12 +270,9 @@ def _problems(spec: RunSpec) -> list[str]:
             f"log_every: {spec.log_every} is more than iterations ({spec.iterations}), "
             "so nothing would be logged"
         )
-    if learner.batch > learner.capacity:
-        found.append(
-            f"learner.batch: {learner.batch} is more than learner.capacity ({learner.capacity}), "
-            "so learning would never start"
-        )
-    found += [f"keep: {problem}" for name in spec.keep for problem in _no_carrier(name, spec)]
+    found += [f"learner.{problem}" for problem in unfit(spec.learner, spec.lanes, spec.steps)]
+    if spec.keep != KEPT:
+        found += [f"keep: {problem}" for name in spec.keep for problem in _no_carrier(name, spec)]
     found += [f"keep: {name!r} is named twice" for name in spec.keep if spec.keep.count(name) > 1]
     for place, item in enumerate(spec.interventions):
         found += [f"interventions[{place}].{problem}" for problem in _misuse(item, spec)]
@@ -298,7 +307,7 @@ def _misuse(item: Intervention, spec: RunSpec) -> Iterator[str]:
         donors = {f"donors[{place}]": donor for place, donor in enumerate(item.donors)}
     for key, donor in donors.items():
         yield from (f"{key}.{problem}" for problem in _problems(donor))
-        if item.carrier not in donor.keep:
+        if item.carrier not in donor.kept:
             yield f"{key}.keep: a donor must keep its {item.carrier!r}"
 
 

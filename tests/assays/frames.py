@@ -38,6 +38,9 @@ def constant_frame(
         states=states or {},
         iterations=iterations,
         interactions=58 * iterations,
+        lived=(lived := np.isfinite(values)),
+        planned=np.ones_like(lived),
+        lengths=np.full(values.shape[:-1], iterations),
     )
 
 

@@ -13,6 +13,7 @@ from rulescope.assays.base import Assay
 from rulescope.assays.families import INTERFACE_STATE, PRIMARY
 from rulescope.assays.inheritance import donor, panel, reciprocal
 from rulescope.errors import SpecError
+from rulescope.learners.disco.config import Disco
 from rulescope.spec import (
     Freeze,
     Hold,
@@ -152,7 +153,7 @@ def test_arms_of_the_scale_assay_differ_in_their_interventions_only() -> None:
         "placebo": (Placebo(carrier="recurrent"),),
         "null": (),
     }
-    assert made["null"].learner.rule == "random:0"
+    assert made["null"].learner == Disco(rule="random:0")
     assert len({run.environment for run in made.values()}) == 1
 
 
@@ -195,6 +196,7 @@ def test_conventions_and_rule_reach_learners_and_donors() -> None:
     budget = narrowed(assay, assay.budget("smoke"), profile="reference", rule="random:7")
     for made in runs_of(assay, budget):
         for item in (made, *made.donors):
+            assert isinstance(item.learner, Disco)
             assert item.learner.rule == "random:7"
             assert item.learner.conventions.action_model == "independent"
 

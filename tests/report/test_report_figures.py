@@ -30,7 +30,7 @@ from rulescope.assays.results import Results
 from rulescope.errors import RulescopeError
 from rulescope.report.figures import FIGURES, write_figure
 from rulescope.report.labels import End, name_ends, spread
-from rulescope.report.style import ARMS, look
+from rulescope.report.style import ARMS, LEARNERS, look
 
 FED_BY = {
     "fig:scale": {"E1", "E2", "E-IF"},
@@ -147,8 +147,10 @@ def lines(axes: Axes, arm: str, points: int) -> list[tuple[object, list[float]]]
 
 
 def test_an_arm_has_one_look_in_every_figure() -> None:
-    looks = [(arm.colour, arm.marker, arm.filled) for arm in ARMS.values()]
-    assert len(set(looks)) == len(looks)
+    for family in (ARMS, LEARNERS):
+        looks = [(arm.colour, arm.marker, arm.line, arm.filled) for arm in family.values()]
+        assert len(set(looks)) == len(looks)
+    assert not set(ARMS) & set(LEARNERS)
     for label in ("fig:scale", "fig:detail-scale"):
         axes = drawn_once(label, with_controls).axes[0]
         for arm in ("live", "pin", "hold", "both", "placebo", "null"):

@@ -6,20 +6,24 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from rulescope.assays.frame import Frame, Label
 from rulescope.assays.results import Results
-from rulescope.envs.config import WORLDS
+from rulescope.envs.config import WORLDS, Boundary, Change, DeepSea
 from rulescope.errors import SpecError, nearest
+from rulescope.learners.baselines import RandomPolicy
 from rulescope.learners.disco.config import INTERFACES, PROFILES, Disco
+from rulescope.learners.variants import VARIANTS, LearnerSpec, suited
 from rulescope.spec import Intervention, RunSpec
-from rulescope.stats import tail_from
+from rulescope.stats import tail_from, updates_for_depth
 
 PRESETS = ("smoke", "quick", "standard", "paper")
 """Seconds, minutes, hours, and the published budgets. They change budgets, never meanings."""
 LARGEST_SCALE = 1e12
 """As in a run's specification."""
+EPISODIC = Boundary()
 NULL_RULE = "random:0"
 """Rule of the ``null`` arm: the same architecture without the knowledge."""
 
@@ -43,7 +47,12 @@ class Budget:
     arms: tuple[str, ...]
     scales: tuple[float, ...] = (1.0,)
     tasks: tuple[str, ...] = ("catch",)
+    conditions: tuple[str, ...] = ()
+    """What else is varied, such as what changes in the world; its words are the assay's own."""
     log_every: int = 20
+    episodes: int | None = None
+    """Length of a lifetime in DeepSea, where an episode has as many steps as the sea is deep.
+    ``iterations`` is then that of the deepest."""
     profile: str = "published"
     """Conventions of the learner: published, reference or legacy."""
     rule: str = "disco103"
@@ -52,6 +61,25 @@ class Budget:
     def prefix(self) -> int:
         """Iterations of a donor, and the time of a freeze; see :func:`prefix`."""
         return prefix(self.iterations)
+
+    def length(self, task: str) -> int:
+        """Return the iterations of a lifetime in ``task``."""
+        world = WORLDS[task]
+        if self.episodes is None or not isinstance(world, DeepSea):
+            return self.iterations
+        return int(updates_for_depth(world.depth, self.episodes))
+
+
+class Arm(NamedTuple):
+    """Who learns, and what is done to it."""
+
+    learner: str = "disco"
+    """A name of :data:`rulescope.learners.variants.VARIANTS`."""
+    interventions: tuple[Intervention, ...] = ()
+    profile: str | None = None
+    """Conventions of a Disco learner, if not those of the budget."""
+    learning_rate: float | None = None
+    """If not the learner's own."""
 
 
 class Cell(NamedTuple):
@@ -78,6 +106,12 @@ class Assay:
     presets: Mapping[str, Budget]
     grid: Callable[[Budget], list[Cell]]
     analyse: Callable[[Frame], Results]
+    conditions: tuple[str, ...] = ()
+    """Every condition there is, if the assay varies something besides tasks, arms and scales."""
+    columns: tuple[str, ...] = ("score", "effective_bins")
+    """Log columns that the analysis reads."""
+    states: tuple[str, ...] = ("recurrent/h", "recurrent/c")
+    """Terminal states that the analysis reads."""
     figures: tuple[str, ...] = ()
     """Labels of the published figures that this assay feeds, such as ``fig:scale``."""
 
@@ -99,12 +133,14 @@ def learner(budget: Budget, *, rule: str | None = None, interface: str = "defaul
 
 def lifetime(
     budget: Budget,
-    who: Disco,
+    who: LearnerSpec,
     seed: int,
     *,
-    scale: float,
+    scale: float = 1.0,
     task: str = "catch",
     interventions: tuple[Intervention, ...] = (),
+    boundary: Boundary = EPISODIC,
+    change: Change | None = None,
 ) -> RunSpec:
     """Return one lifetime of ``budget``.
 
@@ -112,14 +148,52 @@ def lifetime(
     run in the store.
     """
     return RunSpec(
-        learner=who,
+        learner=suited(who, WORLDS[task]),
         environment=WORLDS[task],
+        boundary=boundary,
+        change=change,
         scale=float(scale),
         interventions=interventions,
-        iterations=budget.iterations,
+        iterations=budget.length(task),
         log_every=budget.log_every,
         seed=seed,
     )
+
+
+def lifetimes(
+    budget: Budget,
+    arm: Arm,
+    *,
+    task: str = "catch",
+    scale: float = 1.0,
+    boundary: Boundary = EPISODIC,
+    change: Change | None = None,
+) -> tuple[RunSpec, ...]:
+    """Return the lifetimes of ``arm`` under one condition, one for each seed of ``budget``."""
+    return tuple(
+        lifetime(
+            budget,
+            _who(budget, arm),
+            seed,
+            scale=scale,
+            task=task,
+            interventions=arm.interventions,
+            boundary=boundary,
+            change=change,
+        )
+        for seed in range(budget.seeds)
+    )
+
+
+def _who(budget: Budget, arm: Arm) -> LearnerSpec:
+    """Return the learner of ``arm``; a Disco learner has the rule and conventions of ``budget``."""
+    who = VARIANTS[arm.learner]
+    if isinstance(who, Disco):
+        conventions = PROFILES[arm.profile or budget.profile]
+        who = msgspec.structs.replace(who, rule=budget.rule, conventions=conventions)
+    if arm.learning_rate is not None and not isinstance(who, RandomPolicy):
+        who = msgspec.structs.replace(who, learning_rate=arm.learning_rate)
+    return who
 
 
 def narrowed(
@@ -128,40 +202,60 @@ def narrowed(
     *,
     seeds: int | None = None,
     iterations: int | None = None,
+    episodes: int | None = None,
     arms: Sequence[str] = (),
     scales: Sequence[float] = (),
     tasks: Sequence[str] = (),
+    conditions: Sequence[str] = (),
     profile: str | None = None,
     rule: str | None = None,
 ) -> Budget:
     """Return ``budget`` with what was asked for; anything unknown is an error that names it."""
     _known("--arms", arms, assay.arms)
     _known("--tasks", tasks, assay.tasks)
+    _known("--conditions", conditions, assay.conditions)
     if profile is not None:
         _known("--profile", [profile], PROFILES)
     if seeds is not None and seeds < 1:
         raise SpecError(f"--seeds: {seeds} is not a number of lifetimes")
-    if iterations is not None and iterations < budget.log_every:
+    _check_length(assay, budget, iterations, episodes)
+    for scale in scales:
+        if not 0.0 < scale <= LARGEST_SCALE:
+            raise SpecError(f"--scales: {scale:g} is not between 0 and {LARGEST_SCALE:g}")
+    chosen = replace(
+        budget,
+        seeds=seeds or budget.seeds,
+        iterations=iterations or budget.iterations,
+        episodes=episodes or budget.episodes,
+        arms=_ordered(arms, assay.arms) or budget.arms,
+        scales=tuple(sorted({float(scale) for scale in scales})) or budget.scales,
+        tasks=_ordered(tasks, assay.tasks) or budget.tasks,
+        conditions=_ordered(conditions, assay.conditions) or budget.conditions,
+        profile=profile or budget.profile,
+        rule=rule or budget.rule,
+    )
+    return replace(chosen, iterations=max(chosen.length(task) for task in chosen.tasks))
+
+
+def _check_length(
+    assay: Assay, budget: Budget, iterations: int | None, episodes: int | None
+) -> None:
+    if budget.episodes is None and episodes is not None:
+        raise SpecError(f"--episodes: lifetimes of {assay.id} are counted in --iterations")
+    if budget.episodes is not None and iterations is not None:
+        raise SpecError(f"--iterations: lifetimes of {assay.id} are counted in --episodes")
+    if episodes is not None and episodes < 1:
+        raise SpecError(f"--episodes: {episodes} is not the length of a lifetime")
+    if iterations is None:
+        return
+    if iterations < budget.log_every:
         raise SpecError(f"--iterations: {iterations} is less than one log row ({budget.log_every})")
-    if iterations is not None and not _has_tail(iterations, budget.log_every):
+    if not _has_tail(iterations, budget.log_every):
         near = -(-iterations // budget.log_every) * budget.log_every
         raise SpecError(
             f"--iterations: {iterations} has no log row (every {budget.log_every}) in its last "
             f"fifth, which scores are read from; nearest: {near}"
         )
-    for scale in scales:
-        if not 0.0 < scale <= LARGEST_SCALE:
-            raise SpecError(f"--scales: {scale:g} is not between 0 and {LARGEST_SCALE:g}")
-    return replace(
-        budget,
-        seeds=seeds or budget.seeds,
-        iterations=iterations or budget.iterations,
-        arms=_ordered(arms, assay.arms) or budget.arms,
-        scales=tuple(sorted({float(scale) for scale in scales})) or budget.scales,
-        tasks=_ordered(tasks, assay.tasks) or budget.tasks,
-        profile=profile or budget.profile,
-        rule=rule or budget.rule,
-    )
 
 
 def _has_tail(iterations: int, log_every: int) -> bool:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from rulescope.assays import published
+from rulescope.assays import find, published
 from rulescope.assays.published import Published
 from rulescope.assays.results import Column, Results, Table
 from rulescope.stats import Estimate, Method
@@ -29,7 +29,7 @@ class Comparison(NamedTuple):
 def compare(results: Results) -> list[Comparison]:
     """Return a comparison for each of our estimates that has a published value, in our order."""
     printed = published.estimates(results.assay)
-    terms = ("disco103", "published", published.ITERATIONS.get(results.assay))
+    terms = ("disco103", "published", find(results.assay).budget("paper").iterations)
     as_published = (results.rule, results.profile, results.iterations) == terms
     return [
         Comparison(

@@ -7,8 +7,6 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-import numpy as np
-
 from rulescope.assays.frame import Floats, Frame, Label
 from rulescope.assays.results import Results, Table, in_numbers
 from rulescope.stats import Estimate, Family, TailWarning, last_fraction, tail_from, tail_mean
@@ -59,12 +57,12 @@ def noted(notes: list[str]) -> Iterator[None]:
             notes.append(str(found.message))
 
 
-def missing(scores: Floats) -> list[str]:
-    """Return a note if lifetimes are missing, given one score for each of them."""
-    gone = int(np.isnan(scores).sum())
+def missing(frame: Frame) -> list[str]:
+    """Return a note if planned lifetimes are missing."""
+    gone, planned = int((frame.planned & ~frame.lived).sum()), int(frame.planned.sum())
     if not gone:
         return []
-    return [f"{gone} of {scores.size} lifetimes are missing; estimates use the seeds that exist"]
+    return [f"{gone} of {planned} lifetimes are missing; estimates use the seeds that exist"]
 
 
 def in_words(frame: Frame) -> str:

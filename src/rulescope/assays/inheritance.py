@@ -141,7 +141,7 @@ def reciprocal(scale: float) -> float:
 def analyse(frame: Frame) -> Results:
     """Estimate every cell, the interaction at each recipient scale, and learning curves."""
     scores = tail20(frame)
-    notes = missing(scores)
+    notes = missing(frame)
     found: dict[str, Estimate] = {}
     series = {"iteration": frame.iteration}
     blocks = seed_blocks(len(frame.seeds), CORE_DRAWS)

@@ -44,7 +44,7 @@ def grid(budget: Budget) -> list[Cell]:
 def analyse(frame: Frame) -> Results:
     """Estimate score and effective bins of every interface, and differences from the default."""
     scores = tail15(frame)
-    notes = missing(scores)
+    notes = missing(frame)
     found: dict[str, Estimate] = {}
     blocks = seed_blocks(len(frame.seeds), ATLAS_DRAWS)
     with noted(notes):

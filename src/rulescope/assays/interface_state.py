@@ -63,7 +63,7 @@ def grid(budget: Budget) -> list[Cell]:
 def analyse(frame: Frame) -> Results:
     """Estimate every cell, what the state does in each interface, and how that differs."""
     scores = tail20(frame)
-    notes = missing(scores)
+    notes = missing(frame)
     found: dict[str, Estimate] = {}
     with noted(notes):
         cells = estimates(scores, seed_blocks(len(frame.seeds), CORE_DRAWS))

@@ -80,7 +80,7 @@ def grid(budget: Budget) -> list[Cell]:
 def analyse(frame: Frame) -> Results:
     """Estimate scores, window widths, their contrasts, and the geometry of terminal states."""
     scores = tail20(frame)
-    notes = missing(scores)
+    notes = missing(frame)
     found: dict[str, Estimate] = {}
     series: dict[str, Floats] = {}
     with noted(notes):

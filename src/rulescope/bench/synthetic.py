@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import numpy as np
 
 from rulescope import seeds
+from rulescope.meters import HEADLINES
 from rulescope.records import Record, Store
 from rulescope.spec import RunSpec
 
@@ -26,7 +27,8 @@ def made_up(spec: RunSpec) -> Record:
     log = {
         "iteration": iteration,
         "steps": iteration * spec.lanes * spec.steps,
-        "score": score + rng.normal(0.0, 0.02, score.shape),
+        **{name: score + rng.normal(0.0, 0.02, score.shape) for name in HEADLINES},
+        "episodes": iteration * spec.lanes * spec.steps // 7,
         "effective_bins": rng.uniform(1.0, 3.0, score.shape),
     }
     shift = np.log10(spec.scale)

@@ -47,22 +47,21 @@ def audit(
     recurrent state is set to zero after every iteration, so a difference between the arms is what
     that history did. Run it again and it picks up where it stopped.
     """
-    options = {"arms": arms or ARMS, "scales": scales}
     if rule is None:
         rule = _available(weights)
         if rule == NULL_RULE:
-            options = {"arms": arms or WITHOUT_RULE["arms"], "scales": scales}
-            options["scales"] = scales or WITHOUT_RULE["scales"]
+            arms, scales = arms or WITHOUT_RULE["arms"], scales or WITHOUT_RULE["scales"]
     said = []
     for assay, budget in choose(
         "E1",
         preset,
         seeds=seeds,
         iterations=iterations,
+        arms=arms or ARMS,
+        scales=scales,
         tasks=tasks,
         profile=profile,
         rule=rule,
-        **options,
     ):
         # Only the figure of an audit: the others are for the whole grid.
         said.append(

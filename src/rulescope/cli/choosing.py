@@ -22,9 +22,13 @@ Preset = Annotated[
 ]
 Seeds = Annotated[int | None, typer.Option(help="Lifetimes of each cell, seeds 0, 1, ...")]
 Iterations = Annotated[int | None, typer.Option(help="Length of a lifetime.")]
+Episodes = Annotated[int | None, typer.Option(help="Length of a lifetime in DeepSea.")]
 Arms = Annotated[str | None, typer.Option(metavar="A,B", help="Only these arms (see `list`).")]
 Scales = Annotated[str | None, typer.Option(metavar="X,Y", help="Only these reward scales.")]
 Tasks = Annotated[str | None, typer.Option(metavar="A,B", help="Only these tasks.")]
+Conditions = Annotated[
+    str | None, typer.Option(metavar="A,B", help="Only these conditions (see `list`).")
+]
 Profile = Annotated[
     str | None,
     typer.Option(
@@ -51,9 +55,11 @@ def choose(
     *,
     seeds: int | None = None,
     iterations: int | None = None,
+    episodes: int | None = None,
     arms: str | None = None,
     scales: str | None = None,
     tasks: str | None = None,
+    conditions: str | None = None,
     profile: str | None = None,
     rule: str | None = None,
 ) -> list[tuple[Assay, Budget]]:
@@ -67,9 +73,11 @@ def choose(
                 assay.budget(preset),
                 seeds=seeds,
                 iterations=iterations,
+                episodes=episodes,
                 arms=_words("--arms", arms),
                 scales=_numbers(scales),
                 tasks=_words("--tasks", tasks),
+                conditions=_words("--conditions", conditions),
                 profile=each,
                 rule=rule,
             ),

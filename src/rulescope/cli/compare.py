@@ -24,9 +24,11 @@ def compare(
     preset: choosing.Preset = "paper",
     seeds: choosing.Seeds = None,
     iterations: choosing.Iterations = None,
+    episodes: choosing.Episodes = None,
     arms: choosing.Arms = None,
     scales: choosing.Scales = None,
     tasks: choosing.Tasks = None,
+    conditions: choosing.Conditions = None,
     profile: choosing.Profile = None,
     rule: choosing.RuleName = None,
     only: Annotated[
@@ -52,9 +54,11 @@ def compare(
         preset,
         seeds=seeds,
         iterations=iterations,
+        episodes=episodes,
         arms=arms,
         scales=scales,
         tasks=tasks,
+        conditions=conditions,
         profile=profile,
         rule=rule,
     ):

@@ -13,9 +13,12 @@ import typer
 from rulescope import spec as specs
 from rulescope.cli.output import console
 from rulescope.cli.progress import Meter, duration
-from rulescope.envs.config import WORLDS, Boundary
+from rulescope.envs.config import CHANGES, WORLDS, Boundary, Change
 from rulescope.errors import SpecError, nearest
-from rulescope.learners.disco.config import INTERFACES, PROFILES, VARIANTS
+from rulescope.learners.baselines import RandomPolicy
+from rulescope.learners.disco.config import INTERFACES, PROFILES, Disco
+from rulescope.learners.variants import VARIANTS, suited
+from rulescope.meters import HEADLINES, headline
 from rulescope.records import Record, Store
 from rulescope.spec import Pin, RunSpec
 
@@ -41,6 +44,13 @@ def life(
             "number k for a false end every k steps."
         ),
     ] = "episodic",
+    change: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KIND@T",
+            help=f"What changes in the world after iteration T: {', '.join(CHANGES)}.",
+        ),
+    ] = None,
     pin: Annotated[
         list[str] | None,
         typer.Option(metavar="CARRIER", help="Set this carrier to zero after every iteration."),
@@ -91,21 +101,34 @@ def life(
       rulescope life --iterations 600 --plot curve.png
 
       rulescope life --scale 0.1 --pin recurrent --seed 3
+
+      rulescope life --learner dqn --change action-flip@1500 --iterations 3000
     """
     if spec_file is not None:
-        _refuse_with_spec(context)
+        _refuse(context, RUN_OPTIONS, "goes with options, not with --spec (edit the file)")
         spec = specs.read(spec_file)
     else:
-        part: dict[str, Any] = {"rule": rule, "conventions": _pick("profile", profile, PROFILES)}
-        part["interface"] = _pick("interface", interface, INTERFACES)
-        if learning_rate is not None:
-            part["learning_rate"] = learning_rate
-        chosen = msgspec.structs.replace(_pick("learner", learner, VARIANTS), **part)
+        world = _pick("env", env, WORLDS)
+        chosen = _pick("learner", learner, VARIANTS)
+        if isinstance(chosen, Disco):
+            chosen = msgspec.structs.replace(
+                chosen,
+                rule=rule,
+                conventions=_pick("profile", profile, PROFILES),
+                interface=_pick("interface", interface, INTERFACES),
+            )
+        else:
+            _refuse(context, DISCO_OPTIONS, f"means nothing to the learner {learner!r}")
+        if isinstance(chosen, RandomPolicy):
+            _refuse(context, ("learning_rate",), f"means nothing to the learner {learner!r}")
+        elif learning_rate is not None:
+            chosen = msgspec.structs.replace(chosen, learning_rate=learning_rate)
         spec = specs.checked(
             RunSpec(
-                learner=chosen,
-                environment=_pick("env", env, WORLDS),
+                learner=suited(chosen, world),
+                environment=world,
                 boundary=_boundary(terminals),
+                change=_change(change),
                 scale=scale,
                 interventions=tuple(Pin(carrier=carrier) for carrier in pin or ()),
                 iterations=iterations,
@@ -172,7 +195,9 @@ def summary(record: Record) -> dict[str, Any]:
     return {
         "id": record.manifest.id,
         "science_hash": record.manifest.science_hash,
-        "score": final_score(record),
+        "score": final(record, "score"),
+        "measure": (measure := headline(record.log)),
+        "value": final(record, measure),
         "seconds": record.manifest.seconds,
         "iterations": record.spec.iterations,
         "seed": record.spec.seed,
@@ -180,10 +205,11 @@ def summary(record: Record) -> dict[str, Any]:
     }
 
 
-def final_score(record: Record) -> float | None:
-    """Return the mean score of the last log rows, or None if no episode had ended."""
-    score = float(record.log["score"][-TAIL:].mean())
-    return None if math.isnan(score) else score
+def final(record: Record, column: str) -> float | None:
+    """Return the mean of a column's last log rows, or None if there is none (as a score of a world
+    without episodes)."""
+    value = float(record.log[column][-TAIL:].mean())
+    return None if math.isnan(value) else value
 
 
 def _show(record: Record, found: bool, store: Store, plot: Path | None) -> None:
@@ -193,10 +219,15 @@ def _show(record: Record, found: bool, store: Store, plot: Path | None) -> None:
     out = console()
     rows = record.log
     out.print(f"{describe(record)}, seed {record.spec.seed}")
-    out.print(curve(rows["iteration"], rows["score"], bounds=(0.0, 1.0)))
-    score = final_score(record)
-    told = "no episode ended" if score is None else f"{score:.3f}"
-    out.print(f"score     {told} (mean of the last {TAIL} log rows; 0 random, 1 optimal)")
+    measure = headline(rows)
+    scored = measure.endswith("score")
+    bounds = (0.0, 1.0) if scored else None
+    out.print(curve(rows["iteration"], rows[measure], bounds=bounds, label=HEADLINES[measure]))
+    value = final(record, measure)
+    told = "no episode ended" if value is None else f"{value:.3f}"
+    units = "0 random, 1 optimal" if scored else HEADLINES[measure]
+    word = "score" if scored else "result"
+    out.print(f"{word:<10}{told} (mean of the last {TAIL} log rows; {units})")
     out.print(f"seconds   {duration(record.manifest.seconds)}")
     out.print(f"run       {record.manifest.id}")
     out.print(f"science   {record.manifest.science_hash}")
@@ -232,6 +263,16 @@ def _boundary(terminals: str) -> Boundary:
     raise SpecError(f"--terminals: no {terminals!r}{nearest(terminals, choices)}")
 
 
+def _change(text: str | None) -> Change | None:
+    if text is None:
+        return None
+    kind, _, at = text.partition("@")
+    make = _pick("change", kind, CHANGES)
+    if not at.isdecimal():
+        raise SpecError(f"--change: {text!r} does not say after which iteration; try {kind}@1500")
+    return make(at=int(at))
+
+
 def _check_stop(stop_after: int | None, spec: RunSpec) -> None:
     if stop_after is not None and not 1 <= stop_after <= spec.iterations:
         raise SpecError(f"--stop-after: {stop_after} is not between 1 and {spec.iterations}")
@@ -242,26 +283,25 @@ def _check_plot(plot: Path | None) -> None:
         raise SpecError(f"--plot: cannot draw {plot.name!r}; valid endings: {', '.join(PLOTS)}")
 
 
+DISCO_OPTIONS = ("rule", "profile", "interface")
 RUN_OPTIONS = (
+    *DISCO_OPTIONS,
     "learner",
-    "rule",
     "env",
     "scale",
     "terminals",
+    "change",
     "pin",
     "iterations",
     "log_every",
     "seed",
-    "profile",
-    "interface",
     "learning_rate",
 )
 
 
-def _refuse_with_spec(context: typer.Context) -> None:
-    """A spec file says everything; an option beside it would be ignored or contradict it."""
-    for name in RUN_OPTIONS:
+def _refuse(context: typer.Context, names: tuple[str, ...], why: str) -> None:
+    """Refuse options that were given but would be ignored or contradict another."""
+    for name in names:
         source = context.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
-            option = name.replace("_", "-")
-            raise SpecError(f"--{option}: goes with options, not with --spec (edit the file)")
+            raise SpecError(f"--{name.replace('_', '-')}: {why}")

@@ -16,6 +16,7 @@ from rulescope.cli import choosing
 from rulescope.cli.choosing import choose, folder_name
 from rulescope.cli.output import console, counted
 from rulescope.cli.progress import Meter, duration
+from rulescope.learners.disco.config import Disco
 from rulescope.plan import Plan, interactions, seconds_left, write
 from rulescope.records import Store
 from rulescope.report.files import require_writable
@@ -33,9 +34,11 @@ def run(
     preset: choosing.Preset = "quick",
     seeds: choosing.Seeds = None,
     iterations: choosing.Iterations = None,
+    episodes: choosing.Episodes = None,
     arms: choosing.Arms = None,
     scales: choosing.Scales = None,
     tasks: choosing.Tasks = None,
+    conditions: choosing.Conditions = None,
     profile: choosing.Profile = None,
     rule: choosing.RuleName = None,
     dry: Annotated[
@@ -66,9 +69,11 @@ def run(
         preset,
         seeds=seeds,
         iterations=iterations,
+        episodes=episodes,
         arms=arms,
         scales=scales,
         tasks=tasks,
+        conditions=conditions,
         profile=profile,
         rule=rule,
     )
@@ -139,7 +144,8 @@ def _check_rules(specs: list[RunSpec], weights: Path | None) -> None:
     """Make sure, before anything runs, that every rule is there and whole."""
     from rulescope.rules.loading import load
 
-    for name in dict.fromkeys(spec.learner.rule for spec in specs):
+    learners = (spec.learner for spec in specs)
+    for name in dict.fromkeys(who.rule for who in learners if isinstance(who, Disco)):
         load(name, weights)
 
 

@@ -145,6 +145,12 @@ class RewardSign(_Change, frozen=True, tag="reward-sign", tag_field="kind"):
 
 Change = ActionFlip | RewardMove | ObservationFlip | RewardSign
 
+CHANGES: dict[str, type[Change]] = {
+    str(kind.__struct_config__.tag): kind
+    for kind in (ActionFlip, RewardMove, ObservationFlip, RewardSign)
+}
+"""The changes by name."""
+
 
 def reward_columns(change: RewardMove, columns: int) -> list[int]:
     """Return the column that pays for each column of the ball, after ``change``.

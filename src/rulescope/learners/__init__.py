@@ -6,15 +6,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rulescope.errors import SpecError
-from rulescope.learners.baselines import A2C, DQN, PPO, A2CPopArt, Baseline
+from rulescope.learners.baselines import A2C, DQN, PPO, A2CPopArt, RandomPolicy
 from rulescope.learners.disco.config import Disco
+from rulescope.learners.variants import LearnerSpec
 
 if TYPE_CHECKING:
     from rulescope.learners.base import Learner
 
 
 def make(
-    config: Disco | Baseline,
+    config: LearnerSpec,
     observation_shape: tuple[int, ...],
     actions: int,
     steps: int,
@@ -44,6 +45,10 @@ def make(
             from rulescope.learners.popart import PopArtLearner
 
             return PopArtLearner(config, observation_shape, actions, seed, device)
+        case RandomPolicy():
+            from rulescope.learners.uniform import UniformLearner
+
+            return UniformLearner(actions, seed)
         case DQN():
             from rulescope.learners.dqn import DQNLearner
 

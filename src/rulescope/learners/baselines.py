@@ -119,7 +119,13 @@ class DQN(Frozen, frozen=True, tag="dqn", tag_field="kind"):
     """Share of the lifetime's interactions over which epsilon falls linearly."""
 
 
-Baseline = A2C | PPO | A2CPopArt | DQN
+class RandomPolicy(Frozen, frozen=True, tag="random", tag_field="kind"):
+    """Uniformly random actions, for ever: what can be found by chance."""
+
+    CARRIERS: ClassVar[tuple[str, ...]] = ()
+
+
+Baseline = A2C | PPO | A2CPopArt | DQN | RandomPolicy
 
 VARIANTS: dict[str, Baseline] = {
     "a2c": A2C(),
@@ -127,5 +133,6 @@ VARIANTS: dict[str, Baseline] = {
     "dqn": DQN(),
     "dqn-28672": DQN(capacity=28_672),
     "a2c-popart": A2CPopArt(),
+    "random": RandomPolicy(),
 }
 """Named baselines of the published assays."""

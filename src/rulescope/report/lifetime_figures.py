@@ -19,6 +19,7 @@ from rulescope.envs.config import (
     MinAtar,
     Tracking,
 )
+from rulescope.meters import HEADLINES, headline
 from rulescope.report.labels import End, name_ends
 from rulescope.report.style import look, save, styled
 
@@ -35,8 +36,11 @@ def learning_curve(record: Record, path: Path) -> None:
     """Draw one lifetime's score into ``path`` (the ending decides the format)."""
     figure = Figure(figsize=(6.4, 3.4), layout="constrained")
     axes = figure.subplots()
-    axes.plot(record.log["iteration"], record.log["score"], color=look("live").colour)
-    _frame(axes, f"{describe(record)}, seed {record.spec.seed}", record.spec)
+    measure = headline(record.log)
+    axes.plot(record.log["iteration"], record.log[measure], color=look("live").colour)
+    if record.spec.change is not None:
+        axes.axvline(record.spec.change.at, color="#999999", lw=0.8)
+    _frame(axes, f"{describe(record)}, seed {record.spec.seed}", record.spec, measure)
     save(figure, path)
 
 
@@ -72,8 +76,9 @@ def describe(record: Record) -> str:
     if spec.boundary.terminals != "episodic":
         every = f" every {spec.boundary.interval}" if spec.boundary.interval else ""
         world += f", {spec.boundary.terminals} terminals{every}"
-    rule = "" if record.manifest.rule is None else f"{record.manifest.rule.name}, "
-    return f"{rule}{pins}, {world}, reward ×{spec.scale:g}"
+    rule = record.manifest.rule
+    who = str(spec.learner.__struct_config__.tag) if rule is None else rule.name
+    return f"{who}, {pins}, {world}, reward ×{spec.scale:g}"
 
 
 def _world(environment: EnvironmentSpec) -> str:
@@ -93,12 +98,14 @@ def _world(environment: EnvironmentSpec) -> str:
             return name
 
 
-def _frame(axes: Axes, title: str, spec: RunSpec) -> None:
+def _frame(axes: Axes, title: str, spec: RunSpec, measure: str = "score") -> None:
+    xlabel = f"iteration ({spec.lanes * spec.steps} interactions each)"
+    axes.set(xlabel=xlabel, ylabel=HEADLINES[measure])
+    axes.set_title(title, loc="left")
+    if not measure.endswith("score"):
+        return
     axes.axhline(0.0, color="#999999", lw=0.8, ls=":")
     axes.axhline(1.0, color="#999999", lw=0.8, ls=":")
-    xlabel = f"iteration ({spec.lanes * spec.steps} interactions each)"
-    axes.set(xlabel=xlabel, ylabel="score")
-    axes.set_title(title, loc="left")
     axes.set_ylim(min(-0.12, axes.get_ylim()[0]), max(1.06, axes.get_ylim()[1]))
     low, high = axes.get_ylim()
     shown = [tick for tick in np.arange(-2, 7) / 5 if low <= tick <= high]

@@ -102,19 +102,38 @@ ARMS: dict[str, Look] = {
     "null": Look("null", "#B4B4B4", "+", MIXED),
 }
 """Okabe-Ito colours, which colour-blind readers can tell apart (greys for controls)."""
+LEARNERS: dict[str, Look] = {
+    "disco": Look("Disco", "#0072B2", "o"),
+    "disco-pin": Look("Disco, pinned", "#D55E00", "s", DASHED),
+    "disco-hold": Look("Disco, held", "#E69F00", "^", MIXED),
+    "disco-freeze": Look("Disco, frozen", "#6E6E6E", "P", DASHED),
+    "disco-no-aux": Look("Disco, no aux", "#56B4E9", "h", MIXED),
+    "disco-entropy": Look("Disco, entropy", "#56B4E9", "h", DASHED),
+    "disco-lr3e4": Look("Disco, lr 3e-4", "#56B4E9", "h", DOTTED),
+    "disco-legacy": Look("Disco, legacy", "#0072B2", "o", DASHED, filled=False),
+    "a2c": Look("A2C", "#009E73", "v"),
+    "a2c-popart": Look("A2C-PopArt", "#B8A200", "p", DASHED),
+    "ppo": Look("PPO", "#CC79A7", "D"),
+    "dqn": Look("DQN", "#000000", "X"),
+    "dqn-28672": Look("DQN 28,672", "#7A5C2E", "<", DASHED),
+    "dqn-cleared": Look("DQN cleared", "#999933", ">", DOTTED, filled=False),
+    "random": Look("random policy", "#9A9A9A", "x", DOTTED),
+}
+"""Arms of assays that compare learners; no figure has these and the above."""
 _OTHERS = ("<", ">", "*", "d")
 
 
 def look(arm: str) -> Look:
     """Return how ``arm`` is drawn; an arm that is not known yet is dark grey."""
-    if arm in ARMS:
-        return ARMS[arm]
+    known = ARMS | LEARNERS
+    if arm in known:
+        return known[arm]
     return Look(arm, "#555555", _OTHERS[sum(arm.encode()) % len(_OTHERS)], MIXED)
 
 
 def in_order(arms: set[str]) -> list[str]:
     """Return ``arms`` in the order in which they are always drawn."""
-    known = list(ARMS)
+    known = [*ARMS, *LEARNERS]
     return sorted(arms, key=lambda arm: (known.index(arm) if arm in known else len(known), arm))
 
 

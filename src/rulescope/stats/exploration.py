@@ -84,7 +84,7 @@ def random_discovery(depth: int, episodes: int = EPISODES) -> float:
     return -math.expm1(episodes * math.log1p(-(2.0 ** -(depth - 1))))
 
 
-def updates_for_depth(depth: int) -> int:
-    """Return the learner updates that give a DeepSea of this depth its 12,000 episodes."""
+def updates_for_depth(depth: int, episodes: int = EPISODES) -> int:
+    """Return the learner updates that give a DeepSea of this depth so many episodes."""
     require_positive("depth", depth)
-    return max(round(EPISODES * depth / _INTERACTIONS_PER_UPDATE), _MIN_UPDATES)
+    return max(round(episodes * depth / _INTERACTIONS_PER_UPDATE), _MIN_UPDATES)
