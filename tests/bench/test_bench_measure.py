@@ -7,7 +7,7 @@ import pytest
 
 from rulescope.bench import measure, memory
 from rulescope.bench.measure import Plan, Round, Spread
-from rulescope.bench.subject import Iteration, MoreActions, Subject, world
+from rulescope.bench.subject import Iteration, MoreActions, Subject, disco, world
 from rulescope.envs import check_env
 from rulescope.envs.config import Catch
 from rulescope.errors import RulescopeError
@@ -24,7 +24,7 @@ def test_more_actions_is_a_proper_world(small: RunSpec) -> None:
 def test_the_subject_updates_from_the_first_iteration(small: RunSpec) -> None:
     subject = Subject(small)
     before = subject.learner.state.params.clone()
-    assert len(subject.learner.replay) == small.learner.capacity
+    assert len(subject.learner.replay) == disco(small).capacity
     time = subject.iterate()
     assert 0.0 < time.learning < time.total
     assert not before.equal(subject.learner.state.params)

@@ -5,8 +5,9 @@ import torch
 
 from rulescope import envs
 from rulescope.agents.network import Agent
-from rulescope.bench import peer
-from rulescope.bench.peer import Peer, PeerAgent, PeerMissingError
+from rulescope.bench.peer import MODULE, NAME, Peer, PeerAgent
+from rulescope.bench.process import PeerMissingError, version
+from rulescope.bench.subject import disco
 from rulescope.envs.base import Environment
 from rulescope.envs.config import Boundary, Catch
 from rulescope.learners.disco.config import Disco
@@ -69,7 +70,7 @@ def test_the_agent_is_ours() -> None:
 
 def iterate(small: RunSpec, weights: Path) -> None:
     """Two lanes and a batch of four: the first iteration collects, the second learns."""
-    subject = Peer(catch(), small.learner, small.steps, weights)
+    subject = Peer(catch(), disco(small), small.steps, weights)
     before = [parameter.detach().clone() for parameter in subject.agent.parameters()]
     assert not subject.iterate()
     assert all(map(torch.equal, before, subject.agent.parameters()))
@@ -84,7 +85,7 @@ def test_an_iteration_collects_and_learns(
     small: RunSpec, weights: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     iterate(small, weights)
-    assert peer.version() == "0.0"
+    assert version(NAME, MODULE) == "0.0"
     assert capsys.readouterr().out == ""
 
 
@@ -93,13 +94,13 @@ def test_an_iteration_of_disco_torch_itself(
 ) -> None:
     pytest.importorskip("disco_torch")
     iterate(small, weights)
-    assert peer.version()
+    assert version(NAME, MODULE)
     assert capsys.readouterr().out == ""
 
 
 @pytest.mark.usefixtures("fake_peer")
 def test_warm_up_counts_updates(small: RunSpec, weights: Path) -> None:
-    subject = Peer(catch(), small.learner, small.steps, weights)
+    subject = Peer(catch(), disco(small), small.steps, weights)
     subject.warm_up(updates=3)
     assert subject.trainer.stored == 2 * (1 + 3)
 
@@ -107,6 +108,6 @@ def test_warm_up_counts_updates(small: RunSpec, weights: Path) -> None:
 @pytest.mark.usefixtures("no_peer")
 def test_a_missing_peer_is_told_of(small: RunSpec, weights: Path) -> None:
     with pytest.raises(PeerMissingError, match=r"pip install rulescope\[bench\]"):
-        peer.version()
+        version(NAME, MODULE)
     with pytest.raises(PeerMissingError):
-        Peer(catch(), small.learner, small.steps, weights)
+        Peer(catch(), disco(small), small.steps, weights)

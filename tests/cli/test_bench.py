@@ -7,9 +7,10 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from rulescope.bench import measure
+from rulescope.bench import baselines, measure
 from rulescope.cli.bench import bench
 from rulescope.envs.config import Catch
+from rulescope.learners.baselines import A2C, NetworkSizes
 from rulescope.learners.disco.config import PROFILES, Disco
 from rulescope.spec import RunSpec
 
@@ -77,3 +78,16 @@ def test_a_ratio_to_the_peer_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measure, "compare", compare)
     assert json.loads(run("--no-scaling", "--json").stdout)["ratio_to_peer"] == 5.5
     assert "5.50 (5.00 to 6.00)" in run("--no-scaling").stdout
+
+
+def test_a_baseline_is_measured_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    little = NetworkSizes(hidden=(8, 8))
+    spec = RunSpec(learner=A2C(agent=little), iterations=1000, log_every=1000)
+    monkeypatch.setattr(baselines, "lifetime_spec", lambda _: spec)
+    found = json.loads(run("--learner", "a2c", "--no-peer", "--json").stdout)
+    assert found["learner"] == "a2c"
+    assert found["ratio_to_peer"] is None
+    assert found["ours_iterations_per_second"]["median"] > 0.0
+    shown = run("--learner", "a2c", "--no-peer").stdout
+    assert "a2c, catch 8x8" in shown
+    assert "peer / ours: -" in shown

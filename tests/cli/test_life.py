@@ -59,6 +59,32 @@ def test_a_shown_spec_runs_as_the_options_did(tmp_path: Path) -> None:
     assert record["spec"]["learner"]["conventions"]["retrace"] == "skip"
 
 
+def test_a_baseline_lives_where_there_are_no_episodes(tmp_path: Path) -> None:
+    options = ["--learner", "a2c", "--env", "tracking", "--iterations", "20"]
+    body = json.loads(invoke("life", *options, "--store", tmp_path, "--json"))
+    assert (body["score"], body["measure"]) == (None, "rate_score")
+    assert -1 < body["value"] < 1
+    text = invoke("life", *options, "--store", tmp_path)
+    assert "a2c, live, Tracking 8" in text
+    assert "score of the reward rate" in text
+
+
+@pytest.mark.parametrize(
+    ("learner", "option", "value"),
+    [
+        ("a2c", "--rule", "disco103"),
+        ("dqn", "--profile", "legacy"),
+        ("random", "--learning-rate", "1"),
+    ],
+)
+def test_options_that_mean_nothing_to_a_learner_are_refused(
+    tmp_path: Path, learner: str, option: str, value: str
+) -> None:
+    with pytest.raises(SpecError, match=f"{option}: means nothing to the learner '{learner}'"):
+        invoke("life", "--learner", learner, option, value, "--store", tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -75,6 +101,9 @@ def test_a_shown_spec_runs_as_the_options_did(tmp_path: Path) -> None:
         (["--seed", "-1"], "seed"),
         (["--stop-after", "5000"], "--stop-after"),
         (["--learning-rate", "-1"], "learning_rate"),
+        (["--change", "acton-flip@5"], "--change: no 'acton-flip'; nearest: 'action-flip'"),
+        (["--change", "action-flip"], "does not say after which iteration"),
+        (["--change", "action-flip@20"], "change.at: 20 is not before the last iteration"),
     ],
 )
 def test_bad_options_are_refused_before_anything_is_written(

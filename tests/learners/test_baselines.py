@@ -10,13 +10,13 @@ import pytest
 
 from learners.baseline_cases import LITTLE
 from rulescope import learners
-from rulescope.learners.baselines import VARIANTS, Baseline
+from rulescope.learners.baselines import VARIANTS, Baseline, RandomPolicy
 
 pytestmark = pytest.mark.usefixtures("deterministic")
 
 
 def test_names() -> None:
-    assert list(VARIANTS) == ["a2c", "ppo", "dqn", "dqn-28672", "a2c-popart"]
+    assert list(VARIANTS) == ["a2c", "ppo", "dqn", "dqn-28672", "a2c-popart", "random"]
 
 
 @pytest.mark.parametrize("name", VARIANTS)
@@ -37,7 +37,9 @@ def test_values_out_of_range_are_refused(field: str) -> None:
 
 @pytest.mark.parametrize("name", VARIANTS)
 def test_each_becomes_its_learner(name: str) -> None:
-    config = msgspec.structs.replace(VARIANTS[name], agent=LITTLE)
+    config = VARIANTS[name]
+    if not isinstance(config, RandomPolicy):
+        config = msgspec.structs.replace(config, agent=LITTLE)
     learner = learners.make(config, (8, 8), 3, 29, seed=0, interactions=116_000)
     assert learner.rule is None
     assert tuple(learner.carriers) == config.CARRIERS

@@ -8,7 +8,7 @@ from learners.baseline_cases import LITTLE, SMALL, catch_score, factory, in_chan
 from rulescope.learners.base import Rollout
 from rulescope.learners.baselines import PPO, VARIANTS, NetworkSizes
 from rulescope.learners.conformance import check_learner
-from rulescope.learners.ppo import Minibatch, PPOLearner, clipped_weights
+from rulescope.learners.ppo import Minibatch, PPOLearner, clipped_weights, normalised
 
 pytestmark = pytest.mark.usefixtures("deterministic")
 
@@ -42,9 +42,15 @@ def test_weights_are_the_gradient_of_the_clipped_objective() -> None:
     ratio = log_ratio.exp()
     objective = torch.minimum(ratio * advantages, ratio.clamp(0.8, 1.2) * advantages)
     (expected,) = torch.autograd.grad(objective.sum(), log_ratio)
-    found = clipped_weights(log_ratio.detach(), advantages, clip=0.2)
-    torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
-    assert ((found == 0) & (advantages != 0)).sum() > 5
+    found = clipped_weights(log_ratio.detach().numpy(), advantages.numpy(), clip=0.2)
+    np.testing.assert_allclose(found, expected.numpy(), rtol=1e-12, atol=1e-12)
+    assert ((found == 0) & (advantages.numpy() != 0)).sum() > 5
+
+
+def test_advantages_are_normalised_as_by_torch() -> None:
+    advantages = torch.tensor([3.0, -1.0, 0.5, 7.0], dtype=torch.float64)
+    expected = (advantages - advantages.mean()) / (advantages.std() + 1e-8)
+    np.testing.assert_allclose(normalised(advantages.numpy()), expected.numpy(), rtol=1e-12)
 
 
 class Watched(PPOLearner):

@@ -26,9 +26,10 @@ import numpy as np
 from rulescope import __version__, arrays, runtime
 from rulescope.bench.arithmetic import SQUARE, TINY, ProductRate, ProductRecorder, Shape
 from rulescope.bench.memory import peak_memory
-from rulescope.bench.peer import NAME, Peer, PeerMissingError, PeerProcess
-from rulescope.bench.peer import version as peer_version
-from rulescope.bench.subject import Iteration, Subject, world
+from rulescope.bench.peer import MODULE, NAME, Peer
+from rulescope.bench.process import PeerMissingError, PeerProcess
+from rulescope.bench.process import version as peer_version
+from rulescope.bench.subject import Iteration, Subject, disco, world
 from rulescope.envs.config import WORLDS, Catch, EnvironmentSpec
 from rulescope.errors import SpecError
 from rulescope.learners.disco.config import PROFILES, Disco
@@ -178,12 +179,12 @@ def settings() -> list[dict[str, int]]:
 
 def run(plan: Plan, report: Report = lambda _: None) -> Results:
     """Measure everything that ``plan`` asks for."""
-    started, load = time.perf_counter(), _load_average()
+    started, load = time.perf_counter(), load_average()
     runtime.single_threaded()
     notes, peer = [], None
     if plan.peer:
         try:
-            peer = {"name": NAME, "version": peer_version()}
+            peer = {"name": NAME, "version": peer_version(NAME, MODULE)}
         except PeerMissingError as fault:
             notes.append(str(fault))
     with rule_file() as (rule, path):
@@ -256,7 +257,7 @@ def compare(
     """
     peer = None
     if peer_weights is not None:
-        peer = PeerProcess(partial(_peer, spec, actions, peer_weights), plan.warm_up)
+        peer = PeerProcess(NAME, partial(_peer, spec, actions, peer_weights), plan.warm_up)
     subject = Subject(spec, actions)
     for _ in range(plan.warm_up):
         subject.iterate()
@@ -290,11 +291,12 @@ def _grid(environment: EnvironmentSpec) -> int:
 
 
 def _summary(spec: RunSpec, subject: Subject, played: list[Round], rows: list[int]) -> Comparison:
+    config = disco(spec)
     ours = [one for turn in played for one in turn.ours]
     timed = [(turn.peer, turn.peer / turn.own) for turn in played if turn.peer is not None]
-    profiles = (name for name, known in PROFILES.items() if known == spec.learner.conventions)
+    profiles = (name for name, known in PROFILES.items() if known == config.conventions)
     return Comparison(
-        batch=spec.learner.batch,
+        batch=config.batch,
         grid=_grid(spec.environment),
         actions=subject.learner.update.agent.actions,
         profile=next(profiles, "other"),
@@ -331,10 +333,10 @@ def _scaling(rule: str, plan: Plan, report: Report) -> Iterator[Comparison]:
 
 
 def _peer(spec: RunSpec, actions: int | None, weights: Path) -> Peer:
-    return Peer(world(spec, spec.lanes, actions), spec.learner, spec.steps, weights)
+    return Peer(world(spec, spec.lanes, actions), disco(spec), spec.steps, weights)
 
 
-def _load_average() -> float | None:
+def load_average() -> float | None:
     """Return the load of the last minute, where the system tells."""
     try:
         return os.getloadavg()[0]

@@ -10,13 +10,8 @@ disco-torch is an optional dependency. Nothing else of the benchmark needs it.
 from __future__ import annotations
 
 import contextlib
-import importlib
-import importlib.metadata
 import io
 import math
-import multiprocessing
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,36 +20,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from rulescope import runtime
+from rulescope.bench.process import package
 from rulescope.envs.base import Environment
-from rulescope.errors import RulescopeError
 from rulescope.learners.disco.config import Disco
 
-NAME = "disco-torch"
+NAME, MODULE = "disco-torch", "disco_torch"
 PREDICTIONS, BINS = 600, 601
 """Widths of the predictions y, z and of the categorical values: fixed in the peer's rule."""
 
 Carried = tuple[Tensor, Tensor]
-
-
-class PeerMissingError(RulescopeError):
-    """The peer is not installed."""
-
-
-def version() -> str:
-    """Return the version of the installed peer, or raise with the command that installs it."""
-    _package()
-    return importlib.metadata.version(NAME)
-
-
-def _package() -> Any:
-    try:
-        return importlib.import_module("disco_torch")
-    except ImportError:
-        raise PeerMissingError(
-            f"{NAME} is not installed, so nothing is compared with it; "
-            "`pip install rulescope[bench]` adds it"
-        ) from None
 
 
 class PeerAgent(nn.Module):
@@ -120,7 +94,7 @@ class Peer:
         self, world: Environment, config: Disco, steps: int, weights: Path, seed: int = 0
     ) -> None:
         """Start in a fresh ``world``; ``weights`` is the npz file of the rule."""
-        self._package = _package()
+        self._package = package(NAME, MODULE)
         self._world, self._steps = world, steps
         torch.manual_seed(seed)  # the peer draws from torch's global generator
         self.agent = PeerAgent(math.prod(world.observation_shape), world.actions, config)
@@ -164,49 +138,3 @@ class Peer:
         """
         while updates > 0:
             updates -= self.iterate()
-
-
-class PeerProcess:
-    """The peer in a process of its own, one iteration at a time when asked.
-
-    In one process the two sides would share a heap, and each would find the other's leftovers
-    where its own memory was: a cost that neither has when it is used alone.
-    """
-
-    def __init__(self, build: Callable[[], Peer], warm_up: int) -> None:
-        """``build`` is called in the new process; the peer has made ``warm_up`` updates then."""
-        methods = multiprocessing.get_all_start_methods()
-        context: Any = multiprocessing.get_context("fork" if "fork" in methods else "spawn")
-        self._line, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs, build, warm_up), daemon=True)
-        self._process.start()
-        theirs.close()
-        self._answer()
-
-    def seconds(self) -> float:
-        """Let the peer make one iteration; return how long it took."""
-        self._line.send(True)
-        return self._answer()
-
-    def close(self) -> None:
-        """End the process."""
-        self._line.send(False)
-        self._process.join()
-
-    def _answer(self) -> float:
-        try:
-            return float(self._line.recv())
-        except EOFError:
-            raise RulescopeError(f"{NAME} failed; its message is above") from None
-
-
-def _serve(line: Any, build: Callable[[], Peer], warm_up: int) -> None:
-    """Iterate whenever ``line`` asks for it, and answer with the seconds taken."""
-    runtime.single_threaded()
-    peer = build()
-    peer.warm_up(warm_up)
-    line.send(0.0)
-    while line.recv():
-        start = time.perf_counter()
-        peer.iterate()
-        line.send(time.perf_counter() - start)

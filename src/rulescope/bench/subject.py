@@ -18,8 +18,10 @@ from rulescope.arrays import Arrays
 from rulescope.bench.arithmetic import update_products
 from rulescope.envs.base import Actions, Environment, Step
 from rulescope.envs.boundaries import Wrapper
+from rulescope.errors import SpecError
 from rulescope.learners.base import Rollout
 from rulescope.learners.disco.batch import Batch
+from rulescope.learners.disco.config import Disco
 from rulescope.learners.disco.learner import DiscoLearner
 from rulescope.learners.disco.update import LearnerState
 from rulescope.learners.disco.update import Step as UpdateStep
@@ -51,6 +53,13 @@ def world(spec: RunSpec, lanes: int, actions: int | None = None) -> Environment:
     """Return the world of ``spec``, with another number of ``actions`` if one is given."""
     env = envs.make(spec.environment, spec.boundary, spec.scale, lanes, spec.change, spec.steps)
     return env if actions in (None, env.actions) else MoreActions(env, actions)
+
+
+def disco(spec: RunSpec) -> Disco:
+    """Return the learner of ``spec``; baselines are measured elsewhere."""
+    if not isinstance(spec.learner, Disco):
+        raise SpecError(f"learner: {type(spec.learner).__name__} is not measured here, only Disco")
+    return spec.learner
 
 
 class Iteration(NamedTuple):

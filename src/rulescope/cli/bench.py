@@ -1,7 +1,8 @@
-"""``rulescope bench``: how fast a lifetime is, beside disco-torch and beside plain arithmetic."""
+"""``rulescope bench``: how fast a lifetime is, beside its peers and beside plain arithmetic."""
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,13 +12,30 @@ from rich.table import Table
 from rulescope.cli.progress import Meter, duration
 
 if TYPE_CHECKING:
+    from rulescope.bench.baselines import BaselineResults
     from rulescope.bench.measure import Comparison, Results, Spread
 
 BUSY = 0.5
 """A load average from here on means that something else is running."""
 
 
+class Measured(StrEnum):
+    """Whose lifetime is measured."""
+
+    DISCO = "disco"
+    A2C = "a2c"
+    PPO = "ppo"
+    DQN = "dqn"
+
+
 def bench(
+    learner: Annotated[
+        Measured,
+        typer.Option(
+            help="Whose lifetime. Disco is compared with disco-torch and the arithmetic limit, a "
+            "baseline with Stable-Baselines3."
+        ),
+    ] = Measured.DISCO,
     rounds: Annotated[
         int | None,
         typer.Option(min=1, help="Rounds of the main comparison. Default: 40, or 5 if quick."),
@@ -26,23 +44,23 @@ def bench(
         bool, typer.Option("--quick", help="Measure less: half a minute instead of some three.")
     ] = False,
     no_peer: Annotated[
-        bool, typer.Option("--no-peer", help="Leave disco-torch out even if it is installed.")
+        bool, typer.Option("--no-peer", help="Leave the peer out even if it is installed.")
     ] = False,
     no_scaling: Annotated[
-        bool, typer.Option("--no-scaling", help="Leave out the table of other sizes.")
+        bool, typer.Option("--no-scaling", help="Leave out the table of other sizes (Disco only).")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
     """Measure the speed of a lifetime on one thread. The machine must be otherwise idle.
 
-    Ours, disco-torch (`pip install rulescope[bench]`) and plain matrix products take turns, round
-    by round. The arithmetic limit is the time of those products that an update needs; nothing that
-    does the same arithmetic can be faster. Medians are shown with their quartiles: where those are
-    far apart, something else was running.
+    Ours, the peer (`pip install rulescope[bench]`) and plain matrix products take turns, round by
+    round. The arithmetic limit, for Disco, is the time of those products that an update needs;
+    nothing that does the same arithmetic can be faster. Medians are shown with their quartiles:
+    where those are far apart, something else was running.
     """
     import msgspec
 
-    from rulescope.bench import measure
+    from rulescope.bench import baselines, measure
 
     plan = measure.QUICK if quick else measure.Plan()
     plan = msgspec.structs.replace(
@@ -51,7 +69,8 @@ def bench(
         peer=not no_peer,
         scaling_rounds=0 if no_scaling else plan.scaling_rounds,
     )
-    with Meter("bench", plan.total, unit="rounds") as meter:
+    disco = learner is Measured.DISCO
+    with Meter("bench", plan.total if disco else plan.rounds, unit="rounds") as meter:
         done = 0
 
         def report(stage: str) -> None:
@@ -59,21 +78,17 @@ def bench(
             done += 1
             meter.update(done, stage)
 
-        results = measure.run(plan, report)
+        results = measure.run(plan, report) if disco else baselines.run(learner, plan, report)
     if as_json:
         typer.echo(msgspec.json.format(msgspec.json.encode(results), indent=2).decode())
-    else:
+    elif isinstance(results, measure.Results):
         _show(results)
+    else:
+        _show_baseline(results)
 
 
 def _show(results: Results) -> None:
-    # A pipe has no width of its own; the tables should come through it unbroken.
-    out = Console(width=None if Console().is_terminal else 160, highlight=False)
-    out.print("One thread; medians with quartiles. The machine must be otherwise idle.")
-    if results.load_average is not None and results.load_average >= BUSY:
-        out.print(
-            f"[bold]It was not: the load average was {results.load_average:.1f} at the start.[/]"
-        )
+    out = _opening(results.load_average)
     for note in results.notes:
         out.print(f"Note: {note}", markup=False)
     out.print()
@@ -86,6 +101,36 @@ def _show(results: Results) -> None:
         out.print()
         out.print(_scaling(results.scaling))
     out.print(f"\npeak memory of a lifetime: {results.memory_mb:.0f} MB")
+    _closing(out, results)
+
+
+def _show_baseline(results: BaselineResults) -> None:
+    out = _opening(results.load_average)
+    peer = "peer" if results.peer is None else " ".join(results.peer.values())
+    table = _table(f"{results.learner}, catch 8x8", "ms an iteration", "iterations/s")
+    rows = (
+        ("ours", results.ours_ms, results.ours_iterations_per_second),
+        (peer, results.peer_ms, results.peer_iterations_per_second),
+    )
+    for name, milliseconds, rate in rows:
+        table.add_row(name, _spread(milliseconds), _spread(rate))
+    out.print()
+    out.print(table)
+    out.print(f"\n[bold]{peer} / ours: {_spread(results.ratio_to_peer, digits=2)}[/]")
+    out.print("Both sides: 2 lanes x 29 steps, the same networks, updates and batches.")
+    _closing(out, results)
+
+
+def _opening(load: float | None) -> Console:
+    # A pipe has no width of its own; the tables should come through it unbroken.
+    out = Console(width=None if Console().is_terminal else 160, highlight=False)
+    out.print("One thread; medians with quartiles. The machine must be otherwise idle.")
+    if load is not None and load >= BUSY:
+        out.print(f"[bold]It was not: the load average was {load:.1f} at the start.[/]")
+    return out
+
+
+def _closing(out: Console, results: Results | BaselineResults) -> None:
     machine = results.runtime
     out.print(
         f"{machine['cpu']} ({machine['isa']}), torch {machine['torch']}, {machine['blas']}; "

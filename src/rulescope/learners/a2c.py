@@ -8,10 +8,7 @@ does: that A2C has a scale of its own is the point of the comparison.
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
-from rulescope.learners.actor_critic import METRICS, ActorCritic, Decisions, gae
+from rulescope.learners.actor_critic import METRICS, ActorCritic, Decisions, gae, rows
 from rulescope.learners.base import Rollout
 from rulescope.learners.baselines import A2C
 
@@ -35,14 +32,11 @@ class A2CLearner(ActorCritic):
     def learn(self, rollout: Rollout, measure: bool) -> dict[str, float]:
         """Make one update from all S x N transitions; the last observations are the bootstrap."""
         config = self.config
-        evaluation = self.evaluate(self.tensor(rollout.observations).flatten(0, 1))
-        values: NDArray[np.float32] = evaluation.outputs[:, -1].cpu().numpy()
-        values = values.reshape(rollout.observations.shape[:2])
+        evaluation = self.evaluate(self.tensor(rows(rollout)))
+        values = evaluation.said[:, -1].reshape(rollout.observations.shape[:2])
         advantages = gae(rollout, values, config.discount, config.trace)
-        weights = self.tensor(advantages).flatten()
-        returns = self.tensor(advantages + values[:-1]).flatten()
-        actions = self.tensor(rollout.actions).flatten()
-        decisions = Decisions(evaluation.outputs[: len(actions)], actions)
+        weights, returns = advantages.ravel(), (advantages + values[:-1]).ravel()
+        decisions = Decisions(evaluation.said[: len(weights)], rollout.actions.ravel())
         at_outputs = decisions.gradient(
             weights, returns, config.value_coefficient, config.entropy_coefficient
         )

@@ -1,4 +1,8 @@
-"""What A2C, PPO and A2C-PopArt share: one network with a policy and a value, and its gradient."""
+"""What A2C, PPO and A2C-PopArt share: one network with a policy and a value, and its gradient.
+
+The network is torch's; what happens at its few outputs is NumPy's, in float64. On arrays this small
+an operation costs its call, and NumPy's calls are several times cheaper.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ from torch import Tensor
 from rulescope import seeds
 from rulescope.learners.base import Carrier, Choice, Learner, Rollout
 from rulescope.learners.baselines import A2C, PPO, A2CPopArt
-from rulescope.learners.optimiser import Adam, flat_carrier
+from rulescope.learners.optimiser import Adam, flat_carrier, to_tensor
 from rulescope.learners.torso import Evaluation, Network
 
 METRICS = ("loss_policy", "loss_value", "entropy", "advantage_std", "gradient_norm")
@@ -44,8 +48,7 @@ class ActorCritic(Learner):
 
     def act(self, observation: NDArray[np.float32]) -> Choice:
         """Sample from the policy: the largest of logits plus Gumbel noise."""
-        outputs = self.network.outputs(self.views, self.tensor(observation)).cpu().numpy()
-        logits = outputs[:, :-1]
+        logits = self.evaluate(self.tensor(observation)).said[:, :-1]
         noise = self.streams["action"].gumbel(size=logits.shape)
         return Choice((logits + noise).argmax(axis=1), {"logits": logits})
 
@@ -53,21 +56,25 @@ class ActorCritic(Learner):
         """Return the network with the present parameters on ``rows`` [R, *shape]."""
         return Evaluation(self.network, self.views, rows)
 
-    def descend(self, evaluation: Evaluation, at_outputs: Tensor) -> float:
+    def descend(self, evaluation: Evaluation, at_outputs: NDArray[np.float64]) -> float:
         """Make one step of the optimiser; rows of ``evaluation`` beyond ``at_outputs`` count 0.
 
         Returns the norm of the gradient.
         """
-        beyond = len(evaluation.outputs) - len(at_outputs)
-        if beyond:
-            at_outputs = torch.nn.functional.pad(at_outputs, (0, 0, 0, beyond))
-        evaluation.gradient_(at_outputs, self._into)
+        whole = np.zeros(evaluation.outputs.shape, np.float32)
+        whole[: len(at_outputs)] = at_outputs
+        evaluation.gradient_(self.tensor(whole), self._into)
         return self.optimiser.step_(self.gradient)
 
-    def tensor(self, array: NDArray[Any]) -> Tensor:
-        """Return a copy on the learner's device; floating point numbers become float32."""
-        kind = torch.float32 if array.dtype.kind == "f" else None
-        return torch.tensor(array, dtype=kind, device=self.device)
+    def tensor(self, array: NDArray[np.float32]) -> Tensor:
+        """Return a copy on the learner's device."""
+        return to_tensor(array, self.device)
+
+
+def rows(rollout: Rollout) -> NDArray[np.float32]:
+    """Return the observations of all lanes, time first: [(S + 1) * N, *shape]."""
+    observations = rollout.observations
+    return observations.reshape(-1, *observations.shape[2:])
 
 
 def gae(
@@ -89,6 +96,14 @@ def gae(
     return advantages
 
 
+def log_chances(logits: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+    """Return the logarithms of a softmax over the last axis of ``logits`` [R, A]."""
+    shifted = logits.astype(np.float64)
+    shifted -= shifted.max(axis=1, keepdims=True)
+    shifted -= np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+    return shifted
+
+
 class Decisions:
     """What the network says about R decisions; losses and their gradient in closed form.
 
@@ -96,32 +111,43 @@ class Decisions:
     where weights and targets are constants.
     """
 
-    def __init__(self, outputs: Tensor, actions: Tensor) -> None:
+    def __init__(self, outputs: NDArray[np.floating[Any]], actions: NDArray[np.int64]) -> None:
         """``outputs`` [R, A + 1] are logits and value, ``actions`` [R] those that were taken."""
-        self._logs = outputs[:, :-1].log_softmax(-1)
-        self._chances = self._logs.exp()
-        self._entropy = -(self._chances * self._logs).sum(-1, keepdim=True)
-        self._actions = actions.unsqueeze(1)
-        self.chosen = self._logs.gather(1, self._actions).squeeze(1)
+        self._logs = log_chances(outputs[:, :-1])
+        self._chances = np.exp(self._logs)
+        self._entropy = -(self._chances * self._logs).sum(axis=1, keepdims=True)
+        self._taken = (np.arange(len(actions)), actions)
+        self.chosen: NDArray[np.float64] = self._logs[self._taken]
         """[R] log pi(action)"""
         self.values = outputs[:, -1]
         """[R]"""
 
-    def gradient(self, weights: Tensor, targets: Tensor, value: float, entropy: float) -> Tensor:
+    def gradient(
+        self,
+        weights: NDArray[np.float64],
+        targets: NDArray[np.float64],
+        value: float,
+        entropy: float,
+    ) -> NDArray[np.float64]:
         """Return the loss's gradient at the outputs [R, A + 1]; ``weights``, ``targets`` are [R].
 
         ``value`` and ``entropy`` are the coefficients c and d.
         """
-        pull = weights.unsqueeze(1)
-        at_logits = self._chances * (pull + entropy * (self._logs + self._entropy))
-        at_logits.scatter_add_(1, self._actions, -pull)
-        at_value = (2.0 * value) * (self.values - targets)
-        return torch.cat([at_logits, at_value.unsqueeze(1)], dim=1).div_(len(targets))
+        rows, actions = self._chances.shape
+        at_outputs = np.empty((rows, actions + 1))
+        pull = weights[:, None] + entropy * (self._logs + self._entropy)
+        np.multiply(self._chances, pull, out=at_outputs[:, :-1])
+        at_outputs[self._taken] -= weights
+        at_outputs[:, -1] = (2.0 * value) * (self.values - targets)
+        at_outputs /= rows
+        return at_outputs
 
-    def losses(self, weights: Tensor, targets: Tensor) -> dict[str, float]:
+    def losses(
+        self, weights: NDArray[np.float64], targets: NDArray[np.float64]
+    ) -> dict[str, float]:
         """Return the three means, for the log."""
         return {
-            "loss_policy": -(weights * self.chosen).mean().item(),
-            "loss_value": (self.values - targets).square().mean().item(),
-            "entropy": self._entropy.mean().item(),
+            "loss_policy": -float((weights * self.chosen).mean()),
+            "loss_value": float(np.square(self.values - targets).mean()),
+            "entropy": float(self._entropy.mean()),
         }

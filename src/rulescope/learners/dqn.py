@@ -13,15 +13,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn import functional
 
 from rulescope import seeds
 from rulescope.arrays import Arrays
 from rulescope.learners.base import Carrier, Choice, Learner, Rollout
 from rulescope.learners.baselines import DQN
-from rulescope.learners.optimiser import Adam, flat_carrier
+from rulescope.learners.optimiser import Adam, flat_carrier, to_tensor
+from rulescope.learners.replay import by_first_appearance
 from rulescope.learners.torso import Evaluation, Network
-from rulescope.learners.transitions import TransitionReplay, Transitions, by_first_appearance
+from rulescope.learners.transitions import TransitionReplay, Transitions
 
 
 class DQNLearner(Learner):
@@ -73,8 +73,8 @@ class DQNLearner(Learner):
     def act(self, observation: NDArray[np.float32]) -> Choice:
         """Take the action of highest value or, with probability epsilon, any action."""
         lanes = len(observation)
-        values = self.network.outputs(self._views, self._tensor(observation))
-        greedy: NDArray[np.int64] = values.argmax(1).cpu().numpy()
+        evaluation = Evaluation(self.network, self._views, self._tensor(observation))
+        greedy = evaluation.said.argmax(axis=1)
         # Always the same draws, so that what is explored does not depend on what is greedy.
         stream = self.streams["action"]
         chance, other = stream.random(lanes), stream.integers(self.actions, size=lanes)
@@ -127,50 +127,58 @@ class DQNLearner(Learner):
             self._update(rows, actions, aims, measure)
             for rows, actions, aims in zip(
                 self._tensor(self.replay.rows(batch.before)),
-                self._tensor(batch.actions),
+                batch.actions,
                 self.aims(batch),
                 strict=True,
             )
         ]
         return metrics if measure else []
 
-    def aims(self, batch: Transitions) -> Tensor:
+    def aims(self, batch: Transitions) -> NDArray[np.float64]:
         """Return reward + discount * the target network's best value of what followed.
 
         What follows a terminal belongs to another episode and counts nothing. The target network
         is asked about each distinct observation once. The shape is that of ``batch.rewards``.
         """
         distinct, place = by_first_appearance(batch.after)
-        values = self.network.outputs(self._target_views, self._tensor(self.replay.rows(distinct)))
-        onward = self.config.discount * ~self._tensor(batch.terminals)
-        return self._tensor(batch.rewards) + onward * values.amax(1)[self._tensor(place)]
+        rows = self._tensor(self.replay.rows(distinct))
+        best = Evaluation(self.network, self._target_views, rows).said.max(axis=1)
+        onward = self.config.discount * ~batch.terminals
+        aims: NDArray[np.float64] = batch.rewards + onward * best[place]
+        return aims
 
     def _update(
-        self, rows: Tensor, actions: Tensor, aims: Tensor, measure: bool
+        self,
+        rows: Tensor,
+        actions: NDArray[np.int64],
+        aims: NDArray[np.float64],
+        measure: bool,
     ) -> dict[str, float]:
         """Make one step; ``rows`` [B, *shape], ``actions`` [B], ``aims`` [B]."""
         evaluation = Evaluation(self.network, self._views, rows)
-        taken = actions.unsqueeze(1)
-        error = evaluation.outputs.gather(1, taken) - aims.unsqueeze(1)
+        said, taken = evaluation.said, (np.arange(len(actions)), actions)
+        error = said[taken] - aims
         # Half the square up to an error of one and linear beyond, or the square itself.
         huber = self.config.loss == "huber"
-        slope = error.clamp(-1.0, 1.0) if huber else 2.0 * error
-        at_outputs = torch.zeros_like(evaluation.outputs).scatter_(1, taken, slope / len(slope))
-        evaluation.gradient_(at_outputs, self._into)
+        slope = np.minimum(np.maximum(error, -1.0), 1.0) if huber else 2.0 * error
+        at_outputs = np.zeros_like(said)
+        at_outputs[taken] = slope / len(slope)
+        evaluation.gradient_(self._tensor(at_outputs), self._into)
         norm = self.optimiser.step_(self.gradient)
         if not measure:
             return {}
-        zero = torch.zeros_like(error)
-        loss = functional.smooth_l1_loss if huber else functional.mse_loss
+        size = np.abs(error)
+        # The slope is the error itself up to one, and one beyond.
+        loss = np.abs(slope) * (size - 0.5 * np.abs(slope)) if huber else np.square(error)
         return {
-            "loss_value": loss(error, zero).item(),
-            "td_magnitude": error.abs().mean().item(),
-            "q_mean": evaluation.outputs.mean().item(),
+            "loss_value": float(loss.mean()),
+            "td_magnitude": float(size.mean()),
+            "q_mean": float(said.mean()),
             "gradient_norm": norm,
         }
 
     def _tensor(self, array: NDArray[Any]) -> Tensor:
-        return torch.tensor(array, device=self.device)
+        return to_tensor(array, self.device)
 
     def _get_schedule(self) -> dict[str, NDArray[Any]]:
         return {"interactions": np.array(self.interactions, dtype=np.int64)}

@@ -9,7 +9,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.optim.adam import adam
 
 from rulescope.arrays import Arrays
 from rulescope.errors import DivergedError
@@ -36,28 +35,29 @@ class Adam:
 
     def step_(self, gradient: Tensor) -> float:
         """Make one update; return the norm of ``gradient`` [size] before it is clipped in place."""
-        norm = float(torch.linalg.vector_norm(gradient))
+        norm = math.sqrt(float(torch.dot(gradient, gradient)))
         if not math.isfinite(norm):
             raise DivergedError("the learner's gradient is no longer finite")
         if norm > self._max_norm:
             gradient.mul_(self._max_norm / (norm + 1e-6))
+        self._updates += 1
         # The first moment of a weight that gets no gradient decays to numbers so small that the
         # processor needs several times as long for each; flushed to zero, they cost nothing.
         torch.set_flush_denormal(True)
-        adam(
+        # What ``torch.optim.adam.adam(fused=True)`` calls, without the time it takes to get there.
+        torch._fused_adam_(
             [self._params],
             [gradient],
             [self.first],
             [self.second],
             [],
             [self._updates],
-            fused=True,
-            amsgrad=False,
+            lr=self._learning_rate,
             beta1=FIRST_DECAY,
             beta2=SECOND_DECAY,
-            lr=self._learning_rate,
             weight_decay=0.0,
             eps=EPSILON,
+            amsgrad=False,
             maximize=False,
         )
         torch.set_flush_denormal(False)
@@ -93,4 +93,12 @@ def array(tensor: Tensor) -> NDArray[Any]:
 
 def write(values: NDArray[Any], into: Tensor) -> None:
     """Copy ``values`` to the memory of ``into``."""
-    into.copy_(torch.tensor(values, dtype=into.dtype, device=into.device))
+    into.copy_(to_tensor(values, into.device))
+
+
+def to_tensor(values: NDArray[Any], device: torch.device) -> Tensor:
+    """Return a copy of ``values`` as a tensor on ``device``.
+
+    (This copies small arrays several times as fast as ``torch.tensor`` does.)
+    """
+    return torch.from_numpy(np.array(values)).to(device)

@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 from rulescope.arrays import Arrays
-from rulescope.learners.actor_critic import METRICS, ActorCritic, Decisions, gae
+from rulescope.learners.actor_critic import METRICS, ActorCritic, Decisions, gae, rows
 from rulescope.learners.base import Carrier, Rollout
 from rulescope.learners.baselines import A2CPopArt
 
@@ -59,22 +59,22 @@ class PopArtLearner(ActorCritic):
     def learn(self, rollout: Rollout, measure: bool) -> dict[str, float]:
         """Estimate returns, move the moments, rescale the head, and make one update."""
         config = self.config
-        evaluation = self.evaluate(self.tensor(rollout.observations).flatten(0, 1))
-        outputs: NDArray[Any] = evaluation.outputs[:, -1].cpu().numpy().astype(np.float64)
+        evaluation = self.evaluate(self.tensor(rows(rollout)))
+        outputs = evaluation.said.astype(np.float64)
         scale = self.averages.scale(config.floor)
-        values = outputs.reshape(rollout.observations.shape[:2]) * scale + self.averages.mean
+        shape = rollout.observations.shape[:2]
+        values = outputs[:, -1].reshape(shape) * scale + self.averages.mean
         advantages = gae(rollout, values, config.discount, config.trace)
         returns = advantages + values[:-1]
 
         self.move(returns)
         mean, scale = self.averages.mean, self.averages.scale(config.floor)
         # The same values in the new units; the gradient too goes through the rescaled head.
-        said = evaluation.outputs[: advantages.size].clone()
-        said[:, -1] = self.tensor((values[:-1] - mean) / scale).flatten()
+        outputs[:, -1] = (values.ravel() - mean) / scale
         units = scale if config.advantages == "normalised" else 1.0
-        weights = self.tensor(advantages / units).flatten()
-        targets = self.tensor((returns - mean) / scale).flatten()
-        decisions = Decisions(said, self.tensor(rollout.actions).flatten())
+        weights = advantages.ravel() / units
+        targets = (returns.ravel() - mean) / scale
+        decisions = Decisions(outputs[: len(weights)], rollout.actions.ravel())
         at_outputs = decisions.gradient(
             weights, targets, config.value_coefficient, config.entropy_coefficient
         )

@@ -8,17 +8,27 @@ each minibatch. The value's error is not clipped.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from rulescope import seeds
-from rulescope.learners.actor_critic import METRICS, ActorCritic, Decisions, gae
+from rulescope.learners.actor_critic import (
+    METRICS,
+    ActorCritic,
+    Decisions,
+    gae,
+    log_chances,
+    rows,
+)
 from rulescope.learners.base import Rollout
 from rulescope.learners.baselines import PPO
+
+Column = NDArray[np.float64]
 
 
 class Minibatch(NamedTuple):
@@ -26,13 +36,13 @@ class Minibatch(NamedTuple):
 
     rows: Tensor
     """[R, *shape] observations"""
-    actions: Tensor
+    actions: NDArray[np.int64]
     """[R]"""
-    before: Tensor
+    before: Column
     """[R] log pi(action) as it was when acting"""
-    advantages: Tensor
+    advantages: Column
     """[R]"""
-    returns: Tensor
+    returns: Column
     """[R]"""
 
 
@@ -56,39 +66,44 @@ class PPOLearner(ActorCritic):
     def learn(self, rollout: Rollout, measure: bool) -> dict[str, float]:
         """Make ``epochs`` times ``minibatches`` updates; the metrics are means over them."""
         config = self.config
-        rows = self.tensor(rollout.observations).flatten(0, 1)
-        values: NDArray[np.float32] = self.evaluate(rows).outputs[:, -1].cpu().numpy()
+        observed, actions = rows(rollout), rollout.actions.ravel()
+        values = self.evaluate(self.tensor(observed)).said[:, -1]
         values = values.reshape(rollout.observations.shape[:2])
         advantages = gae(rollout, values, config.discount, config.trace)
-        actions = self.tensor(rollout.actions).flatten()
-        logits = self.tensor(rollout.behaviour["logits"]).flatten(0, 1)
-        whole = Minibatch(
-            rows[: len(actions)],
+        logits = rollout.behaviour["logits"].reshape(len(actions), -1)
+        columns = (
             actions,
-            logits.log_softmax(-1).gather(1, actions.unsqueeze(1)).squeeze(1),
-            self.tensor(advantages).flatten(),
-            self.tensor(advantages + values[:-1]).flatten(),
+            log_chances(logits)[np.arange(len(actions)), actions],
+            advantages.ravel(),
+            (advantages + values[:-1]).ravel(),
         )
-        parts = min(config.minibatches, len(actions))
-        seen: list[dict[str, float]] = []
-        for _ in range(config.epochs):
-            order = self.tensor(self.streams["minibatch"].permutation(len(actions)))
-            shuffled = (column[order].tensor_split(parts) for column in whole)
-            for minibatch in zip(*shuffled, strict=True):
-                metrics = self._update(Minibatch(*minibatch), measure)
-                seen += [metrics] if measure else []
+        seen = [
+            self._update(minibatch, measure)
+            for _ in range(config.epochs)
+            for minibatch in self._minibatches(observed[: len(actions)], columns)
+        ]
         if not measure:
             return {}
         means = {name: float(np.mean([one[name] for one in seen])) for name in seen[0]}
         return {**means, "advantage_std": float(advantages.std())}
 
+    def _minibatches(
+        self, observed: NDArray[np.float32], columns: tuple[NDArray[Any], ...]
+    ) -> Iterator[Minibatch]:
+        """Yield every transition once, in a new order; the minibatches differ by one at most."""
+        order = self.streams["minibatch"].permutation(len(observed))
+        parts = min(self.config.minibatches, len(observed))
+        shuffled = self.tensor(observed[order]).tensor_split(parts)
+        for seen, piece in zip(shuffled, np.array_split(order, parts), strict=True):
+            yield Minibatch(seen, *(column[piece] for column in columns))
+
     def _update(self, batch: Minibatch, measure: bool) -> dict[str, float]:
         """Make one step of the optimiser; return its metrics if asked to."""
         config, advantages = self.config, batch.advantages
         if config.normalise_advantages and len(advantages) > 1:
-            advantages = (advantages - advantages.mean()) / (advantages.std() + 1e-8)
+            advantages = normalised(advantages)
         evaluation = self.evaluate(batch.rows)
-        decisions = Decisions(evaluation.outputs, batch.actions)
+        decisions = Decisions(evaluation.said, batch.actions)
         weights = clipped_weights(decisions.chosen - batch.before, advantages, config.clip)
         at_outputs = decisions.gradient(
             weights, batch.returns, config.value_coefficient, config.entropy_coefficient
@@ -100,17 +115,26 @@ class PPOLearner(ActorCritic):
         return {
             **decisions.losses(weights, batch.returns),
             "gradient_norm": norm,
-            "clip_fraction": clipped.float().mean().item(),
+            "clip_fraction": float(clipped.mean()),
         }
 
 
-def clipped_weights(log_ratio: Tensor, advantages: Tensor, clip: float) -> Tensor:
+def normalised(advantages: Column) -> Column:
+    """Return ``advantages`` [R] shifted and scaled to mean 0 and (unbiased) deviation 1."""
+    count = len(advantages)
+    centred: Column = advantages - advantages.sum() / count
+    deviation = math.sqrt(float(centred @ centred) / (count - 1))
+    return centred / (deviation + 1e-8)
+
+
+def clipped_weights(log_ratio: Column, advantages: Column, clip: float) -> Column:
     """Return minus the gradient [R] of PPO's loss at log pi(action).
 
     The loss is ``-min(ratio * A, clamp(ratio, 1 - clip, 1 + clip) * A)``: flat where the ratio has
     left the interval on the side that its advantage favours, and ``-ratio * A`` elsewhere.
     """
-    ratio = log_ratio.exp()
+    ratio = np.exp(log_ratio)
     gain = ratio * advantages
-    flat = ratio.clamp(1.0 - clip, 1.0 + clip) * advantages < gain
-    return torch.where(flat, 0.0, gain)
+    clamped = np.minimum(np.maximum(ratio, 1.0 - clip), 1.0 + clip)
+    flat = clamped * advantages < gain
+    return np.where(flat, 0.0, gain)

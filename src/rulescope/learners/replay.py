@@ -106,7 +106,7 @@ class TrajectoryReplay:
 
     def _select(self, ages: Ids) -> Sample:
         slots = (self._oldest + ages) % self.capacity
-        numbers, index = _by_first_appearance(self._ids[slots])
+        numbers, index = by_first_appearance(self._ids[slots])
         return Sample(
             rows=self._table.rows[numbers],
             index=index,
@@ -127,10 +127,10 @@ class TrajectoryReplay:
             self.append(content["rows"][index], **entry)
 
 
-def _by_first_appearance(numbers: Ids) -> tuple[Ids, Ids]:
+def by_first_appearance(numbers: Ids) -> tuple[Ids, Ids]:
     """Return the distinct ``numbers`` in order of first appearance, and each one's place there.
 
-    This order depends on the trajectories alone, not on how a table happened to number their
+    This order depends on what was stored alone, not on how a table happened to number their
     observations, so a resumed lifetime adds up its floats in the same order.
     """
     distinct, first, inverse = np.unique(numbers, return_index=True, return_inverse=True)

@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from rulescope import seeds
@@ -90,22 +92,28 @@ class Evaluation:
         self.outputs = linear(params, "head", self._second)
         """[R, outputs]"""
 
+    @property
+    def said(self) -> NDArray[np.float32]:
+        """The outputs as a NumPy array, which on the CPU shares their memory."""
+        said: NDArray[np.float32] = self.outputs.cpu().numpy()
+        return said
+
     def gradient_(self, at_outputs: Tensor, into: Parameters) -> None:
         """Write the gradient of every parameter, from the one at the outputs, to ``into``."""
+        # A few columns make a slow product; a few rows, copied to their place, a fast one.
+        into["head.w"].copy_((at_outputs.T @ self._second).T)
+        torch.sum(at_outputs, 0, out=into["head.b"])
+        at_second = at_outputs @ self._params["head.w"].T
         # The sign of what a ReLU returned, 0 or 1, is its derivative.
-        at_second = self._back("head", self._second, at_outputs, into)
         at_second.mul_(self._second.sign())
         wide = self._first.view(len(self._second), -1)
-        at_first = self._back("torso.1", wide, at_second, into).view_as(self._first)
+        _write("torso.1", wide, at_second, into)
+        at_first = (at_second @ self._params["torso.1.w"].T).view_as(self._first)
         at_first.mul_(self._first.sign())
         _write("torso.0", self._inputs, at_first, into)
 
-    def _back(self, name: str, inputs: Tensor, at_output: Tensor, into: Parameters) -> Tensor:
-        """Write a linear layer's own gradients and return the one at its ``inputs``."""
-        _write(name, inputs, at_output, into)
-        return at_output @ self._params[f"{name}.w"].T
-
 
 def _write(name: str, inputs: Tensor, at_output: Tensor, into: Parameters) -> None:
+    """Write a linear layer's own gradients, from the one at its output."""
     torch.mm(inputs.T, at_output, out=into[f"{name}.w"])
     torch.sum(at_output, 0, out=into[f"{name}.b"])

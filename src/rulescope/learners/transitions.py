@@ -9,9 +9,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from rulescope.arrays import Arrays
-from rulescope.learners.replay import ObservationTable
-
-Ids = NDArray[np.int64]
+from rulescope.learners.replay import Ids, ObservationTable, by_first_appearance
 
 _CHUNK = 1024
 """Transitions restored at a time, so that repeated observations are never all unfolded at once."""
@@ -134,16 +132,3 @@ class TransitionReplay:
                 rows[index[part, 1]],
             )
             self.settle()
-
-
-def by_first_appearance(numbers: Ids) -> tuple[Ids, Ids]:
-    """Return the distinct ``numbers`` in order of first appearance, and each one's place there.
-
-    This order depends on the transitions alone, not on how a table happened to number their
-    observations, so a resumed lifetime adds up its floats in the same order.
-    """
-    distinct, first, inverse = np.unique(numbers, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    place = np.empty_like(order)
-    place[order] = np.arange(len(order))
-    return distinct[order], place[inverse].reshape(numbers.shape)
