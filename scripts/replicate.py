@@ -21,18 +21,32 @@ from rulescope.records import Store
 
 ROOT = Path(__file__).resolve().parents[1] / "replication"
 DONOR_BY_MODE = ["match-clamp", "match-natural", "cross-clamp", "cross-natural"]
+LIVE_PIN = ["live", "pin"]
+REPLAYS = ["disco", "dqn", "dqn-28672", "dqn-cleared"]
+SHALLOW = ["deep-sea-8", "deep-sea-10", "deep-sea-12"]
 PARTS: list[tuple[str, dict[str, Any]]] = [
-    (
-        "E1",
-        {"tasks": ["catch"], "arms": ["live", "pin"], "scales": [1e-3, 0.1, 1, 1e3], "seeds": 4},
-    ),
+    ("E1", {"tasks": ["catch"], "arms": LIVE_PIN, "scales": [1e-3, 0.1, 1, 1e3], "seeds": 4}),
     ("E2", {"scales": [1e-3], "arms": DONOR_BY_MODE, "seeds": 4}),
-    ("E1", {"tasks": ["catch"], "arms": ["live", "pin"], "seeds": 4}),
+    ("E3", {"tasks": ["catch"], "conditions": ["action-flip"], "arms": REPLAYS, "seeds": 4}),
+    ("E-A3c", {"seeds": 2}),
+    ("exposure", {"conditions": ["natural"], "arms": ["disco", "a2c", "dqn"], "seeds": 2}),
+    ("E-POP", {"seeds": 4}),
+    ("E-A5", {"tasks": SHALLOW, "arms": ["a2c", "dqn"], "seeds": 6}),
+    ("E-A3c", {"arms": ["a2c", "dqn"], "seeds": 4}),
+    ("exposure", {"conditions": ["natural"], "arms": ["a2c", "dqn"], "seeds": 4}),
+    ("discovery", {"arms": ["random"], "seeds": 15}),
+    ("E1", {"tasks": ["catch"], "arms": LIVE_PIN, "seeds": 4}),
     ("E2", {"scales": [1e3], "arms": DONOR_BY_MODE, "seeds": 4}),
     ("E-IF", {"seeds": 4}),
+    ("E3", {"tasks": ["catch"], "conditions": ["reward-move"], "arms": REPLAYS, "seeds": 4}),
+    ("exposure", {"conditions": ["episodic", "masked"], "arms": ["a2c", "ppo", "dqn"], "seeds": 4}),
+    ("synthetic", {"arms": ["a2c"], "seeds": 4}),
+    ("E-A4x", {"seeds": 4}),
     ("E1", {"tasks": ["catch"], "arms": ["hold", "both"], "seeds": 4}),
     ("P1", {"seeds": 4}),
     ("E2", {"seeds": 4}),
+    ("E-A5", {"arms": ["a2c", "dqn", "ppo"], "seeds": 6}),
+    ("E3", {"tasks": ["catch"], "seeds": 4}),
     ("E1", {"tasks": ["catch"], "seeds": 12}),
     ("E2", {"seeds": 12}),
     ("E1", {"seeds": 4}),

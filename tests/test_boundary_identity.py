@@ -1,8 +1,8 @@
-"""Where two boundaries are the same to Disco, their lifetimes are the same to the bit.
+"""Where two boundaries are the same to a learner, its lifetimes are the same to the bit.
 
 Of the 29 interactions of an iteration, a trajectory stores 28 transitions. What the last action of
 a rollout led to is never trained on; so a terminal told at every 29th step, and there alone, is
-invisible. A terminal told at every 7th step of 8x8 Catch is the truth.
+invisible to Disco. A terminal told at every 7th step of 8x8 Catch is the truth, to every learner.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import pytest
 from learners.small import small_disco
 from rulescope import arrays
 from rulescope.envs.config import Boundary
+from rulescope.learners.baselines import A2C, NetworkSizes
 from rulescope.learners.disco.config import Disco
 from rulescope.lifetime import Lifetime
 from rulescope.spec import RunSpec
@@ -93,3 +94,21 @@ def test_profiles_that_do_see_the_29th_step_tell_the_two_apart(profile: str) -> 
     """The reference reads how a trajectory began; the legacy alignment trains on all 29 steps."""
     masked, marked = (lived(b, profile, 16) for b in (MASKED, synthetic(29)))
     assert science(masked) != science(marked)
+
+
+@cache
+def lived_by_a2c(boundary: Boundary) -> Lifetime:
+    learner = A2C(agent=NetworkSizes(hidden=(32, 32)))
+    life = Lifetime(RunSpec(learner=learner, boundary=boundary, iterations=24, log_every=2))
+    life.run()
+    return life
+
+
+def test_synthetic_7_is_episodic_to_a2c_too() -> None:
+    assert everything(lived_by_a2c(synthetic(7))) == everything(lived_by_a2c(EPISODIC))
+    assert science(lived_by_a2c(synthetic(7))) == science(lived_by_a2c(EPISODIC))
+
+
+def test_a2c_trains_on_all_29_steps_and_tells_masked_from_synthetic_29() -> None:
+    lives = [lived_by_a2c(boundary) for boundary in (MASKED, synthetic(29), EPISODIC)]
+    assert len({science(life) for life in lives}) == 3

@@ -16,6 +16,7 @@ from rulescope.errors import SpecError
 from rulescope.learners.disco.config import Disco
 from rulescope.lifetime import Lifetime
 from rulescope.spec import (
+    Ablate,
     Freeze,
     Hold,
     Intervention,
@@ -29,6 +30,14 @@ from rulescope.spec import (
 )
 
 ITERATIONS = 8
+
+
+def name_of(item: object) -> str | None:
+    """Return what tells an intervention from others, without its donors."""
+    if not isinstance(item, Intervention):
+        return None
+    fields = (getattr(item, name, None) for name in ("which", "components", "at", "mode"))
+    return "-".join(str(part) for part in (item.operation, *fields) if part is not None)
 
 
 def short(**changes: Any) -> RunSpec:
@@ -51,6 +60,12 @@ def states() -> dict[str, Arrays]:
     return found
 
 
+def ablation(which: Any, mode: Any, carrier: str = "recurrent", components: int = 1) -> Ablate:
+    return Ablate(
+        carrier=carrier, donors=DONORS, components=components, which=which, at=3, mode=mode
+    )
+
+
 def every(carrier: str) -> list[Intervention]:
     return [
         Pin(carrier=carrier),
@@ -62,6 +77,8 @@ def every(carrier: str) -> list[Intervention]:
         Transplant(carrier=carrier, donor=DONORS[2], mode="clamp"),
         Permute(carrier=carrier, at=3, mode="natural"),
         Permute(carrier=carrier, at=3, mode="clamp"),
+        ablation("principal", "clamp", carrier),
+        ablation("complement", "natural", carrier),
         Placebo(carrier=carrier),
     ]
 
@@ -71,7 +88,15 @@ RANDOM = [
 ]
 
 
-@pytest.mark.parametrize("item", [*every("recurrent"), *RANDOM], ids=repr)
+ABLATIONS = [
+    ablation("principal", "natural", components=2),
+    ablation("complement", "clamp", components=2),
+    ablation("random", "natural"),
+    ablation("random", "clamp"),
+]
+
+
+@pytest.mark.parametrize("item", [*every("recurrent"), *RANDOM, *ABLATIONS], ids=name_of)
 def test_the_recurrent_state_can_be_treated_in_every_way(item: Intervention) -> None:
     check_intervention(short(interventions=(item,)), states())
 
@@ -80,8 +105,8 @@ def test_the_recurrent_state_can_be_treated_in_every_way(item: Intervention) -> 
 @pytest.mark.parametrize("number", range(len(every(""))))
 def test_every_carrier_can_be_treated(carrier: str, number: int) -> None:
     item = every(carrier)[number]
-    if carrier in ("replay", "moments") and isinstance(item, Pin | Permute):
-        # Zeros and shuffled columns are no trajectories: such a learner would diverge.
+    if carrier in ("replay", "moments") and isinstance(item, Pin | Permute | Ablate):
+        # Zeros, shuffled columns and mixtures are no trajectories: such a learner would diverge.
         item = Reset(carrier=carrier, at=5)
     check_intervention(short(interventions=(item,)), states())
 
@@ -150,9 +175,14 @@ NATURAL = Transplant(carrier="recurrent", donor=DONORS[0], mode="natural")
         (NATURAL, 7, "[operation] recurrent was touched after iteration 7"),
         (Permute(carrier="recurrent", at=3, mode="natural"), 3, "[operation] recurrent has other"),
         (RANDOM[0], 2, "[operation] recurrent was touched"),
+        (ABLATIONS[0], 3, "[operation] recurrent moved across directions after iteration 3"),
+        (ABLATIONS[0], 4, "[operation] recurrent was touched after iteration 4"),
+        (ABLATIONS[1], 6, "[operation] recurrent moved across directions after iteration 6"),
+        (ABLATIONS[3], 2, "[operation] recurrent was touched after iteration 2"),
+        (ABLATIONS[3], 5, "[operation] recurrent moved across directions after iteration 5"),
         (Placebo(carrier="recurrent"), 2, "[operation] recurrent was touched"),
     ],
-    ids=repr,
+    ids=name_of,
 )
 def test_a_wrong_content_is_caught(
     monkeypatch: pytest.MonkeyPatch, item: Intervention, when: int, said: str
@@ -165,17 +195,34 @@ def test_a_wrong_content_is_caught(
     assert breaking(monkeypatch, item, spoil).startswith(said)
 
 
+@pytest.mark.parametrize("which", ["principal", "random", "complement"])
+def test_leaving_something_along_the_directions_is_caught(
+    monkeypatch: pytest.MonkeyPatch, which: str
+) -> None:
+    """Half of an ablation moves nothing that it should not, and yet is none."""
+    whole = interventions.ablated
+
+    def half(content: Any, *rest: Any, **options: Any) -> Any:
+        left = whole(content, *rest, **options)
+        return {name: (content[name] + left[name]) / 2 for name in left}
+
+    monkeypatch.setattr(interventions, "ablated", half)
+    with pytest.raises(AssertionError, match=r"^\[operation\] recurrent (still|moved across)"):
+        check_intervention(short(interventions=(ablation(which, "natural"),)), states())
+
+
 def test_forgetting_what_is_held_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(interventions.Treatment, "save", lambda _: {})
     with pytest.raises(AssertionError, match=r"^\[resume\] stopped after iteration"):
         check_intervention(short(interventions=(Freeze(carrier="recurrent", at=2),)))
 
 
-def test_chance_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("item", [RANDOM[0], ABLATIONS[2]], ids=name_of)
+def test_chance_is_caught(monkeypatch: pytest.MonkeyPatch, item: Intervention) -> None:
     rng = np.random.default_rng()
     monkeypatch.setattr(interventions.Treatment, "_stream", lambda _: rng)
     with pytest.raises(AssertionError, match=r"^\[determinism\]"):
-        check_intervention(short(interventions=(RANDOM[0],)), states())
+        check_intervention(short(interventions=(item,)), states())
 
 
 def test_a_changed_rule_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,9 +11,19 @@ from numpy.typing import NDArray
 from rulescope import seeds
 from rulescope.arrays import Arrays
 from rulescope.errors import RecordError
-from rulescope.interventions import Treatment, permuted, resembling, same, zeros
+from rulescope.interventions import (
+    Treatment,
+    ablated,
+    directions,
+    flat,
+    permuted,
+    resembling,
+    same,
+    zeros,
+)
 from rulescope.learners.base import Carrier, Choice, Learner, Rollout
 from rulescope.spec import (
+    Ablate,
     Freeze,
     Hold,
     Intervention,
@@ -189,6 +199,118 @@ def test_permute_happens_once_and_is_restored_if_clamped(mode: Any) -> None:
     assert seen[3] == (seen[1] if mode == "clamp" else [value + 2 for value in seen[1]])
 
 
+def ablation(which: Any = "principal", at: int = 1, mode: Any = "clamp") -> Ablate:
+    return Ablate(
+        carrier="recurrent", donors=(DONOR, OTHER), components=1, which=which, at=at, mode=mode
+    )
+
+
+MEAN, DIRECTION = np.array([0.0, 6.0, 8.0]), np.array([9.0, 1.0, 0.0]) / np.sqrt(82.0)
+"""Of the two donors, as (c, h): they differ by 18 in c and by 2 in the first h."""
+
+
+def test_ablation_takes_out_what_lies_along_the_direction() -> None:
+    seen = lived(ablation(at=0, mode="natural"), 2)
+    # Own (3, 1, -2) is (3, -5, -10) from the mean, of which 22/82 (9, 1, 0) lies along.
+    first = 1 - 22 / 82
+    assert seen[0] == [pytest.approx(first), -2.0]
+    assert seen[2] == [pytest.approx(first + 2), 0.0]  # it goes on from there
+
+
+def test_clamped_ablation_is_made_anew_from_what_the_learner_made_of_it() -> None:
+    shelf = Shelf()
+    treatment = Treatment(ablation(), shelf, STATES, seed=3)
+    for iteration in range(5):
+        shelf.held["recurrent"]["h"] += 1.0
+        treatment.act(iteration)
+        along = float((flat(shelf.held["recurrent"]) - MEAN) @ DIRECTION)
+        assert (abs(along) < 1e-12) is (iteration >= 1)
+        assert shelf.hidden[1] == -1 + iteration  # across the direction it lives on
+    assert treatment.save() == {}
+
+
+def test_the_complement_leaves_nothing_but_the_direction() -> None:
+    shelf = Shelf()
+    Treatment(ablation("complement", at=0), shelf, STATES, seed=3).act(0)
+    expected = MEAN + 22 / 82 * np.array([9.0, 1.0, 0.0])
+    assert flat(shelf.held["recurrent"]) == pytest.approx(expected)
+
+
+def some_donors(count: int, units: int) -> list[Arrays]:
+    rng = np.random.default_rng(5)
+    stretch = 2.0 ** -np.arange(units)
+    return [
+        {"h": (3.0 + rng.normal(size=units) * stretch).astype(np.float32)} for _ in range(count)
+    ]
+
+
+def test_principal_directions_are_those_of_the_covariance() -> None:
+    donors = some_donors(20, 6)
+    found = directions(donors, 3)
+    _, vectors = np.linalg.eigh(np.cov(np.stack([donor["h"] for donor in donors]).T))
+    first = vectors[:, ::-1][:, :3]
+    assert np.abs(found.basis @ first) == pytest.approx(np.eye(3), abs=1e-9)
+    assert found.mean == pytest.approx(np.mean([donor["h"] for donor in donors], axis=0))
+
+
+def test_random_directions_are_even_over_all_in_which_donors_vary() -> None:
+    donors = some_donors(5, 40)  # which span four directions
+    span = directions(donors, 4).basis
+    shares = np.zeros(4)
+    draws = 400
+    for seed in range(draws):
+        basis = directions(donors, 2, np.random.default_rng(seed)).basis
+        assert basis @ basis.T == pytest.approx(np.eye(2), abs=1e-9)
+        assert basis @ span.T @ span == pytest.approx(basis, abs=1e-9)
+        shares += np.square(basis @ span.T).sum(axis=0)
+    # Each of the four has half of its length in two random ones; its spread is below a half.
+    assert shares / draws == pytest.approx(np.full(4, 0.5), abs=4 * 0.5 / np.sqrt(draws))
+
+
+def test_every_lifetime_draws_its_own_random_directions() -> None:
+    donors = tuple(RunSpec(seed=seed) for seed in range(4))
+    rng = np.random.default_rng(0)
+    states = {
+        donor.id: {"recurrent/h": rng.normal(size=2), "recurrent/c": rng.normal(size=(1, 1))}
+        for donor in donors
+    }
+    item = Ablate(
+        carrier="recurrent", donors=donors, components=1, which="random", at=0, mode="clamp"
+    )
+    left = []
+    for seed in (1, 1, 2):
+        shelf = Shelf()
+        Treatment(item, shelf, states, seed=seed).act(0)
+        left.append(shelf.hidden)
+    assert left[0] == left[1] != left[2]
+
+
+def test_ablation_keeps_counters_types_and_shapes() -> None:
+    content = {"b": np.ones((2, 2), np.float32), "a": np.array(2.0), "n": np.array(7)}
+    donors = [
+        {"b": np.full((2, 2), v, np.float32), "a": np.array(v), "n": np.array(9)}
+        for v in (0.0, 1.0)
+    ]
+    left = ablated(content, directions(donors, 1))
+    assert {name: (a.dtype, a.shape) for name, a in left.items()} == {
+        name: (a.dtype, a.shape) for name, a in content.items()
+    }
+    assert left["n"] == 7
+    # Own mean 1.2 along (1, 1, 1, 1, 1) becomes the donors' 0.5.
+    assert flat(left) == pytest.approx([1.3, 0.3, 0.3, 0.3, 0.3])
+
+
+def test_donors_that_vary_too_little_are_refused() -> None:
+    alike = [{"h": np.arange(3.0) + shift} for shift in (0.0, 1.0, 2.0)]
+    assert directions(alike, 1).basis.shape == (1, 3)
+    with pytest.raises(RecordError, match="the donors vary along 1 directions only, not 2"):
+        directions(alike, 2)
+    with pytest.raises(RecordError, match="along 0 directions only"):
+        directions([alike[0]] * 3, 1)
+    with pytest.raises(RecordError, match="along 0 directions only"):
+        directions([{"n": np.array(3)}] * 3, 1)  # counters only
+
+
 def test_placebo_writes_back_what_it_read() -> None:
     shelf = Shelf()
     assert lived(Placebo(carrier="recurrent"), 2, shelf) == [[1, -2], [2, -1], [3, 0]]
@@ -199,7 +321,7 @@ def test_placebo_writes_back_what_it_read() -> None:
 def test_no_operation_touches_another_carrier(kind: Any) -> None:
     shelf = Shelf()
     known = {"carrier": "recurrent", "at": 1, "mode": "clamp", "donor": DONOR}
-    known["donors"] = (DONOR, OTHER)
+    known |= {"donors": (DONOR, OTHER), "components": 1, "which": "principal"}
     fields = {name: known[name] for name in kind.__struct_fields__}
     lived(kind(**fields), 3, shelf)
     assert set(shelf.written) == {"recurrent"}

@@ -129,6 +129,19 @@ def test_companions_share_a_figure() -> None:
     assert {assay.id for assay in companions(SCALE)} == {"E2", "E-IF"}
 
 
+def test_panels_of_others_are_of_the_preset_whose_length_a_part_has(tmp_path: Path) -> None:
+    """One sea is not as long as the deepest, but as long as it is in the preset."""
+    store, sea, stream = Store(tmp_path / "s"), assays.find("E-A5"), assays.find("E-A3c")
+    one = narrowed(sea, sea.budget("quick"), seeds=1, arms=["a2c"], tasks=["deep-sea-8"])
+    other = narrowed(stream, stream.budget("quick"), seeds=1, arms=["a2c"])
+    for assay, budget in ((sea, one), (stream, other)):
+        fill(store, list(Plan.of(assay, budget).runs.values()))
+    plan = Plan.of(sea, one, store)
+    paths = write(plan, plan.analyse(store), store, tmp_path / "r", figures=("fig:behavior",))
+    drawn = next(path for path in paths if path.suffix == ".svg").read_text()
+    assert "CatchStream" in drawn
+
+
 def test_made_up_records_are_reproducible_and_say_what_they_are() -> None:
     spec = Plan.of(SCALE, scales(1)).cells[0].runs[0]
     one, two = made_up(spec), made_up(spec)

@@ -31,6 +31,7 @@ from rulescope.learners.disco.config import (
     Interface,
 )
 from rulescope.spec import (
+    Ablate,
     Freeze,
     Hold,
     Intervention,
@@ -181,6 +182,13 @@ WRONG_CHOICES: list[tuple[dict[str, Any], str, str | None]] = [
         "interventions[0].donor.learner.conventions.sign_log: 'lg' is not valid",
         "log",
     ),
+    (
+        treated(
+            "ablate", mode="clamp", which="principle", at=4, components=1, donors=[{}, {"seed": 1}]
+        ),
+        "interventions[0].which: 'principle' is not valid",
+        "principal",
+    ),
     ({"keep": ["recurent"]}, "keep: no carrier 'recurent'", "recurrent"),
     ({"keep": ["averages", "momentum"]}, "keep: no carrier 'momentum'", "moments"),
     (
@@ -276,6 +284,43 @@ IMPOSSIBLE: list[tuple[dict[str, Any], str]] = [
         treated("random", mode="natural", donors=[{}, {"keep": ["x"]}]),
         "interventions[0].donors[1].keep: no carrier 'x'",
     ),
+    (
+        treated("ablate", mode="clamp", which="principal", at=4, components=1, donors=[{}]),
+        "interventions[0].donors: expected `array` of length >= 2",
+    ),
+    (
+        treated(
+            "ablate",
+            mode="clamp",
+            which="principal",
+            at=4,
+            components=2,
+            donors=[{}, {"seed": 1}, {"seed": 1}],
+        ),
+        "interventions[0].components: 2 different donors cannot vary along 2 directions",
+    ),
+    (
+        treated(
+            "ablate",
+            mode="clamp",
+            which="random",
+            at=4,
+            components=1,
+            donors=[{}, {"keep": ["averages"]}],
+        ),
+        "interventions[0].donors[1].keep: a donor must keep its 'recurrent'",
+    ),
+    (
+        treated(
+            "ablate",
+            mode="natural",
+            which="random",
+            at=2000,
+            components=1,
+            donors=[{}, {"seed": 1}],
+        ),
+        "interventions[0].at: 2000 is not before the last iteration",
+    ),
     ({"world_seed": -1}, "world_seed: expected `int` >= 0"),
     (
         {"change": {"kind": "action-flip", "at": 2000}},
@@ -295,6 +340,22 @@ IMPOSSIBLE: list[tuple[dict[str, Any], str]] = [
             ]
         },
         "interventions[0].operation: 'permute' makes no trajectories",
+    ),
+    (
+        {
+            "interventions": [
+                {
+                    "operation": "ablate",
+                    "carrier": "replay",
+                    "which": "principal",
+                    "components": 1,
+                    "donors": [{"keep": ["replay"]}, {"keep": ["replay"], "seed": 1}],
+                    "at": 1,
+                    "mode": "clamp",
+                }
+            ]
+        },
+        "interventions[0].operation: 'ablate' makes no trajectories; it has no meaning for replay",
     ),
 ]
 
@@ -600,6 +661,15 @@ INTERVENTIONS = st.one_of(
         RandomState,
         carrier=UNITS,
         donors=st.lists(DONORS, min_size=2, max_size=3).map(tuple),
+        mode=MODE,
+    ),
+    st.builds(
+        Ablate,
+        carrier=UNITS,
+        donors=st.lists(DONORS, min_size=3, max_size=4, unique=True).map(tuple),
+        components=st.integers(1, 2),
+        which=choices(Ablate, "which"),
+        at=st.integers(0, 99),
         mode=MODE,
     ),
 )

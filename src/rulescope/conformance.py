@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rulescope.errors import SpecError
-from rulescope.interventions import States, same
+from rulescope.interventions import States, flat, same
 from rulescope.learners.base import under
 from rulescope.lifetime import Lifetime
 from rulescope.spec import (
+    Ablate,
     Freeze,
     Hold,
     Intervention,
@@ -104,6 +105,8 @@ def check_operation(item: Intervention, moments: list[Moment], donors: States) -
         if isinstance(item, Pin):
             zero = not any(array.any() for array in now.values())
             _require(turn == 0 or zero, "operation", f"{item.carrier} is not zero {where}")
+        elif isinstance(item, Ablate) and turn >= item.at and item.mode == "clamp":
+            _check_ablated(item, found, now, donors, where)
         elif onset is not None and turn > onset and _restoring(item):
             held = same(now, left[onset])
             _require(held, "operation", f"{item.carrier} is not what was held {where}")
@@ -114,7 +117,7 @@ def check_operation(item: Intervention, moments: list[Moment], donors: States) -
 def _onset(item: Intervention, own: list[Content]) -> int | None:
     """Return the moment at which the operation first has something to write or to keep."""
     match item:
-        case Freeze(at=at) | Reset(at=at) | Permute(at=at):
+        case Freeze(at=at) | Reset(at=at) | Permute(at=at) | Ablate(at=at):
             return at
         case Transplant() | RandomState():
             return 0
@@ -145,9 +148,35 @@ def _check_onset(
         case Permute():
             alike = all(_same_values(found[name], now[name]) for name in found)
             _require(alike, "operation", f"{item.carrier} has other values than before")
+        case Ablate():
+            _check_ablated(item, found, now, donors, f"after iteration {onset}")
         case RandomState():
             finite = all(np.isfinite(a).all() for a in now.values() if a.dtype.kind == "f")
             _require(finite, "operation", f"{item.carrier} is not finite")
+
+
+def _check_ablated(item: Ablate, found: Content, now: Content, donors: States, where: str) -> None:
+    """Check that the carrier is the donors' mean along the directions, and its own across them.
+
+    Which random directions were drawn cannot be known here. But what was taken out must lie where
+    the donors vary, and none of it may be left.
+    """
+    counters = {name: array for name, array in found.items() if array.dtype.kind != "f"}
+    kept = same(counters, {name: now[name] for name in counters})
+    _require(kept, "operation", f"the counters of {item.carrier} were touched {where}")
+    states = np.stack([flat(under(item.carrier, donors[donor.id])) for donor in item.donors])
+    mean = states.mean(axis=0)
+    axes = np.linalg.svd(states - mean, full_matrices=False)[2]
+    own, left = flat(found), flat(now) - mean
+    taken = own - flat(now)
+    along, across = (left, taken) if item.which == "complement" else (taken, left)
+    little = 1e-5 * float(np.linalg.norm(own) + np.linalg.norm(mean))  # of float32, after sums
+    basis = axes if item.which == "random" else axes[: item.components]
+    strayed = float(np.linalg.norm(along - along @ basis.T @ basis))
+    _require(strayed <= little, "operation", f"{item.carrier} moved across directions {where}")
+    drawn = along[np.newaxis] / max(float(np.linalg.norm(along)), little)
+    remains = float(np.linalg.norm((drawn if item.which == "random" else basis) @ across))
+    _require(remains <= little, "operation", f"{item.carrier} still says something {where}")
 
 
 def _same_values(one: NDArray[Any], other: NDArray[Any]) -> bool:

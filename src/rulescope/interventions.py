@@ -8,7 +8,7 @@ content of its one carrier. The functions that make up a new content are pure.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -19,6 +19,7 @@ from rulescope.arrays import Arrays
 from rulescope.errors import RecordError
 from rulescope.learners.base import Learner, under
 from rulescope.spec import (
+    Ablate,
     Freeze,
     Hold,
     Intervention,
@@ -49,6 +50,7 @@ class Treatment:
         self._states = states
         self._seed = seed
         self._held: Content | None = None
+        self._along: Directions | None = None
 
     def act(self, iteration: int) -> None:
         """Do what is planned for the moment after ``iteration`` (0: the learner is newborn)."""
@@ -62,6 +64,8 @@ class Treatment:
     @property
     def _restores(self) -> bool:
         """Whether what was written once is to be restored after every later iteration."""
+        if isinstance(self._plan, Ablate):
+            return False  # it is made anew from what the learner made of it
         return isinstance(self._plan, Freeze | Hold) or getattr(self._plan, "mode", "") == "clamp"
 
     def _change(self, iteration: int) -> Content | None:
@@ -88,6 +92,16 @@ class Treatment:
                 return resembling(terminal, self._fresh, self._stream()) if newborn else None
             case Permute(at=at):
                 return permuted(self._carrier.get(), self._stream()) if iteration == at else None
+            case Ablate(at=at, mode=mode) as plan:
+                due = iteration == at or (mode == "clamp" and iteration > at)
+                return self._ablated(plan) if due else None
+
+    def _ablated(self, plan: Ablate) -> Content:
+        if self._along is None:
+            terminal = [self._terminal(donor) for donor in plan.donors]
+            rng = self._stream() if plan.which == "random" else None
+            self._along = directions(terminal, plan.components, rng)
+        return ablated(self._carrier.get(), self._along, complement=plan.which == "complement")
 
     def _stream(self) -> Generator:
         """Return the random stream of this intervention, which is drawn from at one moment only."""
@@ -171,3 +185,55 @@ def permuted(content: Arrays, rng: Generator) -> Content:
             orders[width] = rng.permutation(width)
         shuffled[name] = array[..., orders[width]]
     return shuffled
+
+
+class Directions(NamedTuple):
+    """Some directions in which donors differ, and where the donors are on average."""
+
+    mean: NDArray[np.float64]
+    """[units]"""
+    basis: NDArray[np.float64]
+    """[components, units]: orthonormal."""
+
+
+def directions(
+    donors: Sequence[Arrays], components: int, rng: Generator | None = None
+) -> Directions:
+    """Return the directions along which ``donors`` vary most; with ``rng``, as many random ones.
+
+    Random directions are evenly distributed over all those in which the donors vary at all: in
+    any others there would be nothing to take out.
+    """
+    states = np.stack([flat(donor) for donor in donors])
+    mean = states.mean(axis=0)
+    _, spread, axes = np.linalg.svd(states - mean, full_matrices=False)
+    least = max(spread, default=0.0) * max(states.shape) * np.finfo(np.float64).eps
+    rank = min(int((spread > least).sum()), len(donors) - 1)
+    if components > rank:
+        raise RecordError(f"the donors vary along {rank} directions only, not {components}")
+    if rng is None:
+        return Directions(mean, axes[:components])
+    turned, _ = np.linalg.qr(rng.standard_normal((rank, components)))
+    return Directions(mean, turned.T @ axes[:rank])
+
+
+def ablated(content: Arrays, along: Directions, *, complement: bool = False) -> Content:
+    """Return ``content`` with the donors' mean along the directions, or else across them."""
+    own = flat(content)
+    part = (own - along.mean) @ along.basis.T @ along.basis
+    left = along.mean + part if complement else own - part
+    made, start = {}, 0
+    for name in sorted(content):
+        array = content[name]
+        if array.dtype.kind != "f":
+            made[name] = array.copy()
+            continue
+        made[name] = left[start : start + array.size].reshape(array.shape).astype(array.dtype)
+        start += array.size
+    return made
+
+
+def flat(content: Arrays) -> NDArray[np.float64]:
+    """Return all arrays of floating point as one vector [units], in the order of their names."""
+    parts = [content[name].reshape(-1) for name in sorted(content)]
+    return np.concatenate([np.zeros(0), *(part for part in parts if part.dtype.kind == "f")])

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from rulescope.assays import ASSAYS, Assay, Budget, Cell, Results, gather
-from rulescope.errors import RecordError
+from rulescope.errors import RecordError, SpecError
 from rulescope.learners.variants import first_update
 from rulescope.records import Record, Store
 from rulescope.spec import RunSpec, with_donors
@@ -180,7 +180,10 @@ def write(
 
     others = {}
     for other in companions(plan.assay):
-        theirs = Plan.of(other, _on_the_terms_of(plan, other), store)
+        try:
+            theirs = Plan.of(other, _on_the_terms_of(plan, other), store)
+        except SpecError:  # its grid cannot be had at this length
+            continue
         if any(key in theirs.present for key in theirs.runs):
             others[other.id] = theirs.analyse(store)
     used = {key: store.read(key).manifest.science_hash for key in sorted(plan.present)}
@@ -194,10 +197,9 @@ def _on_the_terms_of(plan: Plan, other: Assay) -> Budget:
     own preset of that name; otherwise they are as many and as long as those of ``plan``.
     """
     budget, whole = plan.budget, other.budget("paper")
-    presets = plan.assay.presets.items()
-    like = next((name for name, it in presets if it.iterations == budget.iterations), None)
     # (Presets of two names may have one length: the published one has all seeds.)
-    like = "paper" if plan.assay.budget("paper").iterations == budget.iterations else like
+    names = ("paper", *plan.assay.presets)
+    like = next((name for name in names if _as_long(plan.assay.budget(name), budget)), None)
     its = other.budget(like) if like else budget
     episodes = None if whole.episodes is None else its.episodes or whole.episodes
     return replace(
@@ -208,3 +210,10 @@ def _on_the_terms_of(plan: Plan, other: Assay) -> Budget:
         profile=budget.profile,
         rule=budget.rule,
     )
+
+
+def _as_long(one: Budget, other: Budget) -> bool:
+    """Return whether two budgets of an assay give lifetimes of one length, in the same worlds."""
+    if one.episodes is None:
+        return one.iterations == other.iterations
+    return one.episodes == other.episodes

@@ -99,11 +99,43 @@ class Permute(_Operation, frozen=True, tag="permute", tag_field="operation"):
     mode: Mode
 
 
+class Ablate(_Operation, frozen=True, tag="ablate", tag_field="operation"):
+    """After iteration ``at``, take out of the own value what it says along some directions.
+
+    Directions are those along which the donors' terminal values vary. Along them the own value
+    becomes the donors' mean; across them it stays what it is. Clamped, they are taken out again
+    after every later iteration, while the rest of the value goes on.
+
+    All arrays of floating point make up one vector, in the order of their names and in their own
+    units; other arrays stay the recipient's own.
+    """
+
+    donors: Annotated[tuple[RunSpec, ...], Meta(min_length=2)]
+    components: Annotated[int, Meta(ge=1)]
+    """How many directions."""
+    which: Literal["principal", "random", "complement"]
+    """``principal``: those along which the donors vary most. ``random``: as many others, all
+    directions in which the donors vary being alike. ``complement``: all but the principal ones."""
+    at: Iteration
+    mode: Mode
+
+
 class Placebo(_Operation, frozen=True, tag="placebo", tag_field="operation"):
     """Write back the value just read, which must leave the lifetime bit-identical."""
 
 
-Intervention = Pin | Freeze | Hold | Reset | Transplant | RandomState | Permute | Placebo
+Intervention = Pin | Freeze | Hold | Reset | Transplant | RandomState | Permute | Ablate | Placebo
+
+
+def _donors(item: Intervention) -> dict[str, RunSpec]:
+    """Return the runs whose terminal state ``item`` needs, by their key in it."""
+    match item:
+        case Transplant(donor=donor):
+            return {"donor": donor}
+        case RandomState(donors=donors) | Ablate(donors=donors):
+            return {f"donors[{place}]": donor for place, donor in enumerate(donors)}
+        case _:
+            return {}
 
 
 class RunSpec(Frozen, frozen=True):
@@ -150,12 +182,7 @@ class RunSpec(Frozen, frozen=True):
     @property
     def donors(self) -> tuple[RunSpec, ...]:
         """The runs whose terminal state this one needs, each once."""
-        found: list[RunSpec] = []
-        for item in self.interventions:
-            if isinstance(item, Transplant):
-                found.append(item.donor)
-            elif isinstance(item, RandomState):
-                found += item.donors
+        found = (donor for item in self.interventions for donor in _donors(item).values())
         return tuple(dict.fromkeys(found))
 
 
@@ -296,16 +323,16 @@ def _no_carrier(name: str, spec: RunSpec) -> list[str]:
 def _misuse(item: Intervention, spec: RunSpec) -> Iterator[str]:
     """Yield what is wrong with one intervention of ``spec``, its donors included."""
     yield from (f"carrier: {problem}" for problem in _no_carrier(item.carrier, spec))
-    if item.carrier == "replay" and isinstance(item, RandomState | Permute):
+    if item.carrier == "replay" and isinstance(item, RandomState | Permute | Ablate):
         yield f"operation: {item.operation!r} makes no trajectories; it has no meaning for replay"
     at = getattr(item, "at", 0)
     if at >= spec.iterations:
         last = f"the last iteration ({spec.iterations})"
         yield f"at: {at} is not before {last}, so nothing would be done"
-    donors = {"donor": item.donor} if isinstance(item, Transplant) else {}
-    if isinstance(item, RandomState):
-        donors = {f"donors[{place}]": donor for place, donor in enumerate(item.donors)}
-    for key, donor in donors.items():
+    if isinstance(item, Ablate) and item.components >= len(set(item.donors)):
+        different = f"{len(set(item.donors))} different donors"
+        yield f"components: {different} cannot vary along {item.components} directions"
+    for key, donor in _donors(item).items():
         yield from (f"{key}.{problem}" for problem in _problems(donor))
         if item.carrier not in donor.kept:
             yield f"{key}.keep: a donor must keep its {item.carrier!r}"

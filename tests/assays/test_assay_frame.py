@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 
 from rulescope.assays import ASSAYS, gather
+from rulescope.assays.base import Arm, Cell, lifetimes
+from rulescope.assays.estimating import missing
 from rulescope.assays.frame import Frame
+from rulescope.bench.synthetic import made_up
 from rulescope.errors import RulescopeError
 from rulescope.records import Record, RuleIdentity
 from rulescope.spec import RunSpec
@@ -71,8 +74,11 @@ def test_a_gathered_frame_can_be_analysed(frame: Frame) -> None:
 
 def test_nothing_at_all_can_be_analysed_too() -> None:
     for assay in ASSAYS.values():
-        results = assay.analyse(gather(assay.grid(assay.budget("smoke")), lambda _: None))
-        assert all(np.isnan(found.value) for found in results.estimates.values())
+        cells = assay.grid(assay.budget("smoke"))
+        nothing = gather(cells, lambda _: None, columns=assay.columns, states=assay.states)
+        results = assay.analyse(nothing)
+        known = [key for key, found in results.estimates.items() if not np.isnan(found.value)]
+        assert all(key.startswith("chance/") for key in known)  # which is exact
         assert "lifetimes are missing" in results.notes[0]
 
 
@@ -85,3 +91,49 @@ def test_questions_without_an_answer_name_the_nearest(frame: Frame) -> None:
         RulescopeError, match=r"no scale 2\.0 in the frame; there are: 0\.001, 1\.0"
     ):
         frame.log("score", scale=2.0)
+
+
+def ragged() -> Frame:
+    """Two worlds of different length; one arm is not planned in the second, one has more seeds."""
+    budget = replace(ASSAY.budget("smoke"), seeds=2, episodes=500, iterations=1)
+    cells = [
+        Cell({"task": task, "arm": arm}, lifetimes(replace(budget, seeds=n), Arm(arm), task=task))
+        for task, arm, n in (
+            ("deep-sea-8", "a2c", 2),
+            ("deep-sea-12", "a2c", 2),
+            ("deep-sea-12", "random", 3),
+        )
+    ]
+    runs = {run.id: run for cell in cells for run in cell.runs}
+    return gather(cells, lambda run: made_up(runs[run]), columns=("mean_return",), states=())
+
+
+def test_cells_may_differ_in_seeds_and_length_and_leave_holes() -> None:
+    frame = ragged()
+    assert frame.seeds == (0, 1, 2)
+    assert frame.lengths.tolist() == [[69, 0], [103, 103]]
+    assert frame.counts.tolist() == [[2, 0], [2, 3]]
+    assert frame.planned.sum() == 7
+    assert frame.iteration.tolist() == [20, 40, 60, 80, 100]
+    assert np.isnan(frame.log("mean_return", task="deep-sea-8", arm="a2c")[:, 3:]).all()
+    assert missing(frame) == []
+
+
+def test_planned_cells_have_names_and_places(frame: Frame) -> None:
+    assert list(ragged().places()) == [
+        ("deep-sea-8/a2c", (0, 0)),
+        ("deep-sea-12/a2c", (1, 0)),
+        ("deep-sea-12/random", (1, 1)),
+    ]
+    assert ("catch/pin/0.001", (0, 1, 0)) in list(frame.places())
+
+
+def test_a_part_ends_where_its_lifetimes_do() -> None:
+    short = ragged().part(task="deep-sea-8")
+    assert short.axes == {"arm": ("a2c", "random")}
+    assert short.iteration.tolist() == [20, 40, 60]
+    assert (short.iterations, short.interactions) == (69, 69 * 58)
+    assert short.log("mean_return", arm="a2c").shape == (3, 3)
+    assert np.isfinite(short.log("mean_return", arm="a2c")[:2]).all()
+    with pytest.raises(RulescopeError, match="differ in length"):
+        ragged().part(arm="a2c")

@@ -28,15 +28,19 @@ def invoke(*arguments: str | Path, code: int = 0) -> Any:
     return result
 
 
-@pytest.fixture
-def filled(tmp_path: Path) -> Path:
-    """A store with made-up records of part of every assay at the published budget."""
-    store = Store(tmp_path / "store")
-    for assay in assays.ASSAYS.values():
-        budget = assays.narrowed(assay, assay.budget("paper"), seeds=4, tasks=["catch"])
-        plan = Plan.of(assay, budget)
-        fill(store, [*plan.donors.values(), *plan.runs.values()])
-    return tmp_path / "store"
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with made-up records of part of some assays at the published budget."""
+    root = tmp_path_factory.mktemp("filled")
+    for name in ("E1", "E2", "E-IF", "P1"):
+        put(root, assays.ASSAYS[name], seeds=4, tasks=["catch"])
+    return root
+
+
+def put(root: Path, assay: assays.Assay, **part: Any) -> None:
+    """Make up records of a part of ``assay``."""
+    plan = Plan.of(assay, assays.narrowed(assay, assay.budget("paper"), **part))
+    fill(Store(root), [*plan.donors.values(), *plan.runs.values()])
 
 
 def test_an_assay_is_run_written_and_picked_up_again(tmp_path: Path) -> None:
@@ -85,6 +89,21 @@ def test_the_plan_can_be_seen_without_running(tmp_path: Path) -> None:
     assert not (tmp_path / "store").exists()
 
 
+@pytest.mark.parametrize(
+    ("assay", "sizes"),
+    [
+        ("conventions", "27 cells × 12 to 18 seeds = 378 lifetimes of 2,000 to 20,000 iterations"),
+        ("E1", "84 cells × 12 seeds = 1,008 lifetimes of 2,000 iterations"),
+    ],
+)
+def test_the_plan_tells_of_lifetimes_as_they_are(
+    assay: str, sizes: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rulescope.cli.run.seconds_left", lambda *_: 1.0)
+    command = ["run", assay, "--preset", "paper", "--rule", "random:0", "--plan"]
+    assert sizes in invoke(*command, "--store", tmp_path / "store").stdout
+
+
 def test_donors_are_lived_and_named_in_the_manifest(tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
     places: list[str | Path] = ["--store", store.root, "--out", tmp_path / "results"]
@@ -111,6 +130,9 @@ def test_donors_are_lived_and_named_in_the_manifest(tmp_path: Path) -> None:
         (["E2", "--scales", "1e-13"], "--scales: the reciprocal of 1e-13, for donors, is more"),
         (["E2", "--scales", "1"], "--scales: at 1 a donor of the reciprocal scale"),
         (["E1", "--profile", "refrence"], "--profile: no 'refrence'; nearest: 'reference'"),
+        (["exposure", "--conditions", "maskd"], "--conditions: no 'maskd'; nearest: 'masked'"),
+        (["E3", "--tasks", "catch-long", "--arms", "dqn"], "--tasks: DQN lives in 'catch' only"),
+        (["conventions", "--arms", "a2c"], "--conditions: no comparison is left"),
     ],
 )
 def test_bad_input_is_refused_before_anything_runs(
@@ -190,7 +212,7 @@ def test_status_counts_lifetimes_cell_by_cell(filled: Path) -> None:
 
 def test_status_without_an_assay_tells_of_all(filled: Path) -> None:
     said = json.loads(invoke("status", "--store", filled, "--json").stdout)
-    assert len(said) == 16
+    assert len(said) == 4 * len(assays.ASSAYS)
     done = {(row["assay"], row["preset"]): row["done"] for row in said}
     assert done["E1", "standard"] == 112
     assert done["E2", "paper"] == 64
@@ -202,12 +224,17 @@ def test_list_tells_what_each_preset_costs() -> None:
     assert said["E1"]["presets"]["paper"]["runs"] == 1008
     assert said["E1"]["presets"]["paper"]["interactions"] == 116_928_000
     assert said["E2"]["presets"]["paper"]["donors"] == 24
+    short = said["conventions"]["presets"]["smoke"]
+    assert (short["shortest"], short["iterations"]) == (40, 60)
+    assert said["E3"]["conditions"] == ["action-flip", "reward-move", "none"]
     shown = invoke("list").stdout
     assert "1008 lifetimes" in shown
     assert "cross-clamp" in shown
+    assert "action-flip, reward-move, none" in shown
+    assert "375 lifetimes of 1,655 to 3,310 iterations" in shown
 
 
-@pytest.mark.parametrize("name", list(assays.ASSAYS))
+@pytest.mark.parametrize("name", ["E1", "E2", "E-IF", "P1"])
 def test_compare_prints_both_sides(name: str, filled: Path) -> None:
     shown = invoke("compare", name, "--store", filled).stdout
     assert "published" in shown
@@ -217,6 +244,12 @@ def test_compare_prints_both_sides(name: str, filled: Path) -> None:
     for row in said["comparisons"].values():
         assert row["n"] <= 4
         assert not row["same_budget"]
+
+
+def test_compare_says_when_nothing_was_published(tmp_path: Path) -> None:
+    put(tmp_path, assays.ASSAYS["ladder"], seeds=1, tasks=["deep-sea-4"], arms=["a2c"])
+    said = json.loads(invoke("compare", "ladder", "--store", tmp_path, "--json").stdout)
+    assert said["comparisons"] == {}
 
 
 def test_compare_can_be_narrowed_to_some_estimates(filled: Path) -> None:
@@ -231,12 +264,12 @@ def test_compare_names_what_only_may_be(filled: Path) -> None:
         invoke("compare", "E1", "--store", filled, "--only", "contrat")
 
 
-def test_damaged_records_are_listed_and_the_others_hashed(filled: Path) -> None:
-    store = Store(filled)
-    run, *others = store.ids()
-    path = filled / "runs" / run[:2] / run / "state.npz"
+def test_damaged_records_are_listed_and_the_others_hashed(tmp_path: Path) -> None:
+    put(tmp_path, assays.ASSAYS["E-IF"], seeds=1)
+    run, *others = Store(tmp_path).ids()
+    path = tmp_path / "runs" / run[:2] / run / "state.npz"
     path.write_bytes(path.read_bytes()[:-1])
-    result = invoke("records", "hashes", "--store", filled, "--json", code=1)
+    result = invoke("records", "hashes", "--store", tmp_path, "--json", code=1)
     assert set(json.loads(result.stdout)) == set(others)
     assert run in result.stderr
 

@@ -2,7 +2,29 @@
 
 from __future__ import annotations
 
-from rulescope.assays import inheritance, interface, interface_state, scale
+from rulescope.assays import (
+    change,
+    change_breakout,
+    conventions,
+    directions,
+    discovery,
+    exploration,
+    exploration_conventions,
+    exposure,
+    horizon,
+    inheritance,
+    interface,
+    interface_state,
+    ladder,
+    learning_rate,
+    mapping,
+    masking,
+    popart,
+    scale,
+    scale_minatar,
+    stream,
+    synthetic,
+)
 from rulescope.assays.base import PRESETS, Assay, Budget, Cell, narrowed
 from rulescope.assays.frame import Frame, gather
 from rulescope.assays.results import Results
@@ -22,7 +44,30 @@ __all__ = [
 ]
 
 ASSAYS: dict[str, Assay] = {
-    module.ASSAY.id: module.ASSAY for module in (scale, inheritance, interface, interface_state)
+    module.ASSAY.id: module.ASSAY
+    for module in (
+        scale,
+        inheritance,
+        change,
+        horizon,
+        learning_rate,
+        interface,
+        popart,
+        mapping,
+        change_breakout,
+        stream,
+        exploration,
+        exposure,
+        synthetic,
+        masking,
+        scale_minatar,
+        interface_state,
+        conventions,
+        exploration_conventions,
+        ladder,
+        discovery,
+        directions,
+    )
 }
 """By id, in the order of the published catalogue."""
 

@@ -24,6 +24,8 @@ PRESETS = ("smoke", "quick", "standard", "paper")
 LARGEST_SCALE = 1e12
 """As in a run's specification."""
 EPISODIC = Boundary()
+MASKED = Boundary(terminals="masked")
+"""Of what a learner is told: every episode end, or none."""
 NULL_RULE = "random:0"
 """Rule of the ``null`` arm: the same architecture without the knowledge."""
 
@@ -183,6 +185,12 @@ def lifetimes(
         )
         for seed in range(budget.seeds)
     )
+
+
+def at_unit_scale(budget: Budget, assay: str) -> None:
+    """Raise if ``budget`` asks for reward scales in an assay that has none."""
+    if budget.scales != (1.0,):
+        raise SpecError(f"--scales: {assay} has reward scale 1 alone")
 
 
 def _who(budget: Budget, arm: Arm) -> LearnerSpec:

@@ -9,12 +9,20 @@ from contextlib import contextmanager
 
 from rulescope.assays.frame import Floats, Frame, Label
 from rulescope.assays.results import Results, Table, in_numbers
-from rulescope.stats import Estimate, Family, TailWarning, last_fraction, tail_from, tail_mean
+from rulescope.stats import (
+    Estimate,
+    Family,
+    TailWarning,
+    endpoint,
+    last_fraction,
+    tail_from,
+    tail_mean,
+)
 
 CORE_DRAWS = 10_000
-"""Bootstrap draws of E1, E2 and P1."""
+"""Bootstrap draws of the primary assays, of P1, and of areas after a change."""
 ATLAS_DRAWS = 1_000
-"""Bootstrap draws of E-IF."""
+"""Bootstrap draws of most other assays."""
 FEWEST = 3
 """Seeds below which there is no bootstrap."""
 SCORE = (
@@ -32,6 +40,16 @@ def tail20(frame: Frame, column: str = "score", **labels: Label) -> Floats:
 def tail15(frame: Frame, column: str = "score", **labels: Label) -> Floats:
     """Return [..., seeds]: the mean of the finite ones among the last 15 % of the log rows."""
     return tail_mean(frame.log(column, **labels), last_fraction(len(frame.iteration), 0.15))
+
+
+def tail10(frame: Frame, column: str = "score", **labels: Label) -> Floats:
+    """Return [..., seeds]: the mean of the finite ones among the last 10 % of the log rows."""
+    return tail_mean(frame.log(column, **labels), last_fraction(len(frame.iteration), 0.1))
+
+
+def final(frame: Frame, column: str = "score", **labels: Label) -> Floats:
+    """Return [..., seeds]: the last row of a log column."""
+    return tail_mean(frame.log(column, **labels), endpoint(frame.iteration, frame.iterations))
 
 
 def absent(family: int = 1) -> Estimate:
@@ -69,15 +87,20 @@ def in_words(frame: Frame) -> str:
     """Return whose lifetimes ``frame`` holds, how many of each cell, and how long they are."""
     counts = frame.counts[frame.counts > 0]
     seeds = in_numbers(int(counts.min(initial=len(frame.seeds))), int(counts.max(initial=0)))
-    return f"{_subject(frame)}, {seeds}, {_length(frame)}"
+    return f"{_subject(frame)}{seeds}, {_length(frame)}"
 
 
 def _subject(frame: Frame) -> str:
-    return f"{frame.rule}, profile {frame.profile}"
+    return f"{frame.rule}, profile {frame.profile}, " if frame.ruled else ""
 
 
 def _length(frame: Frame) -> str:
-    return f"{frame.iterations:,} iterations ({frame.interactions:,} interactions) a lifetime"
+    shortest = int(frame.lengths[frame.lengths > 0].min(initial=frame.iterations))
+    less = frame.interactions * shortest // max(frame.iterations, 1)
+    iterations, interactions = f"{frame.iterations:,}", f"{frame.interactions:,}"
+    if shortest < frame.iterations:
+        iterations, interactions = f"{shortest:,} to {iterations}", f"{less:,} to {interactions}"
+    return f"{iterations} iterations ({interactions} interactions) a lifetime"
 
 
 def summed_up(
@@ -113,7 +136,7 @@ def adjusted(family: Family) -> str:
 
 def below(frame: Frame, what: str, draws: int, kind: str = "pointwise") -> str:
     """Return the note below a table; n is added where the table is printed, from its cells."""
-    parts = [f"{_subject(frame)}, {_length(frame)}", what]
+    parts = [f"{_subject(frame)}{_length(frame)}", what]
     if frame.counts.max() >= FEWEST:
         parts.append(f"95 % percentile intervals, {kind}, {draws:,} seed-block draws")
     else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rulescope.errors import RulescopeError, nearest
+from rulescope.learners.disco.config import Disco
 
 if TYPE_CHECKING:
     from rulescope.assays.base import Cell
     from rulescope.records import Record
+    from rulescope.spec import RunSpec
 
 Label = str | float
 Floats = NDArray[np.float64]
@@ -32,7 +34,7 @@ class Frame:
     """The labels along each axis, in the order of the arrays' axes (``seed`` is not among them)."""
     seeds: tuple[int, ...]
     iteration: Floats
-    """[rows]: the iteration of each log row."""
+    """[rows]: the iteration of each log row; of every row that any cell logs."""
     columns: Mapping[str, Floats]
     """Log columns, each [*axes, seeds, rows]."""
     states: Mapping[str, Floats]
@@ -50,6 +52,10 @@ class Frame:
     rule: str = "disco103"
     profile: str = "published"
     """Conventions of the learner."""
+    intervals: NDArray[np.int64] | None = None
+    """[*axes]: iterations between the log rows of each cell; None if all log every row."""
+    ruled: bool = True
+    """Whether any of the learners is driven by the rule."""
 
     @property
     def counts(self) -> NDArray[np.int64]:
@@ -58,15 +64,17 @@ class Frame:
         return counts
 
     def part(self, **labels: Label) -> Frame:
-        """Return the lifetimes at ``labels``, without those axes and without rows after their end.
+        """Return the lifetimes at ``labels``, without those axes and without rows not theirs.
 
-        What remains must be of one length.
+        What remains must be of one length, with one interval of the log.
         """
         lengths = self._at(self.lengths, labels)
-        longest = int(lengths.max(initial=0))
-        if not np.isin(lengths, (0, longest)).all():
-            raise RulescopeError(f"lifetimes at {dict(labels)} differ in length")
+        longest = _common(lengths, lengths > 0, f"lifetimes at {dict(labels)} differ in length")
         rows = self.iteration <= longest
+        intervals = None if self.intervals is None else self._at(self.intervals, labels)
+        if intervals is not None:
+            every = _common(intervals, lengths > 0, f"logs at {dict(labels)} differ in interval")
+            rows &= self.iteration % max(every, 1) == 0
         return replace(
             self,
             axes={axis: values for axis, values in self.axes.items() if axis not in labels},
@@ -80,7 +88,15 @@ class Frame:
             lived=self._at(self.lived, labels),
             planned=self._at(self.planned, labels),
             lengths=lengths,
+            intervals=intervals,
         )
+
+    def places(self) -> Iterator[tuple[str, tuple[int, ...]]]:
+        """Yield the labels of every planned cell as in keys (``none/a2c``), and its place."""
+        for place in np.argwhere(self.planned.any(axis=-1)).tolist():
+            labels = (values[i] for values, i in zip(self.axes.values(), place, strict=True))
+            shown = (f"{label:g}" if isinstance(label, float) else label for label in labels)
+            yield "/".join(shown), tuple(place)
 
     def log(self, column: str, **labels: Label) -> Floats:
         """Return a log column [..., seeds, rows]; each axis named in ``labels`` is taken there."""
@@ -107,6 +123,14 @@ class Frame:
         return self.axes[axis].index(label)
 
 
+def _common(values: NDArray[np.int64], planned: Bools, complaint: str) -> int:
+    """Return the one value of all planned cells (0 if there are none)."""
+    found = np.unique(values[planned])
+    if len(found) > 1:
+        raise RulescopeError(complaint)
+    return int(found.max(initial=0))
+
+
 def _named(arrays: Mapping[str, Floats], name: str) -> Floats:
     if name not in arrays:
         raise RulescopeError(f"no {name!r} in the frame{nearest(name, arrays)}")
@@ -124,8 +148,8 @@ def gather(
 ) -> Frame:
     """Return the frame of ``cells``; ``read`` gives the record of a run id, or None.
 
-    Cells share their axes and the interval of the log. They need not fill the grid, and may differ
-    in their seeds and in the length of their lifetimes.
+    Cells share their axes. They need not fill the grid, and may differ in their seeds, in the
+    length of their lifetimes and in how often they log.
     """
     axes: dict[str, tuple[Label, ...]] = {
         axis: tuple(dict.fromkeys(cell.labels[axis] for cell in cells)) for axis in cells[0].labels
@@ -133,17 +157,16 @@ def gather(
     runs = [run for cell in cells for run in cell.runs]
     seeds = tuple(sorted({run.seed for run in runs}))
     longest = max(runs, key=lambda run: run.iterations)
-    every = longest.log_every
-    iteration = np.arange(every, longest.iterations + 1, every, dtype=np.float64)
+    iteration = _rows(runs)
     grid = tuple(len(values) for values in axes.values())
     shape = (*grid, len(seeds))
     logs = {name: np.full((*shape, len(iteration)), np.nan) for name in columns}
     ends: dict[str, Floats] = {}
     lived, planned = np.zeros(shape, dtype=np.bool_), np.zeros(shape, dtype=np.bool_)
-    lengths = np.zeros(grid, dtype=np.int64)
+    lengths, intervals = np.zeros(grid, dtype=np.int64), np.zeros(grid, dtype=np.int64)
     for cell in cells:
         where = tuple(axes[axis].index(label) for axis, label in cell.labels.items())
-        lengths[where] = cell.runs[0].iterations
+        lengths[where], intervals[where] = cell.runs[0].iterations, cell.runs[0].log_every
         for run in cell.runs:
             place = (*where, seeds.index(run.seed))
             planned[place] = True
@@ -151,10 +174,10 @@ def gather(
             if record is None:
                 continue
             lived[place] = True
+            rows = np.searchsorted(iteration, record.log["iteration"])
             for name in columns:
                 if name in record.log:
-                    values = record.log[name]
-                    logs[name][place][: len(values)] = values
+                    logs[name][place][rows] = record.log[name]
             for name in states:
                 if name in record.state:
                     flat = record.state[name].reshape(-1)
@@ -174,4 +197,14 @@ def gather(
         lengths=lengths,
         rule=rule,
         profile=profile,
+        intervals=intervals,
+        ruled=any(isinstance(run.learner, Disco) for run in runs),
+    )
+
+
+def _rows(runs: Sequence[RunSpec]) -> Floats:
+    """Return every iteration after which any of ``runs`` logs, in order."""
+    logs = {(run.log_every, run.iterations) for run in runs}
+    return np.unique([i for every, last in logs for i in range(every, last + 1, every)]).astype(
+        np.float64
     )

@@ -29,6 +29,10 @@ def made_up(spec: RunSpec) -> Record:
         "steps": iteration * spec.lanes * spec.steps,
         **{name: score + rng.normal(0.0, 0.02, score.shape) for name in HEADLINES},
         "episodes": iteration * spec.lanes * spec.steps // 7,
+        "goals": np.floor(20.0 * np.clip(score, 0.0, None)),
+        "success": np.clip(score, 0.0, 1.0),
+        "first_goal_interaction": np.where(score > 0.05, onset * spec.lanes * spec.steps, np.nan),
+        "first_goal_episode": np.where(score > 0.05, np.ceil(onset), np.nan),
         "effective_bins": rng.uniform(1.0, 3.0, score.shape),
     }
     shift = np.log10(spec.scale)

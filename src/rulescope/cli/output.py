@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from rich.console import Console
 
 WIDTH = 1000
@@ -20,3 +22,14 @@ def counted(number: int, thing: str) -> str:
     ('1 seed', '0 donors')
     """
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def spanned(numbers: Iterable[int]) -> str:
+    """Return the least and the greatest of ``numbers`` in words.
+
+    >>> spanned([2000, 20000, 3000]), spanned([12, 12])
+    ('2,000 to 20,000', '12')
+    """
+    known = sorted(numbers)
+    least, greatest = known[0], known[-1]
+    return f"{least:,}" if least == greatest else f"{least:,} to {greatest:,}"

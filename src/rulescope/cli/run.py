@@ -14,7 +14,7 @@ from rich.console import Console
 from rulescope.assays import Assay, Budget, Results
 from rulescope.cli import choosing
 from rulescope.cli.choosing import choose, folder_name
-from rulescope.cli.output import console, counted
+from rulescope.cli.output import console, counted, spanned
 from rulescope.cli.progress import Meter, duration
 from rulescope.learners.disco.config import Disco
 from rulescope.plan import Plan, interactions, seconds_left, write
@@ -156,10 +156,11 @@ def _tell_plan(plan: Plan, workers: int, weights: Path | None, screen: Console) 
     budget = plan.budget
     screen.print(f"[bold]{plan.assay.id} {plan.assay.name}[/bold]: {plan.assay.question}")
     screen.print(f"  rule {budget.rule}, profile {budget.profile}")
+    seeds = [len(cell.runs) for cell in plan.cells]
     screen.print(
-        f"  {counted(len(plan.cells), 'cell')} × {counted(len(plan.seeds), 'seed')} = "
-        f"{counted(len(plan.runs), 'lifetime')} of {budget.iterations:,} iterations, "
-        f"{counted(len(plan.donors), 'donor')}, "
+        f"  {counted(len(plan.cells), 'cell')} × {spanned(seeds)} seed{'s' * (max(seeds) > 1)} = "
+        f"{counted(len(plan.runs), 'lifetime')} of {spanned(run.iterations for run in lifetimes)} "
+        f"iterations, {counted(len(plan.donors), 'donor')}, "
         f"{interactions([*lifetimes, *plan.donors.values()]):,} interactions"
     )
     told: dict[str, Any] = {

@@ -10,7 +10,7 @@ from rich.table import Table
 from rulescope.assays import ASSAYS, PRESETS
 from rulescope.cli import choosing
 from rulescope.cli.choosing import choose
-from rulescope.cli.output import console
+from rulescope.cli.output import console, spanned
 from rulescope.plan import Plan, interactions
 from rulescope.records import Store
 
@@ -119,9 +119,12 @@ def list_(as_json: choosing.AsJson = False) -> None:
         scales = ", ".join(f"{scale:g}" for scale in assay.budget("paper").scales)
         screen.print(f"  scales {scales}")
         screen.print(f"  tasks  {', '.join(assay.tasks)}")
+        if assay.conditions:
+            screen.print(f"  conditions  {', '.join(assay.conditions)}")
         for preset, cost in said["presets"].items():
+            lengths = spanned((cost["shortest"], cost["iterations"]))
             screen.print(
-                f"  {preset:9}{cost['runs']:>5} lifetimes of {cost['iterations']:>5,} iterations, "
+                f"  {preset:9}{cost['runs']:>5} lifetimes of {lengths:>5} iterations, "
                 f"{cost['donors']:>2} donors, {cost['interactions']:>11,} interactions"
             )
         screen.print()
@@ -134,10 +137,12 @@ def _described(name: str) -> dict[str, Any]:
     for preset in PRESETS:
         plan = Plan.of(assay, assay.budget(preset))
         everything = [*plan.runs.values(), *plan.donors.values()]
+        lengths = [run.iterations for run in plan.runs.values()]
         costs[preset] = {
             "runs": len(plan.runs),
             "donors": len(plan.donors),
-            "iterations": plan.budget.iterations,
+            "iterations": max(lengths),
+            "shortest": min(lengths),
             "interactions": interactions(everything),
         }
     return {
@@ -146,5 +151,6 @@ def _described(name: str) -> dict[str, Any]:
         "question": assay.question,
         "arms": list(assay.arms),
         "tasks": list(assay.tasks),
+        "conditions": list(assay.conditions),
         "presets": costs,
     }

@@ -9,11 +9,23 @@ from typing import TYPE_CHECKING
 from matplotlib.figure import Figure
 
 from rulescope.errors import RulescopeError, nearest
+from rulescope.report.baseline_figures import app_baselines
+from rulescope.report.behavior_figures import behavior, integrated_behavior
+from rulescope.report.change_figures import detail_replay, recovery_catch
+from rulescope.report.directions_figures import directions
+from rulescope.report.discovery_figures import discovery
+from rulescope.report.exploration_figures import app_exploration, ladder
 from rulescope.report.files import stem
 from rulescope.report.inheritance_figures import detail_inheritance, scale
 from rulescope.report.interface_figures import app_interface, interface_state
 from rulescope.report.lifetime_figures import arms, describe, learning_curve
+from rulescope.report.recovery_figures import (
+    change_streams,
+    recovery_mapping,
+    recovery_overview,
+)
 from rulescope.report.scale_figures import app_scale, detail_scale, scale_audit
+from rulescope.report.stream_figures import app_streams, synthetic_terminals
 from rulescope.report.style import save
 
 if TYPE_CHECKING:
@@ -26,12 +38,27 @@ FIGURES: dict[str, Callable[[Mapping[str, Results]], Figure]] = {
     "fig:scale": scale,
     "fig:detail-scale": detail_scale,
     "fig:detail-inheritance": detail_inheritance,
+    "fig:detail-replay": detail_replay,
+    "v5:fig:app-baselines": app_baselines,
     "v5:fig:app-scale": app_scale,
     "v5:fig:app-interface": app_interface,
+    "fig:behavior": behavior,
+    "v5:fig:app-streams": app_streams,
+    "orig:scale": scale,  # the integrated repeat of the same four panels
+    "orig:behavior": integrated_behavior,
+    "synthetic-terminals": synthetic_terminals,
+    "v5:fig:recovery-overview": recovery_overview,
+    "v5:fig:recovery-catch": recovery_catch,
+    "v5:fig:recovery-mapping": recovery_mapping,
+    "v5:fig:app-exploration": app_exploration,
+    "ladder": ladder,
+    "deepsea-discovery": discovery,
+    "directions": directions,
     "scale-audit": scale_audit,
+    "change-streams": change_streams,
     "interface-state": interface_state,
 }
-"""Each takes results by assay id (E1, E2, E-IF, P1); panels of absent ones say so."""
+"""Each takes results by assay id; panels of absent ones say so."""
 
 
 def write_figure(label: str, results: Mapping[str, Results], folder: Path) -> list[Path]:

@@ -168,7 +168,7 @@ class Page:
     """
 
     def __init__(self, height: float, caption: str, width: float = WIDTH) -> None:
-        lines = textwrap.wrap(caption, int((width - 0.2) * 72 / (TINY * 0.515)))
+        lines = textwrap.wrap(caption, int((width - 0.2) * 72 / (TINY * 0.53)))
         below = 0.08 + len(lines) * TINY * 1.35 / 72
         self.width, self.height = width, height + below
         self.figure = Figure(figsize=(self.width, self.height))

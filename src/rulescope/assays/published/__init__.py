@@ -4,13 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from rulescope.assays.published import state
+from rulescope.assays.published import (
+    baselines,
+    change,
+    conventions,
+    exploration,
+    state,
+    streams,
+)
 from rulescope.assays.published.tables import Published, PublishedTable, scalars, tables
 
 __all__ = ["Published", "PublishedTable", "estimates", "scalars", "tables"]
 
 _ESTIMATES: dict[str, Callable[[], dict[str, Published]]] = {
     **state.ESTIMATES,
+    **baselines.ESTIMATES,
+    **change.ESTIMATES,
+    **conventions.ESTIMATES,
+    **streams.ESTIMATES,
+    **exploration.ESTIMATES,
 }
 
 

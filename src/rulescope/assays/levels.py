@@ -1,0 +1,69 @@
+"""Analysis of the assays that tell levels around a change in one task: E-A4x and E-A4m."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from rulescope.assays.change_tables import ARM_NAMES, CONDITION_NAMES, TRIMMED, area
+from rulescope.assays.estimating import CORE_DRAWS, below, missing, noted, summed_up
+from rulescope.assays.frame import Frame
+from rulescope.assays.results import Column, Results, Table, Value
+from rulescope.assays.switch import PRE_ROWS, estimated, readouts, streams
+from rulescope.stats import Estimate
+
+READOUTS = ("pre", "trough", "auc", "endpoint")
+TABULATED = ("pre", "auc", "endpoint")
+
+
+def analyse_levels(
+    assay: str, frame: Frame, *, column: str, label: str, title: str, unit: str
+) -> Results:
+    """Estimate ``column`` before, at its lowest, over all and at the end, in every cell.
+
+    ``frame`` is of conditions and arms. ``label`` and ``title`` are those of the table, ``unit``
+    says what the column is.
+    """
+    read = readouts(frame, column)
+    notes = missing(frame)
+    found: dict[str, Estimate] = {}
+    with noted(notes):
+        for name in READOUTS:
+            found |= estimated(frame, read[name], name)
+        series = streams(frame, column)
+    tables = (_table(label, title, unit, frame, found),)
+    return summed_up(assay, frame, found, tables, notes, series)
+
+
+def _table(label: str, title: str, unit: str, frame: Frame, found: Mapping[str, Estimate]) -> Table:
+    """Return the table of levels, its rows in the alphabetical order of their names."""
+    rows: list[tuple[Value, ...]] = [
+        (
+            CONDITION_NAMES[condition],
+            ARM_NAMES[arm],
+            *(found[f"{name}/{condition}/{arm}"] for name in TABULATED),
+        )
+        for condition in _by_name(frame.axes["condition"], CONDITION_NAMES)
+        for arm in _by_name(frame.axes["arm"], ARM_NAMES)
+    ]
+    return Table(
+        label,
+        title,
+        (
+            Column("Change"),
+            Column("Condition"),
+            Column("Pre", interval=False),
+            Column("Post-switch AUC [95% CI]"),
+            Column("Endpoint [95% CI]"),
+        ),
+        tuple(rows),
+        below(
+            frame,
+            f"pre: mean of the last {PRE_ROWS} log rows up to the switch; {area(frame)}; endpoint: "
+            f"the last log row; {TRIMMED}; {unit}",
+            CORE_DRAWS,
+        ),
+    )
+
+
+def _by_name(labels: Iterable[object], names: Mapping[str, str]) -> list[str]:
+    return sorted((str(label) for label in labels), key=lambda label: names[label])

@@ -1,0 +1,197 @@
+"""F2 and E-LR: level and pace in long lifetimes, and the baselines' learning rates."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from rulescope.assays import ASSAYS, published
+from rulescope.assays.base import Assay, Budget
+from rulescope.assays.frame import Floats
+from rulescope.assays.horizon import ARMS, REFERENCES, early
+from rulescope.assays.learning_rate import RATES, usual
+from rulescope.assays.results import Results
+from rulescope.envs.config import WORLDS
+from rulescope.envs.references import catch_references
+from rulescope.errors import SpecError
+from rulescope.learners.baselines import A2C
+from rulescope.learners.disco.config import Disco
+from rulescope.spec import Freeze, Pin
+from rulescope.stats import Estimate
+
+from .frames import bounds, drawn_seeds, trim
+from .lives import Labels, lived
+
+F2, E_LR = ASSAYS["F2"], ASSAYS["E-LR"]
+SPAN = catch_references(WORLDS["catch-big"])
+PAPER = F2.budget("paper")
+
+
+def drawn(budget: Budget, seed: int = 0) -> tuple[dict[str, list[float]], dict[str, list[int]]]:
+    """Levels of every arm and seed, and the row (from 1) at which each is reached."""
+    generator = np.random.default_rng(seed)
+    levels = {arm: generator.uniform(0.5, 1, budget.seeds).tolist() for arm in budget.arms}
+    rows = {arm: generator.integers(1, 380, budget.seeds).tolist() for arm in budget.arms}
+    return levels, rows
+
+
+def horizon(budget: Budget = PAPER) -> Results:
+    """Every lifetime scores 0, then (from a row of its own on) what it ends with."""
+    levels, rows = drawn(budget)
+
+    def log(labels: Labels, seed: int, iterations: Floats) -> Mapping[str, Floats]:
+        arm = str(labels["arm"])
+        return {"score": np.where(iterations >= 50 * rows[arm][seed], levels[arm][seed], 0.0)}
+
+    return F2.analyse(lived(F2, budget, log))
+
+
+def test_level_and_pace_are_those_of_plain_loops() -> None:
+    results = horizon().estimates
+    levels, rows = drawn(PAPER)
+    for arm in ARMS:
+        assert results[f"endpoint/{arm}"].value == pytest.approx(trim(levels[arm]))
+        assert results[f"mastery/{arm}"].value == pytest.approx(trim(2900 * r for r in rows[arm]))
+    for kind, (reference, others) in REFERENCES.items():
+        for arm in others:
+            pairs: dict[str, list[float]] = {
+                "endpoint": [a - b for a, b in zip(levels[reference], levels[arm], strict=True)],
+                "mastery": [
+                    2900 * (a - b) for a, b in zip(rows[reference], rows[arm], strict=True)
+                ],
+            }
+            for readout, each in pairs.items():
+                ours = results[f"{kind}/{readout}/{arm}"]
+                every = [trim(each[i] for i in block) for block in drawn_seeds(12, draws=1000)]
+                assert ours.value == pytest.approx(trim(each))
+                assert (ours.low, ours.high) == pytest.approx(bounds(every))
+
+
+def test_the_table_has_the_printed_rows_in_thousands() -> None:
+    results = horizon()
+    table = next(table for table in results.tables if table.label == "v5:tab:app-f2-paired")
+    printed = published.tables()[table.label]
+    assert [row[1] for row in table.rows] == [row["Comparator"] for row in printed]
+    for row, theirs in zip(table.rows, printed, strict=True):
+        assert str(row[0]) in theirs["group"]
+    last = table.rows[-1][5]
+    assert isinstance(last, Estimate)
+    assert last.value == results.estimates["difference-lr3e4/mastery/dqn"].value / 1000
+
+
+def test_printed_values_are_of_the_sizes_that_the_definitions_allow() -> None:
+    """Six of twelve seeds are kept; a score moves by 0.02 of return, a time by 2,900."""
+    step = 0.02 / (SPAN.oracle_return - SPAN.random_return) / 6
+    for key, value in published.estimates("F2").items():
+        unit, digits = (step, 1e-4) if "endpoint" in key else (2900 / 6, 100)
+        if "difference" in key:
+            digits = 10.0 ** (math.floor(math.log10(abs(value.value))) - 3)
+        assert abs(value.value - unit * round(value.value / unit)) <= 0.51 * digits, key
+    exact = published.scalars()["F2_disco_lr3e4"]
+    assert exact["endpoint"] == pytest.approx(step * round(exact["endpoint"] / step), abs=5e-6)
+    assert exact["mastery_steps"] * 6 % 2900 == 0
+
+
+def test_arms_are_what_their_names_say() -> None:
+    made = {str(cell.labels["arm"]): cell.runs[0] for cell in F2.grid(PAPER)}
+    assert made["disco-pin"].interventions == (Pin(carrier="recurrent"),)
+    assert made["disco-freeze"].interventions == (Freeze(carrier="recurrent", at=400),)
+    slow = made["disco-lr3e4"].learner
+    assert isinstance(slow, Disco)
+    assert slow.learning_rate == 3e-4
+    assert {run.environment for run in made.values()} == {WORLDS["catch-big"]}
+    assert {(run.iterations, run.log_every, run.interactions) for run in made.values()} == {
+        (20_000, 50, 1_160_000)
+    }
+    assert len(F2.grid(PAPER)) * PAPER.seeds == 84
+
+
+def test_a_state_is_frozen_once_there_is_one() -> None:
+    assert [early(n) for n in (20_000, 10_000, 1000, 40, 2)] == [400, 200, 40, 39, 1]
+
+
+def test_without_disco_there_are_no_differences() -> None:
+    results = horizon(replace(PAPER, arms=("a2c", "ppo")))
+    assert {key.partition("/")[0] for key in results.estimates} == {"endpoint", "mastery"}
+    assert [table.label for table in results.tables] == ["tab:f2-levels"]
+    assert "disco103" not in results.budget
+
+
+def swept(budget: Budget, scores: dict[tuple[str, str], list[float]]) -> Results:
+    """The last 60 of 400 rows score as given, those before 9."""
+    return E_LR.analyse(
+        lived(
+            E_LR,
+            budget,
+            lambda labels, seed, iterations: {
+                "score": np.where(
+                    iterations > 17_000, scores[str(labels["arm"]), str(labels["rate"])][seed], 9.0
+                )
+            },
+        )
+    )
+
+
+def test_the_best_rate_is_that_of_the_largest_trimmed_mean() -> None:
+    budget = replace(E_LR.budget("paper"), seeds=6)
+    generator = np.random.default_rng(3)
+    scores = {
+        (arm, rate): generator.uniform(size=6).tolist() for arm in budget.arms for rate in RATES
+    }
+    results = swept(budget, scores)
+    for arm in budget.arms:
+        means = {rate: trim(scores[arm, rate]) for rate in RATES}
+        best = max(means, key=lambda rate: means[rate])
+        assert results.estimates[f"rate/{arm}"].value == float(best)
+        assert results.estimates[f"selected/{arm}"].value == pytest.approx(means[best])
+        for rate in RATES:
+            own, default = scores[arm, rate], scores[arm, usual(arm)]
+            ours = results.estimates[f"difference/{arm}/{rate}"]
+            assert ours.value == pytest.approx(trim(own) - trim(default))
+            every = [
+                trim(own[i] for i in block) - trim(default[i] for i in block)
+                for block in drawn_seeds(6, draws=1000)
+            ]
+            assert (ours.low, ours.high) == pytest.approx(bounds(every))
+    marked = [str(row[-1]) for row in results.tables[0].rows]
+    assert sum("usual" in mark for mark in marked) == 3
+    assert sum("selected" in mark for mark in marked) == 3
+    assert results.other_grid == frozenset()
+
+
+def test_selection_from_fewer_rates_is_told_apart() -> None:
+    budget = replace(E_LR.budget("paper"), seeds=1, arms=("a2c",), conditions=RATES[:2])
+    results = swept(budget, {("a2c", rate): [0.5] for rate in RATES})
+    assert results.other_grid == {"rate/a2c", "selected/a2c"}
+    assert "difference/a2c/0.0001" not in results.estimates  # its usual rate was not run
+
+
+def test_selection_is_told_apart_where_an_arm_lacks_a_rate() -> None:
+    budget = replace(E_LR.budget("paper"), seeds=3, arms=("a2c", "ppo"))
+
+    def partly(labels: Labels, _seed: int, _rows: Floats) -> Mapping[str, float] | None:
+        return None if labels == {"arm": "ppo", "rate": "0.001"} else {"score": 0.5}
+
+    results = E_LR.analyse(lived(E_LR, budget, partly))
+    assert results.other_grid == {"rate/ppo", "selected/ppo"}
+
+
+def test_only_the_rate_is_overridden_and_the_usual_ones_are_those_of_the_horizon() -> None:
+    cells = E_LR.grid(E_LR.budget("paper"))
+    assert sum(len(cell.runs) for cell in cells) == 144
+    for cell in cells:
+        if cell.labels["arm"] == "a2c":
+            assert cell.runs[0].learner == A2C(learning_rate=float(cell.labels["rate"]))
+    swept_runs = {run.id for cell in cells for run in cell.runs}
+    long_runs = {run.id for cell in F2.grid(PAPER) for run in cell.runs}
+    assert len(swept_runs & long_runs) == 3 * 12
+
+
+@pytest.mark.parametrize("assay", [F2, E_LR], ids=["F2", "E-LR"])
+def test_reward_scales_are_refused(assay: Assay) -> None:
+    with pytest.raises(SpecError, match="reward scale 1 alone"):
+        assay.grid(replace(assay.budget("paper"), scales=(0.1,)))
