@@ -208,7 +208,7 @@ def test_assays_share_the_lifetimes_that_they_have_in_common() -> None:
 
 def test_what_has_no_meaning_is_refused() -> None:
     for assay in (STAIRS, LADDER, PAIRS):
-        with pytest.raises(SpecError, match="--scales: DeepSea assays have reward scale 1 alone"):
+        with pytest.raises(SpecError, match="--scales: DeepSea has reward scale 1 alone"):
             assay.grid(narrowed(assay, assay.budget("smoke"), scales=[0.1]))
     with pytest.raises(SpecError, match="--profile: F1 compares another convention"):
         PAIRS.grid(narrowed(PAIRS, PAIRS.budget("paper"), profile="legacy"))

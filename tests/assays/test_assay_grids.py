@@ -6,7 +6,9 @@ import itertools
 import subprocess
 import sys
 from dataclasses import replace
+from typing import Any
 
+import msgspec
 import pytest
 
 from rulescope.assays import ASSAYS, PRESETS, Budget, find, narrowed
@@ -14,7 +16,7 @@ from rulescope.assays.base import Assay
 from rulescope.assays.families import INTERFACE_STATE, PRIMARY
 from rulescope.assays.inheritance import donor, panel, reciprocal
 from rulescope.errors import SpecError
-from rulescope.learners.disco.config import Disco
+from rulescope.learners.disco.config import PROFILES, Disco
 from rulescope.spec import (
     Freeze,
     Hold,
@@ -254,6 +256,27 @@ def test_narrowing_refuses_what_is_unknown(wrong: dict[str, object], message: st
     assay = ASSAYS["E1"]
     with pytest.raises(SpecError, match=message):
         narrowed(assay, assay.budget("quick"), **wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["E-LR", "E-POP"])
+@pytest.mark.parametrize("option", [{"profile": "reference"}, {"rule": "random:0"}])
+def test_rules_and_their_conventions_are_refused_where_nobody_has_one(
+    name: str, option: dict[str, Any]
+) -> None:
+    with pytest.raises(SpecError, match="has a rule"):
+        narrowed(ASSAYS[name], ASSAYS[name].budget("smoke"), **option)
+
+
+@pytest.mark.parametrize("name", ["F1", "conventions"])
+def test_legacy_arms_differ_in_alignment_and_indexing_alone(name: str) -> None:
+    assay = ASSAYS[name]
+    for profile in ("published", "reference"):
+        budget = narrowed(assay, assay.budget("smoke"), profile=profile)
+        made = {run.learner for run in runs_of(assay, budget) if isinstance(run.learner, Disco)}
+        every = {learner.conventions for learner in made}
+        expected = PROFILES[profile]
+        old = msgspec.structs.replace(expected, alignment="bootstrap", retrace="skip")
+        assert every == {expected, old}
 
 
 def test_narrowing_keeps_the_order_of_the_catalogue() -> None:

@@ -78,8 +78,9 @@ class Arm(NamedTuple):
     learner: str = "disco"
     """A name of :data:`rulescope.learners.variants.VARIANTS`."""
     interventions: tuple[Intervention, ...] = ()
-    profile: str | None = None
-    """Conventions of a Disco learner, if not those of the budget."""
+    legacy: bool = False
+    """Whether a Disco learner has the alignment and the indexing of value targets of the profile
+    ``legacy``; its other conventions are those of the budget."""
     learning_rate: float | None = None
     """If not the learner's own."""
 
@@ -197,7 +198,12 @@ def _who(budget: Budget, arm: Arm) -> LearnerSpec:
     """Return the learner of ``arm``; a Disco learner has the rule and conventions of ``budget``."""
     who = VARIANTS[arm.learner]
     if isinstance(who, Disco):
-        conventions = PROFILES[arm.profile or budget.profile]
+        conventions = PROFILES[budget.profile]
+        if arm.legacy:
+            old = PROFILES["legacy"]
+            conventions = msgspec.structs.replace(
+                conventions, alignment=old.alignment, retrace=old.retrace
+            )
         who = msgspec.structs.replace(who, rule=budget.rule, conventions=conventions)
     if arm.learning_rate is not None and not isinstance(who, RandomPolicy):
         who = msgspec.structs.replace(who, learning_rate=arm.learning_rate)
@@ -242,7 +248,15 @@ def narrowed(
         profile=profile or budget.profile,
         rule=rule or budget.rule,
     )
-    return replace(chosen, iterations=max(chosen.length(task) for task in chosen.tasks))
+    chosen = replace(chosen, iterations=max(chosen.length(task) for task in chosen.tasks))
+    for option, given in (("--profile", profile), ("--rule", rule)):
+        if given is not None and not _has_rule(assay, chosen):
+            raise SpecError(f"{option}: no learner of this part of {assay.id} has a rule")
+    return chosen
+
+
+def _has_rule(assay: Assay, budget: Budget) -> bool:
+    return any(isinstance(cell.runs[0].learner, Disco) for cell in assay.grid(budget))
 
 
 def _check_length(

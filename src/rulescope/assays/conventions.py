@@ -33,9 +33,9 @@ from rulescope.stats.exploration import EPISODES
 
 _PINNED = (Pin(carrier="recurrent"),)
 ARMS = {
-    "disco-legacy": Arm("disco", profile="legacy"),
+    "disco-legacy": Arm("disco", legacy=True),
     "disco": Arm("disco"),
-    "disco-pin-legacy": Arm("disco", _PINNED, profile="legacy"),
+    "disco-pin-legacy": Arm("disco", _PINNED, legacy=True),
     "disco-pin": Arm("disco", _PINNED),
     "a2c": Arm("a2c"),
 }

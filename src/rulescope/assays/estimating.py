@@ -140,5 +140,5 @@ def below(frame: Frame, what: str, draws: int, kind: str = "pointwise") -> str:
     if frame.counts.max() >= FEWEST:
         parts.append(f"95 % percentile intervals, {kind}, {draws:,} seed-block draws")
     else:
-        parts.append("too few seeds for a confidence interval")
+        parts.append("too few seeds for a bootstrap interval")
     return "; ".join(parts) + "."

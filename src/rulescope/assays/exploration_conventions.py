@@ -26,7 +26,7 @@ from rulescope.stats import (
 
 DEPTHS = (12, 14)
 ARMS = {
-    "disco-legacy": Arm("disco", profile="legacy"),
+    "disco-legacy": Arm("disco", legacy=True),
     "disco": Arm("disco"),
     "a2c": Arm("a2c"),
 }

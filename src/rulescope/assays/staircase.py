@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rulescope.assays.base import Arm, Budget, Cell, lifetimes
+from rulescope.assays.base import Arm, Budget, Cell, at_unit_scale, lifetimes
 from rulescope.assays.estimating import ATLAS_DRAWS, exactly, missing, noted, summed_up
 from rulescope.assays.frame import Floats, Frame, Label
 from rulescope.assays.results import Results
@@ -74,8 +74,7 @@ def grid(chosen: Budget, arms: Mapping[str, Arm] | None = None) -> list[Cell]:
 
     DeepSea pays 1 at the goal, whatever the depth: there are no reward scales to vary.
     """
-    if chosen.scales != (1.0,):
-        raise SpecError("--scales: DeepSea assays have reward scale 1 alone")
+    at_unit_scale(chosen, "DeepSea")
     known = arms or {}
     return [
         Cell({"task": task, "arm": arm}, lifetimes(chosen, known.get(arm, Arm(arm)), task=task))
