@@ -89,7 +89,7 @@ def test_dqn_makes_as_many_updates_as_ours() -> None:
     for _ in range(2):
         peer.iterate()
     ours.run(until=14)
-    assert (peer.model._n_updates - counts[0], _updates(ours) - counts[1]) == (58, 58)
+    assert (peer.model._n_updates - counts[0], _updates(ours) - counts[1]) == (29, 29)
 
 
 def _updates(lifetime: Lifetime) -> int:

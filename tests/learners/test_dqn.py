@@ -115,15 +115,15 @@ def test_one_update_is_that_of_autograd_and_torch_adam(loss: Literal["huber", "s
     assert metrics["loss_value"] == pytest.approx(value.item(), rel=1e-5)
 
 
-def test_updates_and_target_copies_fall_due_by_interactions() -> None:
-    learner, rng = little(start=13, train_every=4, target_every=20), np.random.default_rng(0)
+def test_updates_fall_due_by_steps_and_target_copies_by_interactions() -> None:
+    learner, rng = little(start=13, train_every=2, target_every=20), np.random.default_rng(0)
     updates, copied = [], []
     for _ in range(6):
         before = learner.target.clone()
         learner.learn(rollout(learner, rng), measure=False)
         updates.append(int(learner.carriers["moments"].get()["updates"]))
         copied.append(not torch.equal(before, learner.target))
-    # 14 interactions an iteration; learning may start with the 14th, the next multiple of 4 is 16.
+    # 7 steps of 2 lanes an iteration; learning may start with interaction 14, the next due is 16.
     total = [14 * k for k in range(1, 7)]
     assert updates == [k // 4 - 3 for k in total]
     assert copied == [False, True, True, False, True, True]  # at 20, 40, 60 and 80

@@ -133,7 +133,7 @@ def _model(spec: RunSpec, lanes: Any) -> Any:
                 "policy_kwargs": _shared(config.agent),
             }
         case DQN():
-            return sb3.DQN("MlpPolicy", lanes, **_q_learning(config, spec.lanes), **common)
+            return sb3.DQN("MlpPolicy", lanes, **_q_learning(config), **common)
         case _:
             raise SpecError(f"learner: {NAME} has nothing like {type(config).__name__}")
     if isinstance(config, A2C):
@@ -162,15 +162,15 @@ def _shared(sizes: NetworkSizes) -> dict[str, Any]:
     }
 
 
-def _q_learning(config: DQN, lanes: int) -> dict[str, Any]:
-    """Return DQN's keywords. The peer counts training in steps of all lanes, we in interactions."""
+def _q_learning(config: DQN) -> dict[str, Any]:
+    """Return DQN's keywords: like us, the peer counts training in steps of all lanes."""
     return {
         "learning_rate": config.learning_rate,
         "buffer_size": config.capacity,
         "learning_starts": config.start,
         "batch_size": config.batch,
         "gamma": config.discount,
-        "train_freq": config.train_every // lanes,
+        "train_freq": config.train_every,
         "target_update_interval": config.target_every,
         "exploration_initial_eps": config.epsilon[0],
         "exploration_final_eps": config.epsilon[1],

@@ -104,7 +104,7 @@ class DQNLearner(Learner):
             if len(self.replay) >= config.start:
                 drawn += [
                     self.replay.sample(self.streams["replay"], config.batch)
-                    for _ in range(_due(before, self.interactions, config.train_every))
+                    for _ in range(_due(before, self.interactions, config.train_every * lanes))
                 ]
             if _due(before, self.interactions, config.target_every):
                 seen += self._train(drawn, measure)
