@@ -89,7 +89,9 @@ def test_dqn_makes_as_many_updates_as_ours() -> None:
     for _ in range(2):
         peer.iterate()
     ours.run(until=14)
-    assert (peer.model._n_updates - counts[0], _updates(ours) - counts[1]) == (29, 29)
+    # The peer starts counting anew with every call, so it may be one update ahead.
+    assert 29 <= peer.model._n_updates - counts[0] <= 30
+    assert _updates(ours) - counts[1] == 29
 
 
 def _updates(lifetime: Lifetime) -> int:
