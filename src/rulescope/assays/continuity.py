@@ -48,7 +48,7 @@ def continuity(world: Catch | CatchStream, boundary: Boundary, seed: int = 0) ->
         terminals=int(first.told.sum()),
         snaps=int(arrived.sum()),
         jumps=int((np.abs(np.diff(first.rows)) != 1).sum()),
-        repeats=all(np.array_equal(a, b) for a, b in zip(first, second, strict=True)),
+        repeats=first.equals(second),
     )
 
 
@@ -58,6 +58,14 @@ class _Followed(NamedTuple):
     rows: NDArray[np.int64]
     paddles: NDArray[np.int64]
     told: NDArray[np.bool_]
+
+    def equals(self, other: _Followed) -> bool:
+        """Tell whether everything was the same at every step."""
+        return (
+            np.array_equal(self.rows, other.rows)
+            and np.array_equal(self.paddles, other.paddles)
+            and np.array_equal(self.told, other.told)
+        )
     payoffs: NDArray[np.float64]
     boards: NDArray[np.float32]
 
