@@ -103,7 +103,7 @@ def test_options_that_mean_nothing_to_a_learner_are_refused(
         (["--learning-rate", "-1"], "learning_rate"),
         (["--change", "acton-flip@5"], "--change: no 'acton-flip'; nearest: 'action-flip'"),
         (["--change", "action-flip"], "does not say after which iteration"),
-        (["--change", "action-flip@20"], "change.at: 20 is not before the last iteration"),
+        (["--change", "action-flip@2000"], "change.at: 2000 is not before the last iteration"),
     ],
 )
 def test_bad_options_are_refused_before_anything_is_written(

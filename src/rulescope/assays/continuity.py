@@ -58,6 +58,7 @@ class _Followed(NamedTuple):
     rows: NDArray[np.int64]
     paddles: NDArray[np.int64]
     told: NDArray[np.bool_]
+    payoffs: NDArray[np.float64]
 
     def equals(self, other: _Followed) -> bool:
         """Tell whether everything was the same at every step."""
@@ -65,8 +66,9 @@ class _Followed(NamedTuple):
             np.array_equal(self.rows, other.rows)
             and np.array_equal(self.paddles, other.paddles)
             and np.array_equal(self.told, other.told)
+            and np.array_equal(self.payoffs, other.payoffs)
         )
-    payoffs: NDArray[np.float64]
+
     boards: NDArray[np.float32]
 
 
