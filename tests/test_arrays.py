@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import io
+import os
 import pickle
+import tracemalloc
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -185,3 +187,80 @@ def test_digest_sees_everything_but_order_and_layout() -> None:
         {},
     ]
     assert len({arrays.digest(other) for other in [base, *others]}) == 1 + len(others)
+
+
+def claiming(shape: str, dtype: str = "<f8", data: bytes = b"\0" * 24) -> bytes:
+    """Return an array entry whose header says whatever it likes."""
+    header = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}, }}".encode()
+    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + data
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        pytest.param(claiming("(1000000000000,)"), "size that its shape", id="huge shape"),
+        pytest.param(claiming("(2**70, 2)"), ".", id="arithmetic"),
+        pytest.param(claiming("(-3,)"), "size that its shape", id="negative"),
+        pytest.param(claiming("(2,)"), "size that its shape", id="trailing bytes"),
+        pytest.param(claiming("(1000000000000,)", "<U0", b""), "not a numeric", id="no size"),
+        pytest.param(claiming("(3,)", "|O"), "pickled", id="objects"),
+        pytest.param(claiming(f"({'1, ' * 70})", data=b"\0" * 8), ".", id="dimensions"),
+        pytest.param(claiming("(" * 500 + "3" + ")" * 500), ".", id="nesting"),
+        pytest.param(b"\x93NUMPY\x03\x00", "magic", id="version"),
+        pytest.param(b"", "magic", id="empty"),
+        pytest.param(b"\x93NUMPY\x02\x00" + b"\xff" * 4 + b" " * 20000, ".", id="long header"),
+    ],
+)
+def test_headers_that_lie_are_refused(entry: bytes, message: str) -> None:
+    tracemalloc.start()
+    with pytest.raises(ArrayFileError, match=message):
+        arrays.unpack(zipped(**{"x.npy": entry}))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 20_000_000
+
+
+def test_an_entry_that_is_there_twice_is_refused() -> None:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("x.npy", npy(np.array(1.0)))
+        with pytest.warns(UserWarning, match="Duplicate"):
+            archive.writestr("x.npy", npy(np.array(2.0)))
+    with pytest.raises(ArrayFileError, match="twice"):
+        arrays.unpack(buffer.getvalue())
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2])
+def test_compression_that_takes_memory_as_it_likes_is_refused(method: int) -> None:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", method) as archive:
+        archive.writestr("x.npy", npy(np.zeros(3)))
+    with pytest.raises(ArrayFileError, match="compressed in a way"):
+        arrays.unpack(buffer.getvalue())
+
+
+def test_a_long_table_of_contents_is_refused_unread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arrays, "MAX_ENTRIES", 2)
+    content = arrays.pack({name: np.zeros(1) for name in "abc"})
+    monkeypatch.setattr(zipfile, "ZipFile", None)
+    with pytest.raises(ArrayFileError, match="more than 2 entries"):
+        arrays.unpack(content)
+
+
+def test_files_that_are_too_large_or_no_files_are_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ArrayFileError, match="not a regular file"):
+        arrays.read(tmp_path / "pipe")
+    with (tmp_path / "hole").open("wb") as file:
+        file.truncate(arrays.MAX_BYTES + 1)
+    with pytest.raises(ArrayFileError, match="more than"):
+        arrays.read(tmp_path / "hole")
+
+
+def test_arrays_that_are_read_can_be_written_to_and_keep_their_order() -> None:
+    buffer = io.BytesIO()
+    np.savez(buffer, f=np.asfortranarray(np.arange(6.0).reshape(2, 3)))
+    [array] = arrays.unpack(buffer.getvalue()).values()
+    assert array.tolist() == [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
+    array[0, 0] = 7.0
+    assert array[0, 0] == 7.0

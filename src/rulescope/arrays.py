@@ -1,13 +1,21 @@
-"""Named arrays on disk: the one place where npz files are read, written and digested."""
+"""Named arrays on disk: the one place where npz files are read, written and digested.
+
+What is read may come from anybody. Nothing in it is ever executed, and the memory that it can ask
+for is known before any of it is unpacked.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import io
+import math
+import stat
+import struct
 import zipfile
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +24,24 @@ Arrays = Mapping[str, NDArray[Any]]
 
 MAX_BYTES = 2 << 30
 """No file of ours unpacks to more than this; larger ones are refused before they are read."""
+MAX_ENTRIES = 1 << 16
+"""Nor has any more arrays: a table of contents costs memory too."""
 
 _KINDS = "biufU"
 """Booleans, integers, floats and text: what can be read back without running any code."""
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+"""Others may ask for gigabytes before the first byte is out."""
+_ENTRY = b"PK\x01\x02"
+"""What every line of a zip file's table of contents begins with."""
+_CHUNK = 1 << 20
 
 
 class ArrayFileError(ValueError):
     """A file that is not a plain npz of numeric arrays; the message says why, without the path."""
+
+
+class TooLargeError(ArrayFileError):
+    """A file that may be sound, but takes more than is allowed for it."""
 
 
 def pack(arrays: Arrays, *, compress: bool = True) -> bytes:
@@ -35,36 +54,45 @@ def pack(arrays: Arrays, *, compress: bool = True) -> bytes:
     # Not numpy.savez: it pickles objects without a word and cannot hold an array named "file".
     with zipfile.ZipFile(buffer, "w", method) as archive:
         for name in sorted(arrays):
-            if not name or not name.isprintable():
-                raise ArrayFileError(f"{name!r} is not a name for an array")
-            array = _plain(name, np.asarray(arrays[name], order="C"))
+            array = np.asarray(arrays[name], order="C")
+            _check_name(name)
+            _check_type(name, array.dtype)
             with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
                 np.lib.format.write_array(entry, array, allow_pickle=False)
             _check_size(archive, MAX_BYTES)
     return buffer.getvalue()
 
 
-def unpack(content: bytes, max_bytes: int = MAX_BYTES) -> dict[str, NDArray[Any]]:
-    """Read a npz without unpickling; anything but plain arrays is an :class:`ArrayFileError`."""
+def unpack(content: bytes, max_bytes: int | None = None) -> dict[str, NDArray[Any]]:
+    """Read a npz without unpickling; anything but plain arrays is an :class:`ArrayFileError`.
+
+    Never takes more memory than ``max_bytes`` (default: ``MAX_BYTES``), whatever the file claims.
+    """
+    if content.count(_ENTRY) > MAX_ENTRIES:
+        raise TooLargeError(f"holds more than {MAX_ENTRIES:,} entries")
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            _check_size(archive, max_bytes)
-        with np.load(io.BytesIO(content), allow_pickle=False) as entries:
-            return {name: _plain(name, entries[name]) for name in entries.files}
+            _check_size(archive, MAX_BYTES if max_bytes is None else max_bytes)
+            return _entries(archive)
     except ArrayFileError:
         raise
     except zipfile.BadZipFile:
         raise ArrayFileError("not an npz archive, or truncated") from None
     except Exception as fault:
         # One flipped bit can make zipfile and numpy raise nearly anything: an unknown method, a
-        # missing password, a header that asks for a petabyte. To the caller it is all one thing.
-        reason = "holds pickled objects" if "allow_pickle" in str(fault) else str(fault)
-        raise ArrayFileError(reason or type(fault).__name__) from None
+        # missing password, a header that is no Python. To the caller it is all one thing.
+        raise ArrayFileError(str(fault) or type(fault).__name__) from None
 
 
-def read(path: Path, max_bytes: int = MAX_BYTES) -> dict[str, NDArray[Any]]:
+def read(path: Path, max_bytes: int | None = None) -> dict[str, NDArray[Any]]:
     """Read the npz file at ``path`` (see :func:`unpack`)."""
-    return unpack(path.read_bytes(), max_bytes)
+    limit = MAX_BYTES if max_bytes is None else max_bytes
+    about = path.stat()
+    if not stat.S_ISREG(about.st_mode):
+        raise ArrayFileError("not a regular file")
+    if about.st_size > limit:
+        raise TooLargeError(f"has {about.st_size:,} bytes, more than {limit:,}")
+    return unpack(path.read_bytes(), limit)
 
 
 def digest(arrays: Arrays) -> str:
@@ -77,15 +105,67 @@ def digest(arrays: Arrays) -> str:
     return total.hexdigest()
 
 
+def _entries(archive: zipfile.ZipFile) -> dict[str, NDArray[Any]]:
+    found: dict[str, NDArray[Any]] = {}
+    for info in archive.infolist():
+        name = info.filename.removesuffix(".npy")
+        _check_name(name)
+        if name == info.filename:
+            raise ArrayFileError(f"entry {name!r} is not a numeric array")
+        if name in found:
+            raise ArrayFileError(f"entry {name!r} is there twice")
+        if info.compress_type not in _METHODS:
+            raise ArrayFileError(f"entry {name!r} is compressed in a way that is not used here")
+        with archive.open(info) as entry:
+            found[name] = _array(name, entry, info.file_size)
+    return found
+
+
+def _array(name: str, entry: IO[bytes], size: int) -> NDArray[Any]:
+    """Read one array from an entry that claims to unpack to ``size`` bytes."""
+    # Not numpy.load: it believes the shape in the header before it has seen the data.
+    start = entry.read(8)
+    width = {1: "<H", 2: "<I"}.get(start[6] if len(start) == 8 else 0)
+    if width is None or not start.startswith(b"\x93NUMPY"):
+        raise ArrayFileError(f"entry {name!r} is not a numeric array (no magic)")
+    field = entry.read(struct.calcsize(width))
+    [length] = struct.unpack(width, field)
+    header = entry.read(min(length, size))
+    shape, fortran, dtype = _header(start[6], field + header)
+    _check_type(name, dtype)
+    bytes_ = math.prod(shape) * dtype.itemsize
+    if min(shape, default=0) < 0 or len(start + field + header) + bytes_ != size:
+        raise ArrayFileError(f"entry {name!r} does not have the size that its shape {shape} needs")
+    memory = bytearray(bytes_)
+    view, filled = memoryview(memory), 0
+    while piece := entry.read(_CHUNK):  # the last, empty one is where zipfile checks the CRC
+        view[filled : filled + len(piece)] = piece
+        filled += len(piece)
+    return np.ndarray(shape, dtype, memory, order="F" if fortran else "C")
+
+
+@lru_cache(maxsize=256)
+def _header(version: int, content: bytes) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Parse the header of an array. (Those of one record are mostly alike, and parsing is slow.)"""
+    parse = {1: np.lib.format.read_array_header_1_0, 2: np.lib.format.read_array_header_2_0}
+    return parse[version](io.BytesIO(content))  # which refuses headers that are long
+
+
 def _check_size(archive: zipfile.ZipFile, max_bytes: int) -> None:
     """Raise if the entries of ``archive`` would unpack to more than ``max_bytes``."""
     total = sum(entry.file_size for entry in archive.infolist())
     if total > max_bytes:
-        raise ArrayFileError(f"unpacks to {total:,} bytes, more than {max_bytes:,}")
+        raise TooLargeError(f"unpacks to {total:,} bytes, more than {max_bytes:,}")
 
 
-def _plain(name: str, array: Any) -> NDArray[Any]:
-    """Return ``array`` if it is one of numbers or text, else raise (a foreign entry is bytes)."""
-    if not isinstance(array, np.ndarray) or array.dtype.kind not in _KINDS:
+def _check_name(name: str) -> None:
+    if not name or not name.isprintable():
+        raise ArrayFileError(f"{name!r} is not a name for an array")
+
+
+def _check_type(name: str, dtype: np.dtype[Any]) -> None:
+    """Raise unless arrays of ``dtype`` are of numbers or text."""
+    if dtype.hasobject:
+        raise ArrayFileError(f"entry {name!r} holds pickled objects: not a numeric array")
+    if dtype.kind not in _KINDS or dtype.itemsize == 0:
         raise ArrayFileError(f"entry {name!r} is not a numeric array")
-    return array

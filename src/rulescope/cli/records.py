@@ -4,14 +4,28 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterable
+from typing import Annotated
 
+import msgspec
 import typer
+from rich.table import Table
+from rich.text import Text
 
-from rulescope.cli import choosing
+from rulescope.cli import choosing, records_moving, records_query
+from rulescope.cli.output import console, counted
+from rulescope.cli.records_query import indexing, printable, table
 from rulescope.errors import RecordError
-from rulescope.records import Store
+from rulescope.records import Problem, Record, Store, sizes
+from rulescope.records.columns import describe
 
-app = typer.Typer(no_args_is_help=True, help="Look at the records in a store.")
+app = typer.Typer(no_args_is_help=True, help="Look at, copy and delete the records in a store.")
+app.command("query", help=records_query.HELP)(records_query.query)
+app.command("import")(records_moving.import_)
+app.command("export")(records_moving.export)
+app.command("delete")(records_moving.delete)
+app.command("tensorboard")(records_moving.tensorboard)
+app.command("wandb")(records_moving.wandb)
 
 
 @app.callback()
@@ -32,13 +46,107 @@ def hashes(store: choosing.StoreFolder = choosing.STORE, as_json: choosing.AsJso
         try:
             found[run] = keep.read(run).manifest.science_hash
         except RecordError as fault:
-            faults.append(str(fault))
+            faults.append(Problem(run, str(fault)))
     if as_json:
         print(json.dumps(found))
     else:
         for run, science in found.items():
             print(run, science)
-    for problem in faults:
-        print(f"error: {problem}", file=sys.stderr)
+    _tell(faults)
+
+
+@app.command("show")
+def show(
+    run: Annotated[str, typer.Argument(metavar="ID", help="Of the record; its beginning will do.")],
+    rows: Annotated[int, typer.Option(min=0, help="Last rows of the log to show.")] = 5,
+    store: choosing.StoreFolder = choosing.STORE,
+    as_json: choosing.AsJson = False,
+) -> None:
+    """Show one record: where it comes from, what was run, and how it ended."""
+    keep = Store(store)
+    record = keep.read(keep.find(run))
+    last = {name: column[max(0, len(column) - rows) :] for name, column in record.log.items()}
+    if as_json:
+        manifest = msgspec.to_builtins(record.manifest)
+        ends = {name: column.tolist() for name, column in last.items()}
+        print(msgspec.json.encode({"manifest": manifest, "log": ends}).decode())
+        return
+    screen = console()
+    for name, value in _facts(record).items():
+        screen.print(Text.assemble((f"{name:14}", "bold"), value))
+    count = max(map(len, record.log.values()), default=0)
+    screen.print(f"\n{counted(count, 'log row')}; the last:")
+    columns = {name: column.tolist() for name, column in last.items()}
+    heads = [f"{at:g}" for at in columns.pop("iteration", range(min(rows, count)))]
+    leading = [name for name in ("steps", "score") if name in columns]
+    names = leading + sorted(name for name in columns if name not in leading)
+    screen.print(table(["iteration", *heads], [[name, *columns[name]] for name in names]))
+
+
+def _facts(record: Record) -> dict[str, str]:
+    spec, manifest = record.spec, record.manifest
+    source = manifest.source
+    dirty = ", edited" if source.get("dirty") else ""
+    facts = {
+        "id": manifest.id,
+        "science hash": manifest.science_hash,
+        "learner": spec.learner.__struct_config__.tag,
+        "environment": spec.environment.__struct_config__.tag,
+        "scale": f"{spec.scale:g}",
+        "seed": spec.seed,
+        "iterations": f"{spec.iterations:,}",
+        "interventions": "; ".join(map(describe, spec.interventions)) or "none",
+        "rule": "none" if manifest.rule is None else manifest.rule.name,
+        "source": f"rulescope {source.get('version')}, {source.get('commit')}{dirty}",
+        "runtime": ", ".join(f"{name} {value}" for name, value in manifest.runtime.items()),
+        "started": f"{manifest.started}, took {manifest.seconds:,.1f} s",
+        "spec": manifest.canonical,
+    }
+    if manifest.parents:
+        facts["donors"] = ", ".join(manifest.parents)
+    return {name: printable(str(value)) for name, value in facts.items()}
+
+
+@app.command("size")
+def size(store: choosing.StoreFolder = choosing.STORE, as_json: choosing.AsJson = False) -> None:
+    """Tell what takes how much room in a store."""
+    with indexing() as report:
+        found = sizes.measure(Store(store), report)
+    if as_json:
+        groups = [
+            {"learner": learner, "environment": environment, **room._asdict()}
+            for (learner, environment), room in found.groups.items()
+        ]
+        parts = {name: room._asdict() for name, room in found.parts.items()}
+        print(json.dumps({"parts": parts, "records": groups}))
+    else:
+        screen = console()
+        screen.print(_rooms(("part", "what it is"), _parts(found)))
+        if found.groups:
+            screen.print()
+            screen.print(_rooms(("learner", "environment"), found.groups.items()))
+    _tell(found.problems)
+
+
+def _parts(found: sizes.Sizes) -> Iterable[tuple[tuple[str, str], sizes.Room]]:
+    return [((name, sizes.PARTS[name]), room) for name, room in found.parts.items()]
+
+
+def _rooms(heads: tuple[str, str], rows: Iterable[tuple[tuple[str, str], sizes.Room]]) -> Table:
+    made = Table(box=None, pad_edge=False, header_style="bold")
+    for head in heads:
+        made.add_column(head)
+    made.add_column("entries" if heads[0] == "part" else "records", justify="right")
+    made.add_column("size", justify="right")
+    for labels, room in rows:
+        made.add_row(*labels, f"{room.entries:,}", sizes.readable(room.bytes))
+    return made
+
+
+def _tell(faults: Iterable[Problem]) -> None:
+    """Print what is wrong with some records, and leave with the code for it."""
+    faults = list(faults)
+    for fault in faults:
+        print(f"error: {fault.problem}", file=sys.stderr)
     if faults:
         raise typer.Exit(1)

@@ -1,9 +1,11 @@
-"""Records of lifetimes: what one is (``record``) and where it is kept (``store``)."""
+"""Records of lifetimes: what one is (``record``), where it is kept (``store``), how it is found."""
 
-from rulescope.records.record import Manifest, Record, RuleIdentity, science_hash
-from rulescope.records.store import Problem, Quarantined, Store
+from rulescope.records.record import Logged, Manifest, Record, RuleIdentity, science_hash
+from rulescope.records.store import ConflictError, Problem, Quarantined, Store
 
 __all__ = [
+    "ConflictError",
+    "Logged",
     "Manifest",
     "Problem",
     "Quarantined",

@@ -10,21 +10,23 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import Meta
 
 from rulescope import arrays
 from rulescope import spec as specs
-from rulescope.arrays import ArrayFileError, Arrays
+from rulescope.arrays import ArrayFileError, Arrays, TooLargeError
 from rulescope.errors import RecordError, SpecError
+from rulescope.records.migration import SCHEMA, upgraded
 from rulescope.runtime import Identity
 from rulescope.spec import RunSpec
 
-SCHEMA: Literal[1] = 1
 MANIFEST, LOG, STATE = "manifest.json", "log.npz", "state.npz"
 FILES = (MANIFEST, LOG, STATE)
+MAX_MANIFEST = 16 << 20
+"""Bytes of a manifest at most; a usual one has three thousand."""
 
 Sha256 = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
 
@@ -126,6 +128,14 @@ class Record:
         return cls(spec, dict(log), dict(state), manifest)
 
 
+class Logged(NamedTuple):
+    """A record without its terminal state, which is not looked at."""
+
+    spec: RunSpec
+    manifest: Manifest
+    log: Arrays
+
+
 def science_hash(log: Arrays, state: Arrays) -> str:
     """Return one sha256 over what was measured, and over nothing else: no times, no hosts."""
     named = {f"log/{name}": column for name, column in log.items()}
@@ -145,21 +155,36 @@ def encode(record: Record) -> dict[str, bytes]:
     return files
 
 
-def decode(run: str, files: Mapping[str, bytes]) -> Record:
+def decode(run: str, files: Mapping[str, bytes], max_bytes: int | None = None) -> Record:
     """Return the record of ``run`` from the content of its files, having checked all of it.
 
     Content that is not what was written raises :class:`DamageError`. Content that is whole, but
-    not understood by this version of Rulescope, raises a plain :class:`RecordError`.
+    not understood by this version of Rulescope, raises a plain :class:`RecordError`. No file may
+    unpack to more than ``max_bytes``.
     """
-    manifest = _open(files[MANIFEST])
+    manifest = decode_manifest(run, files[MANIFEST])
+    log, state = (_payload(manifest, name, files[name], max_bytes) for name in (LOG, STATE))
+    if science_hash(log, state) != manifest.science_hash:
+        raise DamageError("the arrays do not hash to the science hash")
+    return Record(_spec(manifest), log, state, manifest)
+
+
+def decode_log(run: str, files: Mapping[str, bytes], max_bytes: int | None = None) -> Logged:
+    """Return what :func:`decode` does, but for the state: only the other two files are needed."""
+    manifest = decode_manifest(run, files[MANIFEST])
+    log = _payload(manifest, LOG, files[LOG], max_bytes)
+    record = Record(_spec(manifest), log, {}, manifest)  # which checks the shapes
+    return Logged(record.spec, manifest, log)
+
+
+def decode_manifest(run: str, content: bytes) -> Manifest:
+    """Return the manifest of ``run``, whole and in the form of the current version."""
+    manifest = _open(content)
     if manifest.id != run:
         raise DamageError(f"{MANIFEST} is that of run {manifest.id}")
     if _sha256(manifest.canonical.encode()) != run:
         raise DamageError("the specification does not hash to the run's id")
-    log, state = (_payload(manifest, name, files[name]) for name in (LOG, STATE))
-    if science_hash(log, state) != manifest.science_hash:
-        raise DamageError("the arrays do not hash to the science hash")
-    return Record(_spec(manifest), log, state, manifest)
+    return manifest
 
 
 def _seal(plain: dict[str, Any]) -> bytes:
@@ -171,25 +196,28 @@ def _open(content: bytes) -> Manifest:
     """Read what :func:`_seal` wrote."""
     try:
         plain = msgspec.json.decode(content, type=dict[str, Any])
+        whole = plain.pop("checksum", None) == _checksum(plain)
     except (msgspec.MsgspecError, ValueError, RecursionError) as fault:
         raise DamageError(f"{MANIFEST} is not valid JSON ({fault})") from None
-    if plain.pop("checksum", None) != _checksum(plain):
+    if not whole:
         raise DamageError(f"{MANIFEST} does not match its own checksum")
     # Only now, when the content is known to be whole, may another version be believed.
-    if plain.get("schema") != SCHEMA:
-        raise RecordError(f"record schema {plain.get('schema')!r}; this version reads {SCHEMA}")
     try:
-        return msgspec.convert(plain, Manifest)
-    except msgspec.ValidationError as fault:
+        return msgspec.convert(upgraded(plain), Manifest)
+    except (msgspec.ValidationError, LookupError, TypeError, ValueError) as fault:
         raise DamageError(f"{MANIFEST}: {fault}") from None
 
 
-def _payload(manifest: Manifest, name: str, content: bytes) -> dict[str, Any]:
+def _payload(
+    manifest: Manifest, name: str, content: bytes, max_bytes: int | None
+) -> dict[str, Any]:
     """Unpack an array file whose sha256 is the one in ``manifest``."""
     if _sha256(content) != manifest.payload.get(name):
         raise DamageError(f"{name} does not match its sha256")
     try:
-        return arrays.unpack(content)
+        return arrays.unpack(content, max_bytes)
+    except TooLargeError as fault:
+        raise RecordError(f"{name}: {fault}") from None  # which is no damage
     except ArrayFileError as fault:
         raise DamageError(f"{name}: {fault}") from None
 

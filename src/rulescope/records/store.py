@@ -3,11 +3,13 @@
     <root>/runs/<id[:2]>/<id>/    manifest.json, log.npz, state.npz
     <root>/checkpoints/<id>.npz   a lifetime in progress
     <root>/quarantine/<id>-<n>/   what failed verification, with reason.txt
+    <root>/index/                 made from the records for queries; safe to delete
     <root>/tmp/                   writes in progress; anything else in here is rubbish
 
 There are no locks. Everything is written under ``tmp``, flushed to the disk, and moved into place
 by one rename, which either happens or does not; whoever loses a race finds the winner's record. A
 process killed half-way leaves only rubbish in ``tmp``, under a name that nobody will use again.
+The root may be a symbolic link; one below it is refused, so that nothing outside is ever touched.
 """
 
 from __future__ import annotations
@@ -16,13 +18,12 @@ import errno
 import hashlib
 import itertools
 import logging
-import re
 import shutil
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,16 +31,33 @@ from numpy.typing import NDArray
 from rulescope import arrays
 from rulescope.arrays import ArrayFileError, Arrays
 from rulescope.errors import RecordError
-from rulescope.records import disk
-from rulescope.records.record import FILES, DamageError, Record, decode, encode
+from rulescope.records import disk, layout
+from rulescope.records.layout import checked
+from rulescope.records.record import (
+    FILES,
+    LOG,
+    MANIFEST,
+    DamageError,
+    Logged,
+    Manifest,
+    Record,
+    decode,
+    decode_log,
+    decode_manifest,
+    encode,
+)
 
 _log = logging.getLogger(__name__)
 
-_ID = re.compile(r"[0-9a-f]{64}")
+T = TypeVar("T")
 _SEAL = "checkpoint-sha256"
 """Name of the extra entry by which a checkpoint vouches for itself."""
 _ROUNDS = 8
 """How often a commit may find a damaged record in its place before it gives up."""
+
+
+class ConflictError(RecordError):
+    """Two results of one run; the one in the store stays."""
 
 
 class Problem(NamedTuple):
@@ -64,16 +82,40 @@ class Store:
         self.root = Path(root)
 
     def __contains__(self, run: str) -> bool:
-        return disk.is_folder(self._folder(run))
+        return disk.is_folder(self.folder(run))
+
+    def folder(self, run: str) -> Path:
+        """Return where the record of ``run`` is, or would be."""
+        return self._inside("runs", checked(run)[:2], run)
 
     def require_writable(self) -> None:
         """Raise :class:`RecordError` now rather than after hours, if nothing can be written."""
-        with disk.writing(self.root), self._staged("probe"):
+        with disk.writing(self.root), self.staging("probe"):
             pass
 
     def ids(self) -> Iterator[str]:
         """Return the ids of all records, sorted."""
-        return iter([path.name for path in self._entries() if _is_record(path)])
+        return iter([path.name for path in self._entries() if layout.is_record(path)])
+
+    def find(self, prefix: str) -> str:
+        """Return the id of the one record whose id begins with ``prefix``."""
+        self._require()
+        if not layout.PREFIX.fullmatch(prefix):
+            raise RecordError(f"{prefix!r} is not the beginning of a run id, such as 1cced3")
+        shards = disk.listed(self._inside("runs"))
+        near = [shard for shard in shards if shard.name.startswith(prefix[:2])]
+        entries = (
+            entry for shard in near if layout.is_real_folder(shard) for entry in disk.listed(shard)
+        )
+        found = [
+            path.name for path in entries if path.name.startswith(prefix) and layout.is_record(path)
+        ]
+        if len(found) == 1:
+            return found[0]
+        if not found:
+            raise RecordError(f"{self.root}: holds no record of run {prefix}")
+        some = ", ".join(run[: len(prefix) + 6] for run in found[:5])
+        raise RecordError(f"{prefix}: {len(found)} records begin so, such as {some}")
 
     def commit(self, record: Record) -> str:
         """Write ``record`` and return its id.
@@ -81,34 +123,65 @@ class Store:
         A record is never overwritten: where one exists, an equal science hash keeps the old one
         and a different one raises :class:`RecordError`.
         """
-        files = encode(record)  # which proves that they can be read back
-        run = _checked(record.manifest.id)
-        with disk.writing(self._folder(run)):
-            for _ in range(_ROUNDS):
-                if (run in self and self._keeps(record)) or self._settle(run, files):
-                    disk.sync(self._folder(run).parent)
-                    return run
-        raise RecordError(
-            f"{self._folder(run)}: a damaged record is in the way and cannot be moved"
-        )
+        self._bring(record.manifest, encode(record))  # which proves that they can be read back
+        return record.manifest.id
+
+    def adopt(self, run: str, files: Mapping[str, bytes], max_bytes: int | None = None) -> bool:
+        """Verify the files of a record made elsewhere and keep them to the bit, as ``commit`` does.
+
+        Tell whether it is new here. What does not verify raises and leaves no trace.
+        """
+        only = {name: files[name] for name in FILES}
+        return self._bring(decode(checked(run), only, max_bytes).manifest, only)
 
     def read(self, run: str) -> Record:
         """Return a verified record; a damaged one is put into quarantine and raises."""
-        self._require()
-        if run not in self:
-            raise RecordError(f"{self.root}: holds no record of run {run}")
-        try:
-            return self._load(run)
-        except DamageError as fault:
-            moved = self._quarantine(self._folder(run), run, str(fault))
-            raise RecordError(f"{self._folder(run)}: {fault}; {moved}") from None
+        with self._aside(run):
+            return self._understood(run, lambda: decode(run, self._contents(run, FILES)))
+
+    def read_log(self, run: str, max_bytes: int | None = None) -> Logged:
+        """Return a record without its state, neither read nor verified; else as :meth:`read`."""
+        with self._aside(run):
+            return self._understood(
+                run, lambda: decode_log(run, self._contents(run, (MANIFEST, LOG)), max_bytes)
+            )
+
+    def manifest(self, run: str) -> Manifest:
+        """Return a manifest, not looking at the arrays; else as :meth:`read`."""
+        with self._aside(run):
+            return self._understood(
+                run, lambda: decode_manifest(run, self._contents(run, (MANIFEST,))[MANIFEST])
+            )
+
+    def files(self, run: str) -> dict[str, bytes]:
+        """Return the files of a record as they are, verified, and leave even a damaged one alone.
+
+        Damage raises :class:`RecordError`, like everything that is wrong with it.
+        """
+        self._present(run)
+        contents = self._contents(run, FILES)
+        decode(run, contents)
+        return contents
+
+    def delete(self, run: str) -> None:
+        """Remove the record of ``run``: gone in one step, then its files are given back."""
+        self._present(run)
+        place = self.folder(run)
+        with disk.writing(place), self.staging(run) as staged:
+            place.rename(staged / run)
+            disk.sync(place.parent)
 
     def verify(self) -> list[Problem]:
         """Read every record; return what is wrong, having put damaged ones into quarantine."""
         found = []
         for path in self._entries():
-            if not _is_record(path):
-                found.append(Problem(str(path.relative_to(self.root)), "not a record"))
+            if not layout.is_record(path):
+                what = (
+                    "a symbolic link, which is not followed"
+                    if path.is_symlink()
+                    else "not a record"
+                )
+                found.append(Problem(str(path.relative_to(self.root)), what))
                 continue
             try:
                 self.read(path.name)
@@ -120,7 +193,7 @@ class Store:
         """Return all that was put aside, sorted by id."""
         self._require()
         return [
-            Quarantined(path.name.partition("-")[0], _reason(path), path)
+            Quarantined(path.name.partition("-")[0], layout.reason(path), path)
             for path in disk.listed(self.root / "quarantine")
         ]
 
@@ -135,7 +208,7 @@ class Store:
             content = arrays.pack(sealed, compress=False)
         except ArrayFileError as fault:
             raise RecordError(f"{path}: not a valid checkpoint ({fault})") from None
-        with disk.writing(path), self._staged(run) as staged:
+        with disk.writing(path), self.staging(run) as staged:
             disk.write(staged / path.name, content)
             disk.make(path.parent)
             (staged / path.name).rename(path)
@@ -148,6 +221,8 @@ class Store:
         """
         path = self._checkpoint(run)
         try:
+            if path.is_symlink():
+                raise ArrayFileError("is a symbolic link")
             state = arrays.read(path)
             seal = state.pop(_SEAL, None)
             if seal is None or str(seal) != _seal(run, state):
@@ -171,11 +246,18 @@ class Store:
 
     # Where things are
 
-    def _folder(self, run: str) -> Path:
-        return self.root / "runs" / _checked(run)[:2] / run
-
     def _checkpoint(self, run: str) -> Path:
-        return self.root / "checkpoints" / f"{_checked(run)}.npz"
+        return self._inside("checkpoints") / f"{checked(run)}.npz"
+
+    def _inside(self, *parts: str) -> Path:
+        """Return a path below the root, no folder of which may be a symbolic link."""
+        path = self.root
+        for part in parts:
+            path = path / part
+            with disk.reading(path):
+                if path.is_symlink():
+                    raise RecordError(f"{path}: a symbolic link, which a store does not follow")
+        return path
 
     def _require(self) -> None:
         if not disk.is_folder(self.root):
@@ -184,46 +266,74 @@ class Store:
     def _entries(self) -> list[Path]:
         """Return what lies where records should be, sorted; see :func:`_is_record`."""
         self._require()
-        shards = disk.listed(self.root / "runs")
         return [
             entry
-            for shard in shards
-            for entry in (disk.listed(shard) if shard.is_dir() else [shard])
+            for shard in disk.listed(self._inside("runs"))
+            for entry in (disk.listed(shard) if layout.is_real_folder(shard) else [shard])
         ]
+
+    def _present(self, run: str) -> None:
+        self._require()
+        if run not in self:
+            raise RecordError(f"{self.root}: holds no record of run {run}")
 
     # How things are done
 
-    def _load(self, run: str) -> Record:
-        """Read and check one record, changing nothing."""
-        folder = self._folder(run)
+    def _contents(self, run: str, names: Iterable[str]) -> dict[str, bytes]:
+        folder = self.folder(run)
+        return {name: layout.content(folder / name) for name in names}
+
+    def _understood(self, run: str, read: Callable[[], T]) -> T:
+        """Return what ``read`` does; what it cannot understand, but is whole, names the place."""
         try:
-            return decode(run, {name: _content(folder / name) for name in FILES})
+            return read()
         except DamageError:
             raise
         except RecordError as fault:
-            raise RecordError(f"{folder}: {fault}") from None
+            raise type(fault)(f"{self.folder(run)}: {fault}") from None
 
-    def _keeps(self, record: Record) -> bool:
-        """Tell whether the stored record of this run says the same; a damaged one does not."""
-        new, run = record.manifest, record.manifest.id
+    @contextmanager
+    def _aside(self, run: str) -> Iterator[None]:
+        """Put the record of ``run`` into quarantine if it turns out to be damaged, and raise."""
+        self._present(run)
         try:
-            old = self._load(run).manifest
+            yield
         except DamageError as fault:
-            moved = self._quarantine(self._folder(run), run, str(fault))
-            _log.warning("%s: %s; %s", self._folder(run), fault, moved)
+            moved = self._quarantine(self.folder(run), run, str(fault))
+            raise RecordError(f"{self.folder(run)}: {fault}; {moved}") from None
+
+    def _bring(self, manifest: Manifest, files: Mapping[str, bytes]) -> bool:
+        """Write a record unless the same is there; tell whether it was written."""
+        run = checked(manifest.id)
+        with disk.writing(self.folder(run)):
+            for _ in range(_ROUNDS):
+                there = run in self and self._keeps(manifest)
+                if there or self._settle(run, files):
+                    disk.sync(self.folder(run).parent)
+                    return not there
+        raise RecordError(f"{self.folder(run)}: a damaged record is in the way and cannot be moved")
+
+    def _keeps(self, new: Manifest) -> bool:
+        """Tell whether the stored record of this run says the same; a damaged one does not."""
+        run = new.id
+        try:
+            old = self._understood(run, lambda: decode(run, self._contents(run, FILES))).manifest
+        except DamageError as fault:
+            moved = self._quarantine(self.folder(run), run, str(fault))
+            _log.warning("%s: %s; %s", self.folder(run), fault, moved)
             return False
         if old.science_hash == new.science_hash:
             return True
-        raise RecordError(
-            f"{self._folder(run)}: has science hash {old.science_hash}, but the new record of this "
+        raise ConflictError(
+            f"{self.folder(run)}: has science hash {old.science_hash}, but the new record of this "
             f"run has {new.science_hash}"
-            + _difference(old.source | old.runtime, new.source | new.runtime)
+            + layout.difference(old.source | old.runtime, new.source | new.runtime)
         )
 
     def _settle(self, run: str, files: Mapping[str, bytes]) -> bool:
         """Write ``files`` and move them into place; False if somebody else was there first."""
-        place = self._folder(run)
-        with self._staged(run) as staged:
+        place = self.folder(run)
+        with self.staging(run) as staged:
             for name, content in files.items():
                 disk.write(staged / name, content)
             disk.sync(staged)
@@ -237,10 +347,10 @@ class Store:
         return True
 
     @contextmanager
-    def _staged(self, run: str) -> Iterator[Path]:
+    def staging(self, run: str) -> Iterator[Path]:
         """Lend a fresh folder under ``tmp``, gone afterwards whatever happens."""
         # Not tempfile.mkdtemp: its folders are closed to the group that may share the store.
-        folder = self.root / "tmp" / f"{run[:16]}-{uuid.uuid4().hex}"
+        folder = self._inside("tmp") / f"{run[:16]}-{uuid.uuid4().hex}"
         disk.make(folder.parent)
         folder.mkdir()
         try:
@@ -260,59 +370,26 @@ class Store:
                 raise
         except FileNotFoundError:
             return "another process has moved it already"
+        except RecordError as fault:
+            return f"it could not be moved into quarantine ({fault})"
         except OSError as fault:
             return f"it could not be moved into quarantine ({fault.strerror})"
         with suppress(OSError):  # a full disk must not hide where it went
-            (folder / "reason.txt").write_text(f"{reason}\n", encoding="utf-8")
+            layout.give_reason(folder, reason)
         return f"moved to {folder}"
 
     def _claim(self, run: str) -> Path:
         """Make and return the first free folder ``quarantine/<run>-<n>``; mkdir is exclusive."""
-        disk.make(self.root / "quarantine")
+        place = self._inside("quarantine")
+        disk.make(place)
         for n in itertools.count(1):
-            folder = self.root / "quarantine" / f"{run}-{n}"
+            folder = place / f"{run}-{n}"
             with suppress(FileExistsError):
                 folder.mkdir()
                 break
         return folder
 
 
-def _checked(run: str) -> str:
-    """Return ``run`` if it is a run id: nothing else may become part of a path."""
-    if not _ID.fullmatch(run):
-        raise RecordError(f"{run!r} is not a run id (64 lowercase hexadecimal digits)")
-    return run
-
-
-def _is_record(path: Path) -> bool:
-    """Tell whether a path below ``runs`` is where a record of that name belongs."""
-    named = _ID.fullmatch(path.name) and path.parent.name == path.name[:2]
-    return bool(named) and path.is_dir()
-
-
-def _reason(folder: Path) -> str:
-    try:
-        return (folder / "reason.txt").read_text(encoding="utf-8").strip()
-    except OSError:
-        return "unknown"
-
-
-def _difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
-    """Say in which facts two identities differ: the likely cause of different results."""
-    keys = [key for key in sorted({*old, *new}) if old.get(key) != new.get(key)]
-    return f"; they were made with different {', '.join(keys)}" if keys else ""
-
-
 def _seal(run: str, state: Arrays) -> str:
     """Return the sha256 of a checkpoint's content and of the run that it belongs to."""
     return hashlib.sha256(f"{run}|{arrays.digest(state)}".encode()).hexdigest()
-
-
-def _content(path: Path) -> bytes:
-    """Read a file of a record. One that is gone is damage; a disk that fails may recover."""
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        raise DamageError(f"{path.name} is missing") from None
-    except OSError as fault:
-        raise RecordError(f"{path.name} cannot be read ({fault.strerror})") from None

@@ -1,0 +1,67 @@
+"""Records of one store brought into another, from a folder or an archive."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rulescope.errors import RecordError
+from rulescope.records import archive
+from rulescope.records.archive import LIMITS, Limits
+from rulescope.records.store import ConflictError, Problem, Store
+
+
+@dataclass
+class Merged:
+    """What became of every record of a source."""
+
+    new: list[str] = field(default_factory=list)
+    same: list[str] = field(default_factory=list)
+    """Already there, with the same science hash."""
+    conflicts: list[Problem] = field(default_factory=list)
+    """Already there, with another science hash: the target's record was left alone."""
+    refused: list[Problem] = field(default_factory=list)
+    """Damaged, or not understood by this version."""
+
+
+def merge(
+    target: Store,
+    source: Path,
+    *,
+    limits: Limits = LIMITS,
+    report: Callable[[Merged], None] | None = None,
+) -> Merged:
+    """Bring every sound record of ``source``, a store or an archive, into ``target``.
+
+    Each is verified, then committed whole; interrupted, this can be called again. The source is
+    not changed, not even what is damaged in it.
+    """
+    found = Merged()
+    for run, take in _offered(source, target, limits):
+        try:
+            (found.new if target.adopt(run, take(), limits.unpacked) else found.same).append(run)
+        except ConflictError as fault:
+            found.conflicts.append(Problem(run, str(fault)))
+        except RecordError as fault:
+            found.refused.append(Problem(run, str(fault)))
+        if report is not None:
+            report(found)
+    return found
+
+
+def _offered(
+    source: Path, target: Store, limits: Limits
+) -> Iterator[tuple[str, Callable[[], dict[str, bytes]]]]:
+    """Yield the id of every record in ``source``, with the function that reads its files."""
+    if source.is_dir():
+        if source.resolve() == target.root.resolve():
+            raise RecordError(f"{source}: is the store itself")
+        if not (source / "runs").is_dir():
+            raise RecordError(f"{source}: is not a store; it has no folder 'runs'")
+        store = Store(source)
+        for run in store.ids():
+            yield run, lambda run=run: store.files(run)  # type: ignore[misc]
+        return
+    for run, files in archive.read(source, limits):
+        yield run, lambda files=files: files  # type: ignore[misc]

@@ -1,0 +1,42 @@
+"""Manifests of older versions, brought up to date in memory; files are never rewritten.
+
+A change of the manifest's form raises ``SCHEMA`` and adds one function to ``MIGRATIONS``, from the
+form before it to the new one. ``tests/records/fixtures`` keeps a record of every version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+from rulescope.errors import RecordError
+
+SCHEMA: Literal[1] = 1
+"""The version that is written."""
+
+Plain = dict[str, Any]
+"""A manifest as plain data, without its checksum."""
+
+MIGRATIONS: Mapping[int, Callable[[Plain], Plain]] = {}
+"""From version n to n + 1, by n: pure functions, which need not set ``schema`` themselves."""
+
+
+class NewerError(RecordError):
+    """A record of a version that this program does not know yet."""
+
+
+def upgraded(plain: Plain) -> Plain:
+    """Return a manifest of any known version in the form of the current one."""
+    version = plain.get("schema")
+    if type(version) is not int:
+        raise RecordError(f"record schema {version!r} is not a version number")
+    if version > SCHEMA:
+        raise NewerError(
+            f"record schema {version}; this version of rulescope reads up to {SCHEMA}: "
+            "a newer one wrote it, and can read it"
+        )
+    for step in range(version, SCHEMA):
+        if step not in MIGRATIONS:
+            raise RecordError(f"record schema {version}; no version of rulescope wrote that")
+        plain = MIGRATIONS[step](plain) | {"schema": step + 1}
+    return plain

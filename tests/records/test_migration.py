@@ -1,0 +1,113 @@
+"""Records of other versions: older ones are read, newer ones refused, and none is touched."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from rulescope.errors import RecordError
+from rulescope.records import Store, migration
+from rulescope.records import record as records
+from rulescope.records.migration import NewerError, upgraded
+
+from .samples import sample
+
+FIXTURES = Path(__file__).parent / "fixtures"
+RELEASED = {
+    1: (
+        "f2b95c33d2753bdd9de053574a6a6fc88518561a16934d8646133d58e351f376",
+        "3c38eff3d4e0dacc69456fb57951965bf653983153399d5f94a388d08b8c2183",
+    )
+}
+"""The id and science hash of a record of every version that was ever written."""
+RUN = sample().spec.id
+
+
+@pytest.mark.parametrize("version", RELEASED)
+def test_a_record_of_every_version_can_be_read_for_ever(version: int, tmp_path: Path) -> None:
+    run, science = RELEASED[version]
+    shutil.copytree(FIXTURES / f"v{version}", tmp_path / "store")
+    store = Store(tmp_path / "store")
+    record = store.read(run)
+    assert record.manifest.science_hash == science
+    assert record.manifest.schema == migration.SCHEMA
+    assert record.spec.seed == 7
+    assert record.log["iteration"].tolist() == [2.0, 4.0, 6.0]
+    assert record.state["params/flat"].shape == (108,)
+    assert store.verify() == []
+
+
+def test_there_is_a_fixture_and_a_way_from_every_version() -> None:
+    assert sorted(RELEASED) == list(range(1, migration.SCHEMA + 1))
+    assert sorted(migration.MIGRATIONS) == list(range(1, migration.SCHEMA))
+    assert sorted(path.name for path in FIXTURES.iterdir()) == [f"v{n}" for n in RELEASED]
+
+
+def written_as(store: Store, **changes: Any) -> dict[str, bytes]:
+    """Put the sample into ``store`` with another manifest, properly sealed."""
+    files = records.encode(sample())
+    plain = msgspec.json.decode(files["manifest.json"])
+    plain.pop("checksum")
+    for name, value in changes.items():
+        if value is None:
+            plain.pop(name)
+        else:
+            plain[name] = value
+    files["manifest.json"] = records._seal(plain)
+    folder = store.folder(RUN)
+    folder.mkdir(parents=True)
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    return files
+
+
+def version_zero(plain: dict[str, Any]) -> dict[str, Any]:
+    """Migrate from a version in which ``seconds`` was ``minutes``."""
+    return {name: value for name, value in plain.items() if name != "minutes"} | {
+        "seconds": plain["minutes"] * 60.0
+    }
+
+
+def test_an_older_version_is_migrated_in_memory(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = written_as(store, schema=0, seconds=None, minutes=2.0)
+    with pytest.raises(RecordError, match="no version of rulescope wrote"):
+        store.read(RUN)
+    monkeypatch.setattr(migration, "MIGRATIONS", {0: version_zero})
+    assert store.read(RUN).manifest.seconds == 120.0
+    assert store.read(RUN).manifest.schema == 1
+    assert store.verify() == []
+    assert store.commit(sample()) == RUN  # the same result, so the old record stays
+    assert (store.folder(RUN) / "manifest.json").read_bytes() == files["manifest.json"]
+
+
+def test_an_old_manifest_without_what_its_migration_needs_is_damage(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(migration, "MIGRATIONS", {0: version_zero})
+    written_as(store, schema=0)
+    with pytest.raises(RecordError, match=r"manifest\.json: 'minutes'.*quarantine"):
+        store.read(RUN)
+
+
+def test_a_newer_version_is_refused_and_left_alone(store: Store) -> None:
+    files = written_as(store, schema=2, mood="good")
+    with pytest.raises(NewerError, match=r"schema 2; this version of rulescope reads up to 1"):
+        store.read(RUN)
+    with pytest.raises(RecordError, match="newer"):
+        store.commit(sample())
+    assert [problem.id for problem in store.verify()] == [RUN]
+    assert store.quarantined() == []
+    for name, content in files.items():
+        assert (store.folder(RUN) / name).read_bytes() == content
+
+
+@pytest.mark.parametrize("version", [None, "1", 1.0, True, [], -1, 10**30])
+def test_versions_that_are_none_are_refused(version: Any) -> None:
+    with pytest.raises(RecordError, match="schema"):
+        upgraded({"schema": version})
