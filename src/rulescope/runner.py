@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import logging
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 from rulescope import spec as specs
+from rulescope.engine.interrupts import Interrupts
 from rulescope.lifetime import Lifetime, Progress
 from rulescope.records import Record, Store
 from rulescope.spec import RunSpec
@@ -35,20 +34,25 @@ def find_or_make(
     *,
     report: Callable[[Progress], None] | None = None,
     stop_after: int | None = None,
+    stop: Callable[[], bool] | None = None,
     weights: Path | None = None,
     device: str = "cpu",
 ) -> Record:
     """Return the record of ``spec``, living the lifetime (or the rest of it) if need be.
 
-    Donors are found or made first. A checkpoint is kept every minute, at ``stop_after`` (then
-    :class:`Paused` is raised) and when the run is interrupted; the next call goes on from there to
-    the bit.
+    Donors are found or made first. A checkpoint is kept every minute, and before the lifetime is
+    left: after iteration ``stop_after``, or when ``stop``, asked after every iteration, says so
+    (then :class:`Paused` is raised), or at Ctrl-C or SIGTERM (then ``KeyboardInterrupt``; a second
+    one does not wait for the iteration). The next call goes on from there to the bit. A caller who
+    gives ``stop`` answers signals itself.
     """
     spec = specs.checked(spec)
     if spec.id in store:
         return store.read(spec.id)
     donors = {
-        donor.id: find_or_make(donor, store, report=report, weights=weights, device=device).state
+        donor.id: find_or_make(
+            donor, store, report=report, stop=stop, weights=weights, device=device
+        ).state
         for donor in spec.donors
     }
     lifetime = Lifetime(spec, device=device, weights=weights, donors=donors)
@@ -58,34 +62,46 @@ def find_or_make(
     elif checkpoint is not None:
         # A record must be the work of one program: half a lifetime of another is of no use.
         _log.warning("run %s starts again: its checkpoint is another version's", spec.id[:12])
-    keep = _Keeper(lifetime, store, report)
-    with keep.watching():
+    with Interrupts() if stop is None else nullcontext() as interrupts:
+        keep = _Keeper(lifetime, store, report, stop, interrupts)
         lifetime.run(stop_after, keep)
-    if not lifetime.finished:
-        keep.now()
-        raise Paused(lifetime.iteration)
-    record = lifetime.record()
-    store.commit(record)
-    store.drop_checkpoint(spec.id)
+        if not lifetime.finished:
+            keep.now()
+            raise Paused(lifetime.iteration)
+        record = lifetime.record()
+        store.commit(record)
+        store.drop_checkpoint(spec.id)
+    if interrupts is not None and interrupts.asked:
+        raise KeyboardInterrupt  # it came while the last iteration was made
     return record
 
 
 class _Keeper:
-    """Passes progress on, and keeps a checkpoint now and then, and when interrupted."""
+    """Passes progress on, and keeps a checkpoint now and then, and before the lifetime is left."""
 
     def __init__(
-        self, lifetime: Lifetime, store: Store, report: Callable[[Progress], None] | None
+        self,
+        lifetime: Lifetime,
+        store: Store,
+        report: Callable[[Progress], None] | None,
+        stop: Callable[[], bool] | None,
+        interrupts: Interrupts | None,
     ) -> None:
         self._lifetime, self._store, self._report = lifetime, store, report
+        self._stop, self._interrupts = stop, interrupts
         self._kept = time.monotonic()
-        self._interrupted = False
 
     def __call__(self, progress: Progress) -> None:
         if self._report is not None:
             self._report(progress)
-        if self._interrupted:
+        if self._lifetime.finished:
+            return  # only the record is left to be made, which takes less than a checkpoint
+        if self._interrupts is not None and self._interrupts.asked:
             self.now()
             raise KeyboardInterrupt
+        if self._stop is not None and self._stop():
+            self.now()
+            raise Paused(self._lifetime.iteration)
         if time.monotonic() - self._kept >= CHECKPOINT_SECONDS:
             self.now()
 
@@ -93,19 +109,3 @@ class _Keeper:
         """Keep a checkpoint of this moment."""
         self._store.save_checkpoint(self._lifetime.spec.id, self._lifetime.save())
         self._kept = time.monotonic()
-
-    @contextmanager
-    def watching(self) -> Iterator[None]:
-        """Hold an interrupt back until the iteration under way is whole."""
-        if threading.current_thread() is not threading.main_thread():
-            yield  # only the main thread may receive signals
-            return
-
-        def remember(*_: object) -> None:
-            self._interrupted = True
-
-        before = signal.signal(signal.SIGINT, remember)
-        try:
-            yield
-        finally:
-            signal.signal(signal.SIGINT, before)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from rulescope import __version__
-from rulescope.cli import audit, bench, check, compare, life, records, status, weights
+from rulescope.cli import audit, bench, check, compare, life, records, status, verify, weights
 from rulescope.cli.run import run as run_assay
 from rulescope.errors import RulescopeError
 
@@ -24,6 +24,7 @@ app.command("audit")(audit.audit)
 app.command("run")(run_assay)
 app.command("status")(status.status)
 app.command("list")(status.list_)
+app.command("verify")(verify.verify)
 app.command("compare")(compare.compare)
 app.command("life")(life.life)
 app.command("check")(check.check)

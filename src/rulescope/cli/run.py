@@ -45,6 +45,13 @@ def run(
         bool, typer.Option("--plan", help="Show what would be run, and how long, and stop.")
     ] = False,
     workers: choosing.Workers = None,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(min=0.1, metavar="SECONDS", help="For each lifetime; late ones are put off."),
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Start even if disk or memory seem not to suffice.")
+    ] = False,
     store: choosing.StoreFolder = choosing.STORE,
     out: choosing.Out = choosing.RESULTS,
     weights: choosing.Weights = None,
@@ -88,6 +95,8 @@ def run(
             weights=weights,
             dry=dry,
             quiet=as_json,
+            time_limit=time_limit,
+            force=force,
         )
         said.append(found)
     if as_json:
@@ -107,6 +116,8 @@ def perform(
     dry: bool = False,
     quiet: bool = False,
     figures: tuple[str, ...] | None = None,
+    time_limit: float | None = None,
+    force: bool = False,
 ) -> dict[str, Any]:
     """Carry an assay through; return what a program wants to know of it.
 
@@ -127,7 +138,7 @@ def perform(
     if dry:
         return said
     if left:
-        said["failed"] = _live(plan, store, processes, weights)
+        said["failed"] = _live(plan, store, processes, weights, time_limit, force)
         plan = Plan.of(assay, budget, store)
         if said["failed"] and not any(key in plan.present for key in plan.runs):
             return said  # there is nothing to analyse, and why has been told
@@ -183,21 +194,40 @@ def _tell_plan(plan: Plan, workers: int, weights: Path | None, screen: Console) 
     return told
 
 
-def _live(plan: Plan, store: Store, workers: int, weights: Path | None) -> dict[str, str]:
+def _live(
+    plan: Plan,
+    store: Store,
+    workers: int,
+    weights: Path | None,
+    time_limit: float | None,
+    force: bool,
+) -> dict[str, str]:
     """Live what is missing; return the causes of failures by run id."""
-    from rulescope.engine.local import run_all
+    from rulescope.engine.local import Patience, run_all
 
     left = plan.missing
     everything = with_donors(left.values()).values()  # those found in the store included
     with Meter(plan.assay.id, sum(spec.iterations for spec in everything)) as meter:
-
-        def report(campaign: Campaign) -> None:
-            meter.update(campaign.done, f"{campaign.finished}/{campaign.runs} lifetimes")
-
-        campaign = run_all(left.values(), store, workers=workers, report=report, weights=weights)
+        campaign = run_all(
+            left.values(),
+            store,
+            workers=workers,
+            report=lambda campaign: meter.update(campaign.done, _standing(campaign)),
+            weights=weights,
+            patience=Patience(run=time_limit),
+            name=plan.assay.id,
+            force=force,
+        )
     for key, cause in campaign.failed.items():
         print(f"error: run {key[:12]} failed: {cause}", file=sys.stderr)
     return campaign.failed
+
+
+def _standing(campaign: Campaign) -> str:
+    said = [f"{campaign.finished}/{campaign.runs} lifetimes"]
+    said += [f"{len(campaign.failed)} failed"] if campaign.failed else []
+    said += ["stopping at the next iteration (again to stop at once)"] if campaign.stopping else []
+    return ", ".join(said)
 
 
 def _tell_results(results: Results, paths: list[Path], screen: Console) -> None:

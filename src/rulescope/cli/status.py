@@ -3,16 +3,31 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
 
+import msgspec
+import typer
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
 from rich.table import Table
 
 from rulescope.assays import ASSAYS, PRESETS
-from rulescope.cli import choosing
+from rulescope.cli import choosing, standing
 from rulescope.cli.choosing import choose
 from rulescope.cli.output import console, spanned
+from rulescope.cli.progress import PLAIN_SECONDS
+from rulescope.engine import failures, live
+from rulescope.engine.failures import Failure
+from rulescope.engine.live import LiveCampaign
 from rulescope.plan import Plan, interactions
 from rulescope.records import Store
+
+REFRESH_SECONDS = 2.0
+QUIET_SECONDS = 30.0
+"""Watching ends when no campaign has been running for so long; one may follow another."""
 
 
 def status(
@@ -27,10 +42,18 @@ def status(
     conditions: choosing.Conditions = None,
     profile: choosing.Profile = None,
     rule: choosing.RuleName = None,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Go on as long as a campaign is running.")
+    ] = False,
     store: choosing.StoreFolder = choosing.STORE,
     as_json: choosing.AsJson = False,
 ) -> None:
-    """Tell how much of an assay is in the store, cell by cell; or of all assays and presets."""
+    """Tell how much of an assay is in the store, cell by cell; or of all assays and presets.
+
+    Lifetimes that are being lived now, on this machine or another that shares the store, are told
+    with their speed and the time left; those that failed, with the last cause. With --watch, this
+    is kept up to date: on a terminal in place, elsewhere as a line now and then.
+    """
     keep = Store(store)
     ASSAYS["E1"].budget(preset)  # so that a misspelt one is told even where all are shown
     names = [assay] if assay else list(ASSAYS)
@@ -53,53 +76,160 @@ def status(
             rule=rule,
         )
     }
-    if as_json:
-        print(json.dumps([_summary(plan, key[1]) for key, plan in plans.items()]))
-        return
-    screen = console()
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("assay", "preset", "profile", "lifetimes", "donors", "to live"):
-        table.add_column(heading, justify="left" if heading in ("assay", "preset") else "right")
-    for (_, each, _), plan in plans.items():
-        said = _summary(plan, each)
-        table.add_row(
-            f"{plan.assay.id} {plan.assay.name}",
-            each,
-            plan.budget.profile,
-            f"{said['done']}/{said['runs']}",
-            f"{said['donors_done']}/{said['donors']}",
-            f"{interactions(plan.missing.values()):,} interactions",
-        )
-    screen.print(table)
-    if assay:
-        for plan in plans.values():
-            screen.print()
-            screen.print(_by_cell(plan))
+    view = _View.of([(key[1], plan) for key, plan in plans.items()], keep, by_cell=bool(assay))
+    if watch and not as_json:
+        _watch(view)
+    elif as_json:
+        print(json.dumps([view.summary(*each) for each in view.plans]))
+    else:
+        console().print(view.shown())
 
 
-def _summary(plan: Plan, preset: str) -> dict[str, object]:
-    return {
-        "assay": plan.assay.id,
-        "preset": preset,
-        "profile": plan.budget.profile,
-        "runs": len(plan.runs),
-        "done": sum(key in plan.present for key in plan.runs),
-        "donors": len(plan.donors),
-        "donors_done": sum(key in plan.present for key in plan.donors),
-        "missing": sorted(plan.missing),
-    }
+@dataclass(frozen=True)
+class _View:
+    """A store at one moment, as far as some plans go."""
+
+    store: Store
+    plans: list[tuple[str, Plan]]
+    """Each with its preset."""
+    by_cell: bool
+    campaigns: list[LiveCampaign]
+    failures: dict[str, Failure]
+
+    @classmethod
+    def of(cls, plans: list[tuple[str, Plan]], store: Store, by_cell: bool) -> _View:
+        wanted = {key for _, plan in plans for key in (*plan.runs, *plan.donors)}
+        broken = failures.known(store, wanted if by_cell else None)
+        return cls(store, plans, by_cell, live.running(store), broken)
+
+    def again(self) -> _View:
+        """Return the same a moment later."""
+        plans = [
+            (preset, replace(plan, present=plan.present | _new(plan, self.store)))
+            for preset, plan in self.plans
+        ]
+        return self.of(plans, self.store, self.by_cell)
+
+    @property
+    def running(self) -> set[str]:
+        return {run.id for campaign in self.campaigns for run in campaign.running}
+
+    @property
+    def failed(self) -> dict[str, Failure]:
+        """What failed and is not being tried again just now."""
+        return {run: failure for run, failure in self.failures.items() if run not in self.running}
+
+    def summary(self, preset: str, plan: Plan) -> dict[str, Any]:
+        """Return a plan and where it stands, as plain data."""
+        everything = {*plan.runs, *plan.donors}
+        ours = [each for each in self.campaigns if everything & {run.id for run in each.running}]
+        return {
+            "assay": plan.assay.id,
+            "preset": preset,
+            "profile": plan.budget.profile,
+            "runs": len(plan.runs),
+            "done": sum(key in plan.present for key in plan.runs),
+            "donors": len(plan.donors),
+            "donors_done": sum(key in plan.present for key in plan.donors),
+            "missing": sorted(plan.missing),
+            "running": sorted(self.running & everything),
+            "failed": {key: f.cause for key, f in self.failed.items() if key in everything},
+            "campaigns": msgspec.to_builtins(ours),
+        }
+
+    def shown(self) -> RenderableType:
+        """Return all of it for people."""
+        known = standing.names([plan for _, plan in self.plans])
+        parts: list[RenderableType] = []
+        if self.campaigns:
+            parts.append(standing.now_running(self.campaigns, known))
+        parts.append(self._totals())
+        if self.failed:
+            parts += ["", standing.failed(self.failed, known)]
+        if self.by_cell:
+            for _, plan in self.plans:
+                parts += ["", self._by_cell(plan)]
+        return Group(*parts)
+
+    def _totals(self) -> Table:
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for heading in ("assay", "preset", "profile", "lifetimes", "donors", "running", "failed"):
+            table.add_column(heading, justify="left" if heading in ("assay", "preset") else "right")
+        table.add_column("to live", justify="right")
+        for preset, plan in self.plans:
+            said = self.summary(preset, plan)
+            table.add_row(
+                f"{plan.assay.id} {plan.assay.name}",
+                preset,
+                plan.budget.profile,
+                f"{said['done']}/{said['runs']}",
+                f"{said['donors_done']}/{said['donors']}",
+                _some(len(said["running"])),
+                _some(len(said["failed"])),
+                f"{interactions(plan.missing.values()):,} interactions",
+            )
+        return table
+
+    def _by_cell(self, plan: Plan) -> Table:
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for axis in plan.cells[0].labels:
+            table.add_column(axis)
+        for heading in ("lifetimes", "running", "failed"):
+            table.add_column(heading, justify="right")
+        for cell in plan.cells:
+            labels = cell.labels.values()
+            shown = [f"{label:g}" if isinstance(label, float) else label for label in labels]
+            table.add_row(
+                *shown,
+                f"{plan.done(cell)}/{len(cell.runs)}",
+                _some(sum(run.id in self.running for run in cell.runs)),
+                _some(sum(run.id in self.failed for run in cell.runs)),
+            )
+        return table
+
+    def lines(self) -> Iterator[str]:
+        """Yield where every campaign stands, in a line each."""
+        if not self.campaigns:
+            done = sum(key in plan.present for _, plan in self.plans for key in plan.runs)
+            runs = sum(len(plan.runs) for _, plan in self.plans)
+            yield f"no campaign is running: {done}/{runs} lifetimes, {len(self.failed)} failed"
+        for campaign in self.campaigns:
+            yield standing.line(campaign)
 
 
-def _by_cell(plan: Plan) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for axis in plan.cells[0].labels:
-        table.add_column(axis)
-    table.add_column("lifetimes", justify="right")
-    for cell in plan.cells:
-        labels = cell.labels.values()
-        shown = [f"{label:g}" if isinstance(label, float) else label for label in labels]
-        table.add_row(*shown, f"{plan.done(cell)}/{len(cell.runs)}")
-    return table
+def _new(plan: Plan, store: Store) -> frozenset[str]:
+    """Return what has been lived since."""
+    return frozenset(key for key in plan.missing if key in store)
+
+
+def _some(count: int) -> str:
+    return f"{count}" if count else ""
+
+
+def _watch(view: _View) -> None:
+    """Show ``view`` as it changes, until no campaign is running or somebody has seen enough."""
+    screen = Console()
+    try:
+        if not screen.is_terminal:
+            for now in _views(view, PLAIN_SECONDS):
+                print(*now.lines(), sep="\n", flush=True)
+            return
+        with Live(console=screen, auto_refresh=False) as panel:
+            for now in _views(view, REFRESH_SECONDS):
+                panel.update(now.shown(), refresh=True)
+    except KeyboardInterrupt:
+        pass  # the usual way to leave
+
+
+def _views(view: _View, seconds: float) -> Iterator[_View]:
+    quiet = 0.0
+    while True:
+        yield view
+        quiet = 0.0 if view.campaigns else quiet + seconds
+        if quiet > QUIET_SECONDS:
+            return
+        time.sleep(seconds)
+        view = view.again()
 
 
 def list_(as_json: choosing.AsJson = False) -> None:

@@ -7,43 +7,33 @@ missing: resuming is not a feature of the engine, it is what the store makes tru
 from __future__ import annotations
 
 import heapq
-import multiprocessing
+import logging
 import os
-import queue
-import signal
-import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, field
+from contextlib import contextmanager
 from graphlib import TopologicalSorter
-from multiprocessing.synchronize import Event
 from pathlib import Path
-from typing import Any
 
-from rulescope import runner, spec
-from rulescope.lifetime import Progress
+from rulescope import spec
+from rulescope.engine import failures, resources
+from rulescope.engine.campaign import Campaign, Running
+from rulescope.engine.crew import Crew, EngineError, Patience, refuse_rerun_script
+from rulescope.engine.interrupts import Interrupts
+from rulescope.engine.live import Announcement
+from rulescope.engine.messages import Ended
+from rulescope.errors import RecordError
 from rulescope.records import Store
 from rulescope.spec import RunSpec
 
+__all__ = ["ATTEMPTS", "Campaign", "EngineError", "Patience", "run_all"]
+
+_log = logging.getLogger(__name__)
+
 POLL_SECONDS = 0.5
 ATTEMPTS = 3
-"""How often a run may be under way when a worker is killed; it goes on from its checkpoint."""
+"""How often a run may fail in a campaign; it goes on from its checkpoint."""
 
-
-@dataclass
-class Campaign:
-    """Where a set of runs stands."""
-
-    total: int
-    """Iterations of all runs together, those found in the store included."""
-    done: int = 0
-    """Iterations made or found."""
-    runs: int = 0
-    finished: int = 0
-    failed: dict[str, str] = field(default_factory=dict)
-    """Run id to the cause."""
+Report = Callable[[Campaign], None]
 
 
 def run_all(
@@ -51,111 +41,171 @@ def run_all(
     store: Store,
     *,
     workers: int | None = None,
-    report: Callable[[Campaign], None] | None = None,
+    report: Report | None = None,
     weights: Path | None = None,
+    patience: Patience | None = None,
+    name: str = "",
+    force: bool = False,
 ) -> Campaign:
     """Bring the record of every spec into ``store``; a failed run is reported, others go on.
 
-    Donors are runs like any other: they are added, and come first.
+    Donors are runs like any other: they are added, and come first. A worker that dies or hangs is
+    replaced and its run tried again; ``patience`` says what counts as hanging, and how long a run
+    may take. Causes of failures are kept in the store until the run succeeds (see
+    :mod:`rulescope.engine.failures`).
+
+    Ctrl-C and SIGTERM let every worker finish its iteration and leave a checkpoint, then raise
+    ``KeyboardInterrupt``; a second one does so at once. :class:`EngineError` is raised before
+    anything is run if disk or memory would not suffice, unless ``force``, and when workers cannot
+    be started. ``name`` is what readers of the store see of this campaign while it runs.
     """
+    refuse_rerun_script()
     wanted = spec.with_donors(map(spec.checked, specs))
     missing = {key: item for key, item in wanted.items() if key not in store}
     campaign = Campaign(sum(item.iterations for item in wanted.values()), runs=len(wanted))
     campaign.finished = len(wanted) - len(missing)
-    found = campaign.total - sum(item.iterations for item in missing.values())
-    campaign.done = found
+    campaign.done = campaign.total - sum(item.iterations for item in missing.values())
     if missing:
-        _work(missing, store, workers or os.cpu_count() or 1, report, weights, campaign, found)
+        campaign.workers = min(workers or os.cpu_count() or 1, len(missing))
+        if not force:
+            resources.require(missing.values(), campaign.workers, store.root)
+        crew = Crew(campaign.workers, store.root, weights, patience or Patience())
+        with Interrupts() as interrupts, Announcement(store, campaign, name) as announcement:
+            _Work(missing, store, crew, campaign, report, interrupts, announcement).do()
     return campaign
 
 
-def _work(
-    missing: dict[str, RunSpec],
-    store: Store,
-    workers: int,
-    report: Callable[[Campaign], None] | None,
-    weights: Path | None,
-    campaign: Campaign,
-    found: int,
-) -> None:
-    crew = _Crew(missing, store, min(workers, len(missing)), weights)
-    reached: dict[str, int] = {}
-    try:
-        while crew.busy():
-            for key, fault in crew.ended():
-                if fault is None:
-                    reached[key] = missing[key].iterations
-                    campaign.finished += 1
-                else:
-                    campaign.failed[key] = f"{type(fault).__name__}: {fault}"
-            _drain(crew.news, reached)
-            campaign.done = found + sum(reached.values())
-            if report is not None:
-                report(campaign)
-        _fail_orphans(missing, campaign)
-    except BaseException:
-        crew.stop.set()
-        raise
-    finally:
-        crew.pool.shutdown(cancel_futures=True)
-
-
-class _Crew:
-    """The worker processes, and which run each of them has; donors come first."""
+class _Work:
+    """The runs of a campaign, from the first that is handed out to the last that has ended."""
 
     def __init__(
-        self, missing: dict[str, RunSpec], store: Store, workers: int, weights: Path | None
+        self,
+        missing: dict[str, RunSpec],
+        store: Store,
+        crew: Crew,
+        campaign: Campaign,
+        report: Report | None,
+        interrupts: Interrupts,
+        announcement: Announcement,
     ) -> None:
-        self._missing, self._store, self._workers, self._weights = missing, store, workers, weights
-        self._context = multiprocessing.get_context("spawn")
-        self._hire()
-        self._running: dict[Future[Any], str] = {}
+        self._missing, self._store, self._crew = missing, store, crew
+        self._campaign, self._report = campaign, report
+        self._interrupts, self._announcement = interrupts, announcement
+        self._found = campaign.done
+        self._reached: dict[str, int] = {}
         self._order = _donors_first(missing)
         self._place = {key: turn for turn, key in enumerate(missing)}
         self._ready: list[tuple[int, str]] = []
-        self._lost: Counter[str] = Counter()
 
-    def _hire(self) -> None:
-        """Start new workers, with new means to talk to them: a killed one may hold a lock."""
-        self.news: multiprocessing.Queue[tuple[str, int]] = self._context.Queue()
-        self.stop = self._context.Event()
-        setting = (self.news, self.stop, self._store.root, self._weights)
-        self.pool = ProcessPoolExecutor(self._workers, self._context, _start, setting)
+    def do(self) -> None:
+        """Work until nothing is left that can be done."""
+        try:
+            while self._hand_out():
+                self._settle(self._crew.listen(POLL_SECONDS))
+                self._campaign.stopping = self._interrupts.asked
+                self._tell()
+                if self._campaign.stopping:
+                    raise KeyboardInterrupt
+            self._fail_orphans()
+        except BaseException as fault:
+            asked = self._interrupts.asked
+            self._wind_down()
+            if asked and isinstance(fault, EngineError):
+                raise KeyboardInterrupt from None  # it ended the workers that were just starting
+            raise
+        finally:
+            self._crew.close()
 
-    def busy(self) -> bool:
-        """Hand out what is ready; tell whether anything is being lived."""
+    def _wind_down(self) -> None:
+        """Wait until every worker has stopped at a checkpoint; the next Ctrl-C ends that."""
+        self._interrupts.asked = self._campaign.stopping = True
+        self._crew.pause()
+        while self._crew.busy:
+            self._settle(self._crew.listen(POLL_SECONDS))
+            self._look()
+
+    def _hand_out(self) -> bool:
+        """Give idle workers what is ready; tell whether anything is left to wait for."""
         for key in self._order.get_ready():
-            heapq.heappush(self._ready, (self._place[key], key))
+            self._queue(key)
+        self._crew.staff(len(self._crew.busy) + len(self._ready))
         # No more than can be worked on at once: what becomes ready later may have to come first.
-        while self._ready and len(self._running) < self._workers:
+        for member in self._crew.idle[: len(self._ready)]:
             _, key = heapq.heappop(self._ready)
-            self._running[self.pool.submit(_live, spec.canonical(self._missing[key]))] = key
-        return bool(self._running)
+            self._crew.give(member, key, spec.canonical(self._missing[key]))
+        return bool(self._ready or self._crew.busy)
 
-    def ended(self) -> Iterator[tuple[str, BaseException | None]]:
-        """Wait a moment; yield the runs that have ended since, and what went wrong if anything."""
-        done, _ = wait(self._running, POLL_SECONDS, FIRST_COMPLETED)
-        for future in done:
-            fault = future.exception()
-            if isinstance(fault, BrokenProcessPool):
-                yield from self._begin_again(fault)
-                return
-            key = self._running.pop(future)
-            if fault is None:
-                self._order.done(key)
-            yield key, fault
+    def _queue(self, key: str) -> None:
+        heapq.heappush(self._ready, (self._place[key], key))
 
-    def _begin_again(self, fault: BaseException) -> Iterator[tuple[str, BaseException]]:
-        """Replace all workers after one was killed; a run under way too often then has failed."""
-        self.pool.shutdown(cancel_futures=True)
-        self._hire()
-        for key in self._running.values():
-            self._lost[key] += 1
-            if self._lost[key] < ATTEMPTS:
-                heapq.heappush(self._ready, (self._place[key], key))
-            else:
-                yield key, fault
-        self._running.clear()
+    def _settle(self, ended: Iterable[Ended]) -> None:
+        for end in ended:
+            match end.how:
+                case "done":
+                    self._reached[end.run] = self._missing[end.run].iterations
+                    self._campaign.finished += 1
+                    self._order.done(end.run)
+                    with _tolerating_faults():
+                        failures.clear(self._store, end.run)
+                case "paused":  # it has a checkpoint, and nothing went wrong with it
+                    self._queue(end.run)
+                case "failed":
+                    self._failed(end)
+
+    def _failed(self, end: Ended) -> None:
+        """Keep the cause; try again unless that is of no use."""
+        causes = self._campaign.causes.setdefault(end.run, [])
+        causes.append(end.cause)
+        with _tolerating_faults():
+            failures.add(self._store, end.run, end.cause, end.iteration, end.trace)
+        if end.again and len(causes) < ATTEMPTS:
+            self._queue(end.run)
+        else:
+            tries = f" (the last of {len(causes)} attempts)" if len(causes) > 1 else ""
+            self._give_up(end.run, end.cause + tries)
+
+    def _give_up(self, key: str, cause: str) -> None:
+        self._campaign.failed[key] = cause
+        self._campaign.given_up += self._missing[key].iterations - self._reached.get(key, 0)
+
+    def _fail_orphans(self) -> None:
+        """Count the runs as failed that could not begin because a donor of theirs failed."""
+        for key, item in self._missing.items():  # in which donors come before those who need them
+            failed = [donor.id for donor in item.donors if donor.id in self._campaign.failed]
+            if failed:
+                self._give_up(key, f"its donor {failed[0][:12]} failed")
+
+    def _tell(self) -> None:
+        self._look()
+        if self._report is not None:
+            self._report(self._campaign)
+
+    def _look(self) -> None:
+        """Bring the campaign up to date with what the workers have said."""
+        now, campaign = {}, self._campaign
+        for member in self._crew.busy:
+            key = member.run
+            assert key is not None
+            self._reached[key] = max(member.iteration, self._reached.get(key, 0))
+            now[key] = Running(
+                self._missing[key].iterations,
+                member.iteration,
+                member.pace.rate,
+                len(campaign.causes.get(key, ())) + 1,
+                member.process.pid,
+            )
+        campaign.running = now
+        campaign.done = self._found + sum(self._reached.values())
+        self._announcement.update()
+
+
+@contextmanager
+def _tolerating_faults() -> Iterator[None]:
+    """Go on where something cannot be noted: other runs may still be lived."""
+    try:
+        yield
+    except RecordError as fault:
+        _log.warning("%s", fault)
 
 
 def _donors_first(missing: dict[str, RunSpec]) -> TopologicalSorter[str]:
@@ -168,57 +218,3 @@ def _donors_first(missing: dict[str, RunSpec]) -> TopologicalSorter[str]:
     )
     order.prepare()
     return order
-
-
-def _fail_orphans(missing: dict[str, RunSpec], campaign: Campaign) -> None:
-    """Count the runs as failed that could not begin because a donor of theirs failed."""
-    for key, item in missing.items():  # in which donors come before those who need them
-        failed = [donor.id for donor in item.donors if donor.id in campaign.failed]
-        if failed:
-            campaign.failed[key] = f"its donor {failed[0][:12]} failed"
-
-
-def _drain(news: multiprocessing.Queue[tuple[str, int]], reached: dict[str, int]) -> None:
-    while True:
-        try:
-            key, iteration = news.get_nowait()
-        except queue.Empty:
-            return
-        reached[key] = max(iteration, reached.get(key, 0))
-
-
-class _Worker:
-    """What a worker process keeps between runs."""
-
-    news: multiprocessing.Queue[tuple[str, int]]
-    stop: Event
-    store: Store
-    weights: Path | None
-
-
-def _start(
-    news: multiprocessing.Queue[tuple[str, int]], stop: Event, root: Path, weights: Path | None
-) -> None:
-    # Ctrl-C reaches every process of the terminal. An idle worker leaves it to the parent, which
-    # sets ``stop``; in a running one the runner answers, with a checkpoint.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _Worker.news, _Worker.stop, _Worker.store, _Worker.weights = news, stop, Store(root), weights
-
-
-def _live(canonical: bytes) -> str:
-    """Make one record, in a worker; tell of progress about once a second."""
-    if _Worker.stop.is_set():  # this run was handed out before the others were called off
-        raise KeyboardInterrupt
-    item = spec.decode(canonical)
-    last = time.monotonic()
-
-    def tell(progress: Progress) -> None:
-        nonlocal last
-        if _Worker.stop.is_set():
-            signal.raise_signal(signal.SIGINT)  # the runner answers with a checkpoint
-        if time.monotonic() - last >= 1.0:
-            _Worker.news.put((item.id, progress.iteration))
-            last = time.monotonic()
-
-    runner.find_or_make(item, _Worker.store, report=tell, weights=_Worker.weights)
-    return item.id

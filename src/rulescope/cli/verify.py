@@ -1,0 +1,147 @@
+"""``rulescope verify``: is every record what it was when it was made, and can it be made again?"""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from rulescope.cli import choosing
+from rulescope.cli.output import console, counted
+from rulescope.cli.progress import Meter
+from rulescope.records import Manifest, Store, disk
+from rulescope.records.layout import ID
+
+WRONG = 1
+"""Exit code when something is wrong with the store."""
+PARTS = ("runs", "checkpoints", "quarantine", "index", "tmp", "campaigns", "failures")
+
+
+class Finding(NamedTuple):
+    """Something about one entry of the store that somebody should know."""
+
+    what: str
+    about: str
+    wrong: bool = True
+
+
+def verify(
+    rerun: Annotated[int, typer.Option(min=0, help="Live so many records again, and compare.")] = 0,
+    seed: Annotated[int, typer.Option(help="Chooses which records are lived again.")] = 0,
+    workers: choosing.Workers = None,
+    store: choosing.StoreFolder = choosing.STORE,
+    weights: choosing.Weights = None,
+    as_json: choosing.AsJson = False,
+) -> None:
+    """Read every record and checkpoint of a store, and compare it with its own checksums.
+
+    What is damaged is moved into quarantine and named; running the assay again lives it anew. With
+    --rerun, a random sample of lifetimes is lived again, in a temporary place, and must come out
+    the same to the bit. That is promised only where program, libraries and processor are those
+    that made the record: where they are not, a difference is told but counts as nothing.
+    """
+    keep = Store(store)
+    before = list(_put_aside(keep))
+    findings = [*_damaged(keep), *before, *_stray(keep)]
+    sound = list(keep.ids())
+    chosen = random.Random(seed).sample(sound, min(rerun, len(sound)))
+    findings += _lived_again(keep, chosen, workers, weights) if chosen else []
+    wrong = [finding for finding in findings if finding.wrong]
+    if as_json:
+        told: dict[str, Any] = {"records": len(sound), "rerun": chosen, "wrong": len(wrong)}
+        print(json.dumps(told | {"findings": [finding._asdict() for finding in findings]}))
+    else:
+        for finding in findings:
+            out = sys.stderr if finding.wrong else sys.stdout
+            print(
+                f"{'error' if finding.wrong else 'note'}: {finding.what}: {finding.about}", file=out
+            )
+        again = f", {len(chosen)} of them lived again" if chosen else ""
+        verdict = counted(len(wrong), "problem") if wrong else "all is well"
+        console().print(f"{store}: {counted(len(sound), 'sound record')}{again}; {verdict}")
+    if wrong:
+        raise typer.Exit(WRONG)
+
+
+def _damaged(store: Store) -> Iterable[Finding]:
+    """Read everything; what is damaged is in quarantine afterwards."""
+    for problem in store.verify():
+        yield Finding(problem.id, problem.problem)
+    for path in disk.listed(store.root / "checkpoints"):
+        if not ID.fullmatch(path.stem) or path.suffix != ".npz":
+            yield Finding(str(path.relative_to(store.root)), "not a checkpoint")
+        elif store.load_checkpoint(path.stem) is None and not path.exists():
+            yield Finding(path.stem, "its checkpoint was damaged and is in quarantine")
+
+
+def _put_aside(store: Store) -> Iterable[Finding]:
+    """Tell of what is in quarantine; it is no loss where the run was lived again."""
+    for item in store.quarantined():
+        again = ID.fullmatch(item.id) is not None and item.id in store
+        since = "; there is a sound record of this run now" if again else ""
+        about = f"in quarantine since it was found damaged ({item.reason}){since}"
+        yield Finding(str(item.path.relative_to(store.root)), about, wrong=not again)
+
+
+def _stray(store: Store) -> Iterable[Finding]:
+    for path in disk.listed(store.root):
+        if path.name not in PARTS:
+            yield Finding(path.name, "no part of a store", wrong=False)
+    rubbish = disk.listed(store.root / "tmp")
+    if rubbish:
+        about = f"{counted(len(rubbish), 'write')} in progress, or left by killed processes"
+        yield Finding("tmp", about, wrong=False)
+
+
+def _lived_again(
+    store: Store, chosen: list[str], workers: int | None, weights: Path | None
+) -> list[Finding]:
+    """Live ``chosen`` anew, with the donors' states that the store has, and compare."""
+    from rulescope.engine.local import run_all
+
+    old = {run: store.read(run) for run in chosen}
+    with tempfile.TemporaryDirectory(prefix="rulescope-verify-") as folder:
+        anew = Store(Path(folder) / "store")
+        for donor in {donor.id for record in old.values() for donor in record.spec.donors}:
+            if donor not in old and donor in store:
+                anew.adopt(donor, store.files(donor))
+        specs = [record.spec for record in old.values()]
+        with Meter("again", sum(spec.iterations for spec in specs)) as meter:
+            campaign = run_all(
+                specs,
+                anew,
+                workers=workers,
+                report=lambda c: meter.update(min(c.done, c.total)),
+                weights=weights,
+                name="verify",
+            )
+        return [
+            Finding(run, f"could not be lived again: {campaign.failed[run]}")
+            if run not in anew
+            else _compared(run, record.manifest, anew.read(run).manifest)
+            for run, record in old.items()
+        ]
+
+
+def _compared(run: str, old: Manifest, new: Manifest) -> Finding:
+    """Say whether two records of a run agree, and if not, what may be the cause."""
+    if old.science_hash == new.science_hash:
+        return Finding(run, "lived again, the same to the bit", wrong=False)
+    elsewhere = _different(old.runtime, new.runtime)
+    if elsewhere:
+        about = f"differs when lived again, as it may: it was made with another {elsewhere}"
+        return Finding(run, about, wrong=False)
+    source = _different(old.source, new.source)
+    cause = f"; it was made by another {source} of rulescope" if source else ""
+    return Finding(run, f"differs when lived again on the same kind of machine{cause}")
+
+
+def _different(one: dict[str, Any], other: dict[str, Any]) -> str:
+    keys = sorted({*one, *other})
+    return ", ".join(key for key in keys if one.get(key) != other.get(key))

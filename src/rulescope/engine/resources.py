@@ -1,0 +1,217 @@
+"""Would disk and memory suffice? Told before a campaign begins rather than after hours.
+
+What a run needs is estimated from its spec, on the high side: everything it stores is as large as
+it may become, and nothing is compressed.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from rulescope.engine.crew import EngineError
+from rulescope.envs.config import Catch, DeepSea, EnvironmentSpec, MinAtar, Tracking
+from rulescope.learners.baselines import DQN, RandomPolicy
+from rulescope.learners.disco.config import Disco
+from rulescope.records.sizes import readable
+from rulescope.spec import RunSpec
+
+PROCESS = 330_000_000
+"""Bytes of a worker that has imported everything and lives nothing (300 to 320 MB measured)."""
+RESERVE = 50_000_000
+"""Bytes of disk that are left to others."""
+_RECORD = 20_000
+"""Bytes of a record's manifest and of what its files have besides numbers."""
+_COLUMNS = 40
+"""Columns of a log; more than any learner has."""
+_NUMBER = 4
+
+
+class Need(NamedTuple):
+    """Bytes that a run takes at most."""
+
+    record: int
+    checkpoint: int
+    memory: int
+    """Of the worker that lives it."""
+
+
+def need(spec: RunSpec) -> Need:
+    """Estimate what ``spec`` takes."""
+    parameters = _NUMBER * _parameters(spec)
+    replay = _replay(spec)
+    checkpoint = 4 * parameters + replay + 100_000  # also the target and two moments of each
+    log = 8 * _COLUMNS * (spec.iterations // spec.log_every)
+    large = {"params": parameters, "target": parameters, "moments": 2 * parameters}
+    kept = sum((large | {"replay": replay}).get(name, 100_000) for name in spec.kept)
+    # A checkpoint is made as a copy, and packed as another.
+    memory = PROCESS + _workspace(spec) + 3 * checkpoint
+    return Need(_RECORD + log + kept, checkpoint, memory)
+
+
+def require(specs: Iterable[RunSpec], workers: int, root: Path) -> None:
+    """Raise :class:`EngineError` unless ``workers`` can live ``specs`` into the store at ``root``.
+
+    What cannot be found out here is not asked for.
+    """
+    needs = [need(spec) for spec in specs]
+    if not needs:
+        return
+    _require_disk(needs, workers, root)
+    _require_memory(needs, workers)
+
+
+def _require_disk(needs: list[Need], workers: int, root: Path) -> None:
+    # A checkpoint is written whole before it takes the place of the one before.
+    largest = sorted((each.checkpoint for each in needs), reverse=True)[:workers]
+    wanted = sum(each.record for each in needs) + 2 * sum(largest) + RESERVE
+    free = free_disk(root)
+    if free is not None and free < wanted:
+        raise EngineError(
+            f"{root}: {len(needs)} runs need about {readable(wanted)} of disk at most, and "
+            f"{readable(free)} are free; make room, or choose another store (--store), or --force"
+        )
+
+
+def _require_memory(needs: list[Need], workers: int) -> None:
+    each = max(one.memory for one in needs)
+    available = free_memory()
+    if available is None or workers * each <= available:
+        return
+    fit = available // each
+    way = f"--workers {fit} would do" if fit else "not even one fits"
+    raise EngineError(
+        f"memory: {workers} worker{'s' * (workers > 1)} of about {readable(each)} each need "
+        f"{readable(workers * each)}, and {readable(available)} are available; {way} "
+        "(or --force)"
+    )
+
+
+def free_disk(root: Path) -> int | None:
+    """Return the bytes that can be written where ``root`` is, or will be."""
+    place = root.absolute()
+    while not place.exists() and place != place.parent:
+        place = place.parent
+    try:
+        return shutil.disk_usage(place).free
+    except OSError:
+        return None
+
+
+def free_memory() -> int | None:
+    """Return the bytes that new processes may take, on Linux; in a container, within its limit."""
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        facts = dict(line.split(":", 1) for line in lines)
+        available = 1024 * int(facts["MemAvailable"].split()[0])
+    except (OSError, KeyError, ValueError):
+        return None
+    return min([available, *_container_memory()])
+
+
+class _Groups(NamedTuple):
+    """Where a version of control groups tells limit, use, and what of that can be given back."""
+
+    folder: str
+    limit: str
+    used: str
+    inactive: str
+
+
+_V2 = _Groups("", "memory.max", "memory.current", "inactive_file")
+_V1 = _Groups("memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+
+
+def _container_memory(
+    own: Path = Path("/proc/self/cgroup"), top: Path = Path("/sys/fs/cgroup")
+) -> Iterator[int]:
+    """Yield what the limits of this process's control groups leave, if there are any."""
+    try:
+        memberships = [line.split(":", 2) for line in own.read_text().splitlines()]
+    except OSError:
+        return
+    for number, kinds, path in memberships:
+        groups = _V2 if number == "0" else _V1
+        if number == "0" or "memory" in kinds.split(","):
+            base = top / groups.folder
+            folder = base / path.strip("/")
+            while folder.is_relative_to(base):  # a parent's limit binds too
+                yield from _left(folder, groups)
+                folder = folder.parent
+
+
+def _left(folder: Path, groups: _Groups) -> Iterator[int]:
+    try:
+        limit = int((folder / groups.limit).read_text())  # "max" is no number: no limit
+        used = int((folder / groups.used).read_text())
+        stat = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
+        yield max(limit - used + int(stat.get(groups.inactive, 0)), 0)
+    except (OSError, ValueError):
+        return
+
+
+# What a spec says about sizes
+
+
+def _observation(world: EnvironmentSpec) -> int:
+    """Return how many numbers an observation has."""
+    match world:
+        case DeepSea(depth=depth):
+            return depth * depth
+        case MinAtar():
+            return 10 * 10 * 10  # the most channels that a game has
+        case Tracking(columns=columns):
+            return 3 * columns
+        case _:
+            rows, columns = getattr(world, "rows", 64), getattr(world, "columns", 64)
+            return int(rows * columns)
+
+
+def _distinct(world: EnvironmentSpec) -> float:
+    """Return how many different observations there can be; replays keep each once."""
+    match world:
+        case Catch(rows=rows, columns=columns):
+            return rows * columns * columns
+        case DeepSea(depth=depth):
+            return 2 * depth * depth
+        case _:
+            return float("inf")
+
+
+def _parameters(spec: RunSpec) -> int:
+    """Return how many numbers the learner's network has, about."""
+    learner = spec.learner
+    if isinstance(learner, RandomPolicy):
+        return 0
+    sizes = learner.agent
+    first, second = sizes.hidden
+    seen = _observation(spec.environment)
+    if sizes.torso == "channel":
+        torso = 9 * sizes.channels * 10 + sizes.channels * 100 * second
+    else:
+        torso = seen * first + first * second
+    # Heads: a few hundred outputs for each of a handful of actions in Disco, else a few.
+    outputs = 1300 if isinstance(learner, Disco) else 20
+    return torso + second * outputs
+
+
+def _replay(spec: RunSpec) -> int:
+    """Return the bytes of a full replay."""
+    learner, seen = spec.learner, _observation(spec.environment)
+    if isinstance(learner, Disco):
+        held = min(learner.capacity, spec.iterations * spec.lanes) * (spec.steps + 1)
+        beside = 400
+    elif isinstance(learner, DQN):
+        held, beside = min(learner.capacity, spec.interactions), 40
+    else:
+        return 0
+    return int(min(held, _distinct(spec.environment)) * seen * _NUMBER) + held * beside
+
+
+def _workspace(spec: RunSpec) -> int:
+    """Return the bytes of what an update computes on the way."""
+    if isinstance(spec.learner, Disco):
+        return 40_000 * spec.learner.batch * (spec.steps + 1)
+    return 10_000 * spec.lanes * spec.steps

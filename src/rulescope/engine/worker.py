@@ -1,0 +1,122 @@
+"""A worker process: lives one run after another, in one thread, and says that it is alive.
+
+A second thread talks to the parent, because an iteration may be long: it sends a beat every second,
+which shows that the process runs, with the last finished iteration, which shows that the run gets
+on. The parent judges the two apart. The same thread hears when to stop, and that the parent is
+gone; then the run under way leaves a checkpoint, and the worker ends.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+import traceback
+from multiprocessing.connection import Connection
+from pathlib import Path
+from queue import SimpleQueue
+from typing import TYPE_CHECKING
+
+from rulescope.engine.messages import Beat, Ended, Ready, Said, Unfit
+
+if TYPE_CHECKING:
+    from rulescope.lifetime import Progress
+    from rulescope.records import Store
+
+BEAT_SECONDS = 1.0
+"""Time between two signs of life."""
+ORPHAN_SECONDS = 600.0
+"""How long a worker without a parent may take to finish its iteration."""
+CAUSE, TRACE = 2_000, 8_000
+"""The most characters of a cause and of a traceback that are kept."""
+
+
+def work(pipe: Connection, root: Path, weights: Path | None) -> None:
+    """Live what comes through ``pipe`` into the store at ``root`` until there is no more."""
+    # Ctrl-C reaches every process of a terminal; the parent alone answers, and tells us.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    worker = _Worker(pipe)
+    signal.signal(signal.SIGTERM, lambda *_: worker.leave())
+    threading.Thread(target=worker.talk, daemon=True).start()
+    try:
+        from rulescope import runtime
+        from rulescope.records import Store
+
+        runtime.single_threaded()  # torch takes seconds to import: beat meanwhile
+    except BaseException as fault:
+        worker.tell(Unfit(_cause(fault)))
+        return
+    worker.tell(Ready(os.getpid()))
+    store = Store(root)
+    while not worker.leaving and (canonical := worker.jobs.get()) is not None:
+        worker.tell(worker.live(canonical, store, weights))
+
+
+class _Worker:
+    def __init__(self, pipe: Connection) -> None:
+        self.jobs: SimpleQueue[bytes | None] = SimpleQueue()
+        self.leaving = False
+        self._pausing = False
+        self._at = Beat("", 0)
+        self._pipe = pipe
+        self._speaking = threading.Lock()
+
+    def leave(self) -> None:
+        """Stop at the next checkpoint, then end (also called by a signal: nothing may block)."""
+        self.leaving = True
+        self.jobs.put(None)
+
+    def talk(self) -> None:
+        """Listen, and say once a second that all is well."""
+        try:
+            while True:
+                if self._pipe.poll(BEAT_SECONDS):
+                    heard = self._pipe.recv()
+                    self._pausing = heard is None
+                    if heard is not None:
+                        self.jobs.put(heard)
+                with self._speaking:
+                    self._pipe.send(self._at)
+        except (EOFError, OSError):  # the parent has hung up, or is dead
+            self.leave()
+            time.sleep(ORPHAN_SECONDS)
+            os._exit(1)
+
+    def tell(self, said: Said) -> None:
+        """Say something to the parent, if it is still there."""
+        try:
+            with self._speaking:
+                self._pipe.send(said)
+        except OSError:
+            self.leave()
+
+    def live(self, canonical: bytes, store: Store, weights: Path | None) -> Ended:
+        """Make one record; return what became of it."""
+        from rulescope import runner, spec
+        from rulescope.errors import DivergedError, SpecError, WeightsError
+
+        item = spec.decode(canonical)
+        self._at = Beat(item.id, 0)
+        try:
+            runner.find_or_make(
+                item, store, report=self._note, stop=self._asked_to_stop, weights=weights
+            )
+        except runner.Paused as pause:
+            return Ended(item.id, "paused", pause.iteration)
+        except BaseException as fault:
+            # Lifetimes are deterministic: these would come again, and others might not.
+            again = not isinstance(fault, DivergedError | SpecError | WeightsError)
+            trace = traceback.format_exc()[-TRACE:] if again else ""
+            return Ended(item.id, "failed", self._at.iteration, _cause(fault), again, trace)
+        return Ended(item.id, "done", item.iterations)
+
+    def _note(self, progress: Progress) -> None:
+        self._at = Beat(self._at.run, progress.iteration)  # in one step: another thread reads it
+
+    def _asked_to_stop(self) -> bool:
+        return self._pausing or self.leaving
+
+
+def _cause(fault: BaseException) -> str:
+    return f"{type(fault).__name__}: {fault}"[:CAUSE]

@@ -1,0 +1,142 @@
+"""``rulescope status`` while a campaign runs and after lifetimes have failed."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from typer.testing import CliRunner
+
+from rulescope import assays
+from rulescope.assays import narrowed
+from rulescope.bench.synthetic import fill
+from rulescope.cli import status
+from rulescope.cli.main import app
+from rulescope.engine import failures
+from rulescope.plan import Plan
+from rulescope.records import Store
+
+E1 = assays.ASSAYS["E1"]
+PLAN = Plan.of(E1, narrowed(E1, E1.budget("quick"), tasks=["catch"], seeds=2))
+RUNS = list(PLAN.runs)
+CHOICE = ["status", "E1", "--tasks", "catch", "--seeds", "2"]
+
+
+def invoke(*arguments: str | Path) -> Any:
+    result = CliRunner().invoke(app, [str(part) for part in arguments], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    """One lifetime done, one running, one failed twice, one being tried again after a failure."""
+    store = Store(tmp_path)
+    fill(store, [PLAN.runs[RUNS[0]]])
+    failures.add(store, RUNS[2], "OSError: away")
+    failures.add(store, RUNS[2], "DivergedError: [not] finite")
+    failures.add(store, RUNS[3], "its worker was killed by SIGKILL")
+    announce(store)
+    return store
+
+
+def announce(store: Store, **facts: Any) -> Path:
+    running = [
+        {"id": RUNS[1], "iteration": 150, "iterations": 600, "rate": 4.5},
+        {"id": RUNS[3], "iteration": 0, "iterations": 600, "rate": 0.0, "attempt": 2},
+    ]
+    said = {
+        "name": "E1",
+        "host": platform.node(),
+        "pid": os.getpid(),
+        "started": time.time() - 200,
+        "updated": time.time(),
+        "workers": 2,
+        "runs": 9,
+        "finished": 3,
+        "rate": 4.5,
+        "seconds_left": 9000.0,
+        "running": running,
+    }
+    path = store.root / "campaigns" / "it.json"
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(msgspec.json.encode(said | facts))
+    return path
+
+
+def test_what_runs_and_what_failed_is_told(store: Store) -> None:
+    shown = invoke(*CHOICE, "--store", store.root).stdout
+    lines = shown.splitlines()
+    assert "3/9 lifetimes, 2 running, 4.5 it/s, 2 h 30 min left; 2 workers, for 3 min" in lines[0]
+    (lived,) = [line for line in lines if line.strip().startswith(RUNS[1][:12])]
+    assert lived.split()[-7:] == ["150/600", "4.5", "1", "min", "40", "s", "1"]
+    labels = [str(label) for label in PLAN.cells[0].labels.values() if isinstance(label, str)]
+    assert lived.split()[1 : 2 + len(labels)] == ["E1", *labels]
+    (failed,) = [line for line in lines if line.startswith(RUNS[2][:12])]
+    assert failed.endswith("2  DivergedError: [not] finite")
+    assert "SIGKILL" not in shown, "it is being tried again"
+
+
+def test_cells_count_running_and_failed_lifetimes(store: Store) -> None:
+    shown = invoke(*CHOICE, "--store", store.root).stdout
+    rows = [line.split() for line in shown.splitlines()]
+    heading = next(
+        n for n, row in enumerate(rows) if row[-3:] == ["lifetimes", "running", "failed"]
+    )
+    assert [row[-2:] for row in rows[heading + 1 :][:2]] == [["1/2", "1"], ["1", "1"]]
+    assert all(row[-1] == "0/2" for row in rows[heading + 3 :])
+    said = json.loads(invoke(*CHOICE, "--store", store.root, "--json").stdout)[0]
+    assert said["done"] == 1
+    assert said["running"] == sorted([RUNS[1], RUNS[3]])
+    assert said["failed"] == {RUNS[2]: "DivergedError: [not] finite"}
+    (campaign,) = said["campaigns"]
+    assert campaign["seconds_left"] == 9000.0
+
+
+def test_watching_goes_on_until_no_campaign_runs(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    naps = iter(range(1, 10))
+
+    def sleep(_: float) -> None:
+        nap = next(naps)
+        if nap == 1:
+            fill(store, [PLAN.runs[RUNS[1]]])
+            announce(store, finished=4, running=[], rate=0.0, seconds_left=None)
+        elif nap == 2:
+            (store.root / "campaigns" / "it.json").unlink()
+
+    monkeypatch.setattr("time.sleep", sleep)
+    monkeypatch.setattr(status, "QUIET_SECONDS", 20.0)
+    lines = invoke(*CHOICE, "--watch", "--store", store.root).stdout.splitlines()
+    total = len(RUNS)
+    assert "3/9 lifetimes, 2 running" in lines[0]
+    assert lines[1].endswith("4/9 lifetimes, 0 running, starting")
+    assert lines[2:] == [f"no campaign is running: 2/{total} lifetimes, 2 failed"] * 2
+
+
+def test_in_a_terminal_watching_shows_the_tables_until_interrupted(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(_: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("time.sleep", interrupt)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "150")
+    monkeypatch.setenv("LINES", "60")
+    shown = invoke(*CHOICE, "--watch", "--store", store.root).stdout
+    assert "150/600" in shown
+    assert "DivergedError" in shown
+
+
+def test_without_an_assay_all_failures_are_told(store: Store) -> None:
+    shown = invoke("status", "--store", store.root).stdout
+    assert RUNS[2][:12] in shown
+    assert "150/600" in shown

@@ -1,0 +1,154 @@
+"""``rulescope verify``: damage is found, and lifetimes come out the same when lived again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from typer.testing import CliRunner
+
+from learners.small import small_spec
+from rulescope.bench.synthetic import fill
+from rulescope.cli.main import app
+from rulescope.engine import local
+from rulescope.engine.local import Campaign
+from rulescope.lifetime import Lifetime
+from rulescope.records import Record, Store
+from rulescope.runner import find_or_make
+from rulescope.spec import RunSpec, Transplant
+
+SPECS = [small_spec(seed=seed, iterations=4, log_every=2) for seed in range(3)]
+HEIR = msgspec.structs.replace(
+    SPECS[0], interventions=(Transplant(carrier="recurrent", donor=SPECS[1], mode="natural"),)
+)
+
+
+def verify(store: Store, *options: str, code: int = 0) -> Any:
+    command = ["verify", "--store", str(store.root), *options]
+    result = CliRunner().invoke(app, command, catch_exceptions=False)
+    assert result.exit_code == code, result.output
+    return result
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    store = Store(tmp_path / "store")
+    fill(store, SPECS)
+    return store
+
+
+def damage(store: Store, run: str, name: str = "state.npz") -> None:
+    path = store.folder(run) / name
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+def test_a_sound_store_is_said_to_be(store: Store) -> None:
+    assert "3 sound records; all is well" in verify(store).stdout
+    said = json.loads(verify(store, "--json").stdout)
+    assert said == {"records": 3, "rerun": [], "wrong": 0, "findings": []}
+
+
+def test_damage_is_told_once_and_the_rest_is_read(store: Store) -> None:
+    lost = SPECS[1].id
+    damage(store, lost)
+    (store.root / "runs" / "stray").touch()
+    result = verify(store, code=1)
+    assert result.stderr.count(lost) <= 3  # id, place and quarantine, in one line
+    assert len(result.stderr.splitlines()) == 2
+    assert "2 sound records; 2 problems" in result.stdout
+    assert "runs/stray: not a record" in result.stderr
+    (store.root / "runs" / "stray").unlink()
+    again = verify(store, code=1)  # what is missed is still missed
+    assert "in quarantine since it was found damaged" in again.stderr
+    fill(store, SPECS)
+    healed = verify(store)
+    assert "there is a sound record of this run now" in healed.stdout
+
+
+def test_damaged_checkpoints_and_things_that_do_not_belong_are_told(store: Store) -> None:
+    folder = store.root / "checkpoints"
+    folder.mkdir()
+    (folder / f"{'0' * 64}.npz").write_text("no checkpoint")
+    (store.root / "notes.txt").touch()
+    (store.root / "tmp" / "rubbish").mkdir(parents=True)
+    result = verify(store, code=1)
+    assert "its checkpoint was damaged" in result.stderr
+    assert "note: notes.txt: no part of a store" in result.stdout
+    assert "note: tmp: 1 write in progress" in result.stdout
+
+
+def live_here(specs: Any, store: Store, **_: Any) -> Campaign:
+    """Live ``specs`` in this process, as the engine would in others."""
+    for spec in specs:
+        find_or_make(spec, store)
+    return Campaign(0)
+
+
+@pytest.fixture
+def lived(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+    """A store of real records: three lifetimes, one of which inherits from another."""
+    monkeypatch.setattr(local, "run_all", live_here)
+    store = Store(tmp_path / "lived")
+    for spec in (*SPECS[:2], HEIR):
+        find_or_make(spec, store)
+    return store
+
+
+def test_lifetimes_come_out_the_same_again(lived: Store) -> None:
+    said = json.loads(verify(lived, "--rerun", "2", "--seed", "3", "--json").stdout)
+    assert len(said["rerun"]) == 2
+    assert [each["what"] for each in said["findings"]] == said["rerun"]
+    assert {each["about"] for each in said["findings"]} == {"lived again, the same to the bit"}
+    same = json.loads(verify(lived, "--rerun", "2", "--seed", "3", "--json").stdout)
+    assert same["rerun"] == said["rerun"]
+    everything = verify(lived, "--rerun", "9").stdout
+    assert everything.count("the same to the bit") == 3
+    assert "3 of them lived again" in everything
+
+
+def altered(spec: RunSpec, **identity: dict[str, Any]) -> Record:
+    """Return a record of ``spec`` with a wrong number in it, and perhaps from elsewhere."""
+    life = Lifetime(spec)
+    life.run()
+    record = life.record()
+    log = {name: column.copy() for name, column in record.log.items()}
+    log["score"][-1] += 1.0
+    manifest = record.manifest
+    return Record.make(
+        spec,
+        log,
+        dict(record.state),
+        source=manifest.source,
+        runtime=manifest.runtime | identity.get("runtime", {}),
+        rule=manifest.rule,
+        started=life._started,
+        seconds=1.0,
+        inherited=dict(manifest.inherited),
+    )
+
+
+def test_a_record_that_does_not_come_out_again_is_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local, "run_all", live_here)
+    store = Store(tmp_path / "here")
+    store.commit(altered(SPECS[0]))
+    result = verify(store, "--rerun", "1", code=1)
+    assert "differs when lived again on the same kind of machine" in result.stderr
+    elsewhere = Store(tmp_path / "elsewhere")
+    elsewhere.commit(altered(SPECS[0], runtime={"cpu": "Abacus 1"}))
+    told = verify(elsewhere, "--rerun", "1").stdout
+    assert "as it may: it was made with another cpu" in told
+
+
+def test_a_lifetime_that_cannot_be_lived_again_is_wrong(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(specs: Any, *_: Any, **__: Any) -> Campaign:
+        return Campaign(0, failed={spec.id: "WeightsError: gone" for spec in specs})
+
+    monkeypatch.setattr(local, "run_all", failing)
+    assert "WeightsError: gone" in verify(store, "--rerun", "1", code=1).stderr

@@ -1,0 +1,109 @@
+"""What a running campaign leaves in the store for others to read, and what a dead one does."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from engine.fakes import fake
+from rulescope.engine import failures, live
+from rulescope.engine.campaign import Campaign
+from rulescope.engine.live import Announcement, LiveCampaign
+from rulescope.engine.local import run_all
+from rulescope.records import Store
+
+RUN = fake(1, iterations=600)
+
+
+@pytest.mark.usefixtures("fake_workers")
+def test_a_campaign_can_be_seen_while_it_runs_and_not_afterwards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "WRITE_SECONDS", 0.0)
+    store, seen = Store(tmp_path), []
+
+    def look(campaign: Campaign) -> None:
+        if campaign.rate:
+            seen.extend(live.running(store))
+
+    run_all([RUN], store, workers=1, report=look, name="E9")
+    last = seen[0]
+    assert (last.name, last.host, last.pid) == ("E9", platform.node(), os.getpid())
+    assert (last.runs, last.finished, last.workers, last.iterations) == (1, 0, 1, 600)
+    (run,) = last.running
+    assert (run.id, run.iterations, run.attempt) == (RUN.id, 600, 1)
+    assert 0 < run.iteration == last.done <= 600
+    assert run.rate > 0
+    assert last.seconds_left is not None
+    assert live.running(store) == []
+    assert list((tmp_path / "campaigns").iterdir()) == []
+
+
+def write(store: Store, name: str, **facts: object) -> Path:
+    said = {"host": platform.node(), "pid": os.getpid(), "started": 1.0, "updated": time.time()}
+    path = store.root / "campaigns" / name
+    path.parent.mkdir(exist_ok=True, parents=True)
+    path.write_bytes(msgspec.json.encode(said | facts))
+    return path
+
+
+def test_stale_campaigns_are_ignored_and_cleaned(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    here = write(store, "here.json", started=2.0)
+    there = write(store, "there.json", host="elsewhere", pid=dead.pid, started=1.0)
+    gone = write(store, "gone.json", pid=dead.pid)
+    old = write(store, "old.json", host="elsewhere", updated=time.time() - 61)
+    odd = store.root / "campaigns" / "odd.json"
+    odd.write_text("{")
+    found = live.running(store)
+    assert [each.host for each in found] == ["elsewhere", platform.node()]
+    assert all(isinstance(each, LiveCampaign) for each in found)
+    assert here.exists()
+    assert there.exists()
+    assert not gone.exists()
+    assert not old.exists()
+
+
+def test_looking_does_not_create_a_store(tmp_path: Path) -> None:
+    store = Store(tmp_path / "none")
+    assert live.running(store) == []
+    assert failures.known(store) == {}
+    assert not store.root.exists()
+
+
+def test_what_cannot_be_announced_does_not_end_a_campaign(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(live, "WRITE_SECONDS", 0.0)
+    (tmp_path / "campaigns").touch()  # where the folder should be
+    monkeypatch.setattr(live, "running", lambda _: [])
+    with Announcement(Store(tmp_path), Campaign(1)) as announcement:
+        announcement.update()
+        announcement.update()
+    assert len(caplog.records) == 1
+
+
+def test_failures_are_kept_over_campaigns_and_damaged_ones_say_nothing(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    for n in range(failures.KEPT + 2):
+        failures.add(store, RUN.id, f"cause {n}", iteration=n)
+    failures.add(store, fake(2).id, "another")
+    known = failures.known(store)
+    assert set(known) == {RUN.id, fake(2).id}
+    assert known[RUN.id].cause == f"cause {failures.KEPT + 1}"
+    assert known[RUN.id].attempts[0].iteration == 2
+    assert set(failures.known(store, [fake(2).id, fake(3).id])) == {fake(2).id}
+    (tmp_path / "failures" / f"{RUN.id}.json").write_text("{}")
+    assert set(failures.known(store)) == {fake(2).id}
+    failures.clear(store, fake(2).id)
+    failures.clear(store, fake(2).id)
+    assert failures.known(store) == {}

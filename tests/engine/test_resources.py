@@ -1,0 +1,112 @@
+"""Campaigns that the machine cannot carry are refused before anything runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+from engine.fakes import fake
+from learners.small import RULE, small_spec
+from rulescope import arrays
+from rulescope.engine import resources
+from rulescope.engine.local import EngineError, run_all
+from rulescope.learners.baselines import A2C, DQN, RandomPolicy
+from rulescope.learners.disco.config import Disco
+from rulescope.learners.variants import LearnerSpec
+from rulescope.lifetime import Lifetime
+from rulescope.records import Store
+from rulescope.records.record import encode
+from rulescope.spec import RunSpec
+
+SPECS = [fake(seed) for seed in range(3)]
+
+
+@pytest.mark.parametrize(
+    ("fit", "told"), [(2, "--workers 2 would do"), (1, "--workers 1 would do"), (0, "not even one")]
+)
+def test_too_little_memory_is_told_with_what_would_do(
+    fit: int, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    each = resources.need(SPECS[0]).memory
+    monkeypatch.setattr(resources, "free_memory", lambda: fit * each + 1)
+    with pytest.raises(EngineError, match=rf"memory: 3 workers of about .* each need .*{told}"):
+        run_all(SPECS, Store(tmp_path / "store"), workers=8)
+    assert not (tmp_path / "store").exists()
+
+
+def test_too_little_disk_names_the_place_and_the_figures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resources, "free_disk", lambda _: 1_500_000)
+    with pytest.raises(
+        EngineError, match=r"/store: 3 runs need about .* MB .*, and 1.5 MB are free"
+    ):
+        run_all(SPECS, Store(tmp_path / "store"), workers=2)
+    assert not (tmp_path / "store").exists()
+
+
+@pytest.mark.usefixtures("fake_workers")
+def test_who_knows_better_can_insist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resources, "free_disk", lambda _: 0)
+    monkeypatch.setattr(resources, "free_memory", lambda: 0)
+    assert run_all(SPECS[:1], Store(tmp_path), workers=1, force=True).finished == 1
+    # What is in the store needs nothing.
+    assert run_all(SPECS[:1], Store(tmp_path), workers=1).finished == 1
+
+
+def test_what_cannot_be_known_is_not_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resources, "free_disk", lambda _: None)
+    monkeypatch.setattr(resources, "free_memory", lambda: None)
+    resources.require(SPECS, 1000, tmp_path)
+
+
+def test_free_disk_of_a_store_that_does_not_exist_yet(tmp_path: Path) -> None:
+    here = resources.free_disk(tmp_path)
+    assert here is not None
+    deep = resources.free_disk(tmp_path / "a" / "b")
+    assert deep is not None
+    assert abs(deep - here) < 1e9
+
+
+def test_the_limits_of_a_container_count(tmp_path: Path) -> None:
+    own, top = tmp_path / "cgroup", tmp_path / "top"
+    own.write_text("4:cpu,memory:/job\n0::/slice/job\n3:cpuset:/elsewhere\n")
+
+    def group(path: str, limit: str, used: int, inactive: str) -> None:
+        folder = top / path
+        folder.mkdir(parents=True)
+        names = ("memory.limit_in_bytes", "memory.usage_in_bytes")
+        names = names if path.startswith("memory") else ("memory.max", "memory.current")
+        (folder / names[0]).write_text(f"{limit}\n")
+        (folder / names[1]).write_text(f"{used}\n")
+        (folder / "memory.stat").write_text(f"anon 7\n{inactive} 10\n")
+
+    group("slice/job", "max", 50, "inactive_file")
+    group("memory/job", "1000", 300, "total_inactive_file")
+    (top / "slice" / "memory.max").write_text("500")
+    (top / "slice" / "memory.current").write_text("200")
+    (top / "slice" / "memory.stat").write_text("inactive_file 20")
+    assert sorted(resources._container_memory(own, top)) == [320, 710]
+    assert list(resources._container_memory(tmp_path / "none", top)) == []
+
+
+@pytest.mark.parametrize(
+    "learner", [Disco(rule=RULE), A2C(), DQN(capacity=500, start=100), RandomPolicy()]
+)
+def test_estimates_are_enough_and_not_absurd(learner: LearnerSpec) -> None:
+    spec: RunSpec = msgspec.structs.replace(small_spec(), learner=learner, iterations=6)
+    kept = learner.CARRIERS if isinstance(learner, DQN) else spec.keep
+    life = Lifetime(msgspec.structs.replace(spec, keep=kept))
+    life.run(until=4)
+    checkpoint = len(arrays.pack(life.save(), compress=False))
+    guess = resources.need(life.spec)
+    assert checkpoint <= guess.checkpoint <= 3 * checkpoint + 5_000_000
+    assert guess.memory < 1_000_000_000
+    life.run()
+    assert sum(map(len, encode(life.record()).values())) <= guess.record
+    assert np.isfinite(life.log()["iteration"]).all()

@@ -1,0 +1,239 @@
+"""What a campaign survives: workers that die, hang, fail, or are late; and what it says of it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import rulescope
+from engine import fakes
+from engine.fakes import endless, fake
+from rulescope.engine import crew, failures, live, local
+from rulescope.engine.campaign import Running
+from rulescope.engine.crew import EngineError, Patience
+from rulescope.engine.local import Campaign, run_all
+from rulescope.records import Store
+from rulescope.spec import RunSpec
+
+pytestmark = pytest.mark.usefixtures("fake_workers")
+
+LONG = fake(1, iterations=600)
+
+
+def when_running(
+    spec: RunSpec, act: Callable[[int], None], times: int = 1
+) -> tuple[Callable[[Campaign], None], list[int]]:
+    """Return a report that acts on the workers of ``spec``, so many, and on whom it acted."""
+    seen: list[int] = []
+
+    def report(campaign: Campaign) -> None:
+        run = campaign.running.get(spec.id)
+        if run and run.worker and run.iteration and run.worker not in seen and len(seen) < times:
+            seen.append(run.worker)
+            act(run.worker)
+
+    return report, seen
+
+
+def signalled(number: signal.Signals) -> Callable[[int], None]:
+    return lambda pid: os.kill(pid, number)
+
+
+def tries(store: Store, spec: RunSpec) -> int:
+    return len(list((store.root / "attempts" / spec.id).iterdir()))
+
+
+def test_a_killed_worker_is_replaced_alone(tmp_path: Path) -> None:
+    store, other = Store(tmp_path), fake(2, iterations=600)
+    report, killed = when_running(LONG, signalled(signal.SIGKILL))
+    campaign = run_all([LONG, other], store, workers=2, report=report)
+    assert len(killed) == 1
+    assert (campaign.finished, campaign.failed) == (2, {})
+    assert (tries(store, LONG), tries(store, other)) == (2, 1), "the other went on undisturbed"
+    (cause,) = campaign.causes[LONG.id]
+    assert cause.startswith("its worker was killed by SIGKILL")
+    assert not failures.known(store), "it succeeded in the end"
+
+
+def test_a_stopped_worker_counts_as_hung(tmp_path: Path) -> None:
+    store, other = Store(tmp_path), fake(2, iterations=600)
+    report, stopped = when_running(LONG, signalled(signal.SIGSTOP))
+    patience = Patience(silent=1.0)
+    campaign = run_all([LONG, other], store, workers=2, report=report, patience=patience)
+    assert len(stopped) == 1
+    assert (campaign.finished, campaign.failed) == (2, {})
+    assert campaign.causes == {LONG.id: ["its worker gave no sign of life for 1 s, and was killed"]}
+    with pytest.raises(ProcessLookupError):
+        os.kill(stopped[0], 0)
+
+
+def test_a_worker_that_is_alive_but_gets_nowhere_is_replaced(tmp_path: Path) -> None:
+    stuck = fake(fakes.STUCK_ONCE)
+    campaign = run_all([stuck], Store(tmp_path), workers=1, patience=Patience(still=1.5))
+    assert (campaign.finished, campaign.failed) == (1, {})
+    assert campaign.causes[stuck.id] == [
+        "its worker finished no iteration in 1.5 s, and was killed"
+    ]
+
+
+def test_a_worker_told_to_end_leaves_a_checkpoint_and_nothing_has_failed(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    report, told = when_running(LONG, signalled(signal.SIGTERM))
+    campaign = run_all([LONG], store, workers=1, report=report)
+    assert len(told) == 1
+    assert (campaign.finished, campaign.causes, tries(store, LONG)) == (1, {}, 2)
+
+
+def test_a_run_may_take_no_longer_than_the_limit(tmp_path: Path) -> None:
+    store, quick = Store(tmp_path), fake(2)
+    late, stuck = endless(), fake(fakes.STUCK)
+    campaign = run_all(
+        [late, stuck, quick], store, workers=2, patience=Patience(run=1.0, silent=1.0)
+    )
+    assert quick.id in store
+    assert set(campaign.failed) == {late.id, stuck.id}
+    assert "not done within the time limit of 1 s" in campaign.failed[late.id]
+    assert "time limit" in campaign.failed[stuck.id]
+    assert tries(store, late) == 1, "not tried again: it would take as long"
+    checkpoint = store.load_checkpoint(late.id)
+    assert checkpoint is not None, "but it can be gone on from"
+    assert failures.known(store)[late.id].attempts[0].iteration == int(checkpoint["iteration"])
+
+
+def test_a_run_that_fails_is_tried_again_and_every_cause_is_kept(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    always, twice, never = fake(fakes.RAISES), fake(fakes.RAISES_TWICE), fake(2)
+    seen: list[list[str]] = []
+
+    def report(_: Campaign) -> None:
+        found = failures.known(store).get(twice.id)
+        seen.extend([[each.cause for each in found.attempts]] if found else [])
+
+    campaign = run_all([always, twice, never], store, workers=1, report=report)
+    expected = [f"OSError: attempt {n}: the disk is away" for n in (1, 2, 3)]
+    assert campaign.failed == {always.id: f"{expected[2]} (the last of 3 attempts)"}
+    assert campaign.causes == {always.id: expected, twice.id: expected[:2]}
+    assert seen[-1] == expected[:2]
+    assert {twice.id, never.id} == set(store.ids())
+    (failed,) = failures.known(store).values()
+    assert [each.cause for each in failed.attempts] == expected
+    assert "the disk is away" in failed.attempts[0].trace
+    again = run_all([always], store, workers=1)
+    assert len(failures.known(store)[always.id].attempts) == 2 * local.ATTEMPTS
+    assert list(again.failed) == [always.id]
+
+
+def test_what_would_fail_again_is_not_tried_again(tmp_path: Path) -> None:
+    diverging = fake(fakes.DIVERGES)
+    campaign = run_all([diverging], Store(tmp_path), workers=1)
+    assert campaign.failed == {diverging.id: "DivergedError: not finite"}
+    assert campaign.causes == {diverging.id: ["DivergedError: not finite"]}
+
+
+def test_a_run_whose_worker_is_always_killed_fails_in_the_end(tmp_path: Path) -> None:
+    store, after = Store(tmp_path), fake(2)
+    report, killed = when_running(endless(), signalled(signal.SIGKILL), times=9)
+    campaign = run_all([endless(), after], store, workers=1, report=report)
+    assert len(killed) == local.ATTEMPTS
+    assert list(campaign.failed) == [endless().id]
+    assert after.id in store
+
+
+def test_workers_that_cannot_import_are_one_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(crew, "work", fakes.work_without_import)
+    with pytest.raises(
+        EngineError, match=r"cannot be started.*ImportError: libtorch: no such file"
+    ):
+        run_all([fake(seed) for seed in range(4)], Store(tmp_path), workers=4)
+    assert not failures.known(Store(tmp_path)), "it was no run's fault"
+
+
+def test_progress_tells_of_runs_rates_and_time_left(tmp_path: Path) -> None:
+    seen: list[tuple[float, float | None, int]] = []
+
+    def report(campaign: Campaign) -> None:
+        for run in campaign.running.values():
+            if campaign.rate:
+                seen.append((run.rate, campaign.seconds_left, run.iteration))
+
+    campaign = run_all([LONG], Store(tmp_path), workers=1, report=report)
+    rate, left, iteration = seen[0]
+    assert 0 < iteration < 600
+    assert left == pytest.approx((600 - iteration) / rate)
+    assert (campaign.running, campaign.seconds_left) == ({}, 0.0)
+
+
+def test_time_left_counts_the_longest_run_and_not_what_was_given_up() -> None:
+    campaign = Campaign(total=1000, done=500, given_up=100)
+    assert campaign.seconds_left is None
+    campaign.running = {"a": Running(300, 100, rate=2.0), "b": Running(300, 200, rate=3.0)}
+    assert campaign.seconds_left == 100.0  # of run a, although 400 at 5 a second would take 80
+    campaign.running = {"a": Running(300, 290, rate=2.0), "b": Running(300, 200, rate=2.0)}
+    assert campaign.seconds_left == 100.0  # 400 at 4 a second
+
+
+UNGUARDED = """
+from pathlib import Path
+from rulescope.engine.local import run_all
+from rulescope.records import Store
+from rulescope.spec import RunSpec
+print("begun", flush=True)
+run_all([RunSpec(seed=seed) for seed in range(4)], Store(Path("store")), workers=4)
+"""
+GUARDED = """
+from pathlib import Path
+from engine import fakes
+from rulescope.engine import crew, local
+from rulescope.records import Store
+
+def report(campaign):
+    for run in campaign.running.values():
+        if run.iteration:
+            print(run.worker, flush=True)
+
+if __name__ == "__main__":
+    crew.work = fakes.work
+    local.run_all([fakes.endless()], Store(Path("store")), workers=1, report=report)
+"""
+
+
+def script(text: str, folder: Path) -> subprocess.Popen[str]:
+    """Start a script that can import what we can."""
+    (folder / "script.py").write_text(text)
+    paths = [Path(rulescope.__file__).parents[1], Path(__file__).parents[1]]
+    return subprocess.Popen(
+        [sys.executable, "script.py"],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(map(str, paths))},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_a_script_without_a_guard_is_one_clear_error(tmp_path: Path) -> None:
+    process = script(UNGUARDED, tmp_path)
+    told, error = process.communicate()
+    assert process.returncode == 1
+    assert told.split() == ["begun", "begun"], "one worker was tried"
+    assert error.count("Traceback") == 1
+    assert "put what the script does under `if __name__ == '__main__':`" in error
+    assert not list((tmp_path / "store").rglob("*.json"))
+
+
+def test_workers_whose_parent_is_killed_leave_a_checkpoint_and_end(tmp_path: Path) -> None:
+    with script(GUARDED, tmp_path) as process:
+        assert process.stdout is not None
+        assert int(process.stdout.readline()) != process.pid
+        process.kill()
+        process.communicate()  # which ends when the worker, too, has closed its output: at its end
+    assert Store(tmp_path / "store").load_checkpoint(endless().id) is not None
+    assert live.running(Store(tmp_path / "store")) == []
