@@ -59,6 +59,7 @@ class _Followed(NamedTuple):
     paddles: NDArray[np.int64]
     told: NDArray[np.bool_]
     payoffs: NDArray[np.float64]
+    boards: NDArray[np.float32]
 
     def equals(self, other: _Followed) -> bool:
         """Tell whether everything was the same at every step."""
@@ -67,9 +68,8 @@ class _Followed(NamedTuple):
             and np.array_equal(self.paddles, other.paddles)
             and np.array_equal(self.told, other.told)
             and np.array_equal(self.payoffs, other.payoffs)
+            and np.array_equal(self.boards, other.boards)
         )
-
-    boards: NDArray[np.float32]
 
 
 def _followed(env: Environment, seed: int) -> _Followed:
