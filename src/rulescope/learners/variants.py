@@ -32,8 +32,9 @@ def first_update(learner: LearnerSpec, lanes: int, steps: int) -> int:
     match learner:
         case Disco(batch=batch):
             return math.ceil(batch / lanes)
-        case DQN(start=start):
-            return math.ceil(start / (lanes * steps))
+        case DQN(start=start, train_every=every):
+            stored = math.ceil(start / lanes)  # in steps of the world, and then the next that is due
+            return math.ceil(math.ceil(stored / every) * every / steps)
         case _:
             return 1
 
