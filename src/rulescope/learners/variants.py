@@ -33,7 +33,7 @@ def first_update(learner: LearnerSpec, lanes: int, steps: int) -> int:
         case Disco(batch=batch):
             return math.ceil(batch / lanes)
         case DQN(start=start, train_every=every):
-            stored = math.ceil(start / lanes)  # in steps of the world, and then the next that is due
+            stored = math.ceil(start / lanes)  # steps of the world; then the next due
             return math.ceil(math.ceil(stored / every) * every / steps)
         case _:
             return 1
