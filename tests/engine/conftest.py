@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Iterator
-
 import pytest
 
 from engine import fakes
@@ -21,11 +18,3 @@ def fake_workers(monkeypatch: pytest.MonkeyPatch) -> None:
 def eager_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(crew, "work", fakes.eager_work)
     monkeypatch.setattr(local, "POLL_SECONDS", 0.05)
-
-
-@pytest.fixture(autouse=True)
-def interruptible() -> Iterator[None]:
-    """Answer to SIGINT even if the tests were started in the background, where shells ignore it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
