@@ -68,31 +68,17 @@ class Masked(Wrapper):
         return step._replace(terminal=np.zeros(self.lanes, np.bool_))
 
 
-class Synthetic(Wrapper):
-    """Tells of an end at every ``interval``-th step, whatever the world does.
+class Counting(Wrapper):
+    """A wrapper that counts the steps of its lanes, as part of its state."""
 
-    Steps are counted from the reset of the environment on, and a real episode end does not restart
-    the count, so the flags come at steps ``interval``, ``2 * interval``, ... of every lane.
-    """
+    COUNTER: str
+    """Name of the count in the state."""
+    MEANING: str
+    """What the state is one of, for whoever loads another."""
 
-    COUNTER = "synthetic.steps"
-
-    def __init__(self, env: Environment, interval: int) -> None:
+    def __init__(self, env: Environment) -> None:
         super().__init__(env)
-        if interval < 1:
-            raise ValueError(f"interval must be at least 1, not {interval}")
-        self.interval = interval
         self._steps = 0
-
-    def reset(self, seed: int) -> Array:
-        """Start the wrapped world and the count anew."""
-        self._steps = 0
-        return super().reset(seed)
-
-    def told(self, step: Step) -> Step:
-        """Replace the terminal flags by those of the count."""
-        self._steps += 1
-        return step._replace(terminal=np.full(self.lanes, self._steps % self.interval == 0))
 
     def save(self) -> State:
         """Return the state of the wrapped world and the count."""
@@ -104,6 +90,36 @@ class Synthetic(Wrapper):
         try:
             steps = inner.pop(self.COUNTER)
         except KeyError:
-            raise ValueError(f"not a state of synthetic terminals: no {self.COUNTER!r}") from None
+            raise ValueError(f"not a state of {self.MEANING}: no {self.COUNTER!r}") from None
         super().load(inner)
-        self._steps = int(np.asarray(steps, np.int64))
+        self._count(int(np.asarray(steps, np.int64)))
+
+    def _count(self, steps: int) -> None:
+        self._steps = steps
+
+
+class Synthetic(Counting):
+    """Tells of an end at every ``interval``-th step, whatever the world does.
+
+    Steps are counted from the reset of the environment on, and a real episode end does not restart
+    the count, so the flags come at steps ``interval``, ``2 * interval``, ... of every lane.
+    """
+
+    COUNTER = "synthetic.steps"
+    MEANING = "synthetic terminals"
+
+    def __init__(self, env: Environment, interval: int) -> None:
+        super().__init__(env)
+        if interval < 1:
+            raise ValueError(f"interval must be at least 1, not {interval}")
+        self.interval = interval
+
+    def reset(self, seed: int) -> Array:
+        """Start the wrapped world and the count anew."""
+        self._count(0)
+        return super().reset(seed)
+
+    def told(self, step: Step) -> Step:
+        """Replace the terminal flags by those of the count."""
+        self._count(self._steps + 1)
+        return step._replace(terminal=np.full(self.lanes, self._steps % self.interval == 0))

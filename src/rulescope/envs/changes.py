@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from rulescope.envs.base import Actions, Array, Environment, State, Step, checked_actions
-from rulescope.envs.boundaries import Wrapper
+from rulescope.envs.base import Actions, Array, Environment, Step, checked_actions
+from rulescope.envs.boundaries import Counting
 from rulescope.envs.config import (
     ActionFlip,
     Change,
@@ -25,17 +25,17 @@ from rulescope.envs.world import ColumnWorld
 from rulescope.errors import SpecError
 
 
-class Changing(Wrapper):
+class Changing(Counting):
     """A world that changes after ``after`` steps of every lane; subclasses say what changes."""
 
     COUNTER = "change.steps"
+    MEANING = "a changing world"
 
     def __init__(self, env: Environment, after: int) -> None:
         super().__init__(env)
         if after < 0:
             raise ValueError(f"the steps before a change must be at least 0, not {after}")
         self.after = after
-        self._steps = 0
 
     @property
     def changed(self) -> bool:
@@ -68,23 +68,6 @@ class Changing(Wrapper):
     def told(self, step: Step) -> Step:
         """Return ``step`` as it is in the changed world."""
         return step._replace(observation=self.shown(step.observation))
-
-    def save(self) -> State:
-        """Return the state of the world and the count."""
-        return {**super().save(), self.COUNTER: np.array(self._steps)}
-
-    def load(self, state: State) -> None:
-        """Continue the world and the count."""
-        inner = dict(state)
-        try:
-            steps = inner.pop(self.COUNTER)
-        except KeyError:
-            raise ValueError(f"not a state of a changing world: no {self.COUNTER!r}") from None
-        super().load(inner)
-        self._count(int(np.asarray(steps, np.int64)))
-
-    def _count(self, steps: int) -> None:
-        self._steps = steps
 
 
 class FlippedActions(Changing):

@@ -37,14 +37,5 @@ class A2CLearner(ActorCritic):
         advantages = gae(rollout, values, config.discount, config.trace)
         weights, returns = advantages.ravel(), (advantages + values[:-1]).ravel()
         decisions = Decisions(evaluation.said[: len(weights)], rollout.actions.ravel())
-        at_outputs = decisions.gradient(
-            weights, returns, config.value_coefficient, config.entropy_coefficient
-        )
-        norm = self.descend(evaluation, at_outputs)
-        if not measure:
-            return {}
-        return {
-            **decisions.losses(weights, returns),
-            "advantage_std": float(advantages.std()),
-            "gradient_norm": norm,
-        }
+        metrics = self.descend(evaluation, decisions, weights, returns, measure)
+        return {**metrics, "advantage_std": float(advantages.std())} if measure else {}

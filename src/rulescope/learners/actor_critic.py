@@ -33,6 +33,7 @@ class ActorCritic(Learner):
         seed: int,
         device: str = "cpu",
     ) -> None:
+        self._coefficients = config.value_coefficient, config.entropy_coefficient
         self.device = torch.device(device)
         self.network = Network(observation_shape, actions + 1, config.agent)
         self.params = self.network.initial(seed).to(self.device)
@@ -56,15 +57,23 @@ class ActorCritic(Learner):
         """Return the network with the present parameters on ``rows`` [R, *shape]."""
         return Evaluation(self.network, self.views, rows)
 
-    def descend(self, evaluation: Evaluation, at_outputs: NDArray[np.float64]) -> float:
-        """Make one step of the optimiser; rows of ``evaluation`` beyond ``at_outputs`` count 0.
+    def descend(
+        self,
+        evaluation: Evaluation,
+        decisions: Decisions,
+        weights: NDArray[np.float64],
+        targets: NDArray[np.float64],
+        measure: bool,
+    ) -> dict[str, float]:
+        """Make one step of the optimiser on R ``decisions``; return its metrics if asked to.
 
-        Returns the norm of the gradient.
+        ``weights`` and ``targets`` are [R]; rows of ``evaluation`` beyond them count nothing.
         """
         whole = np.zeros(evaluation.outputs.shape, np.float32)
-        whole[: len(at_outputs)] = at_outputs
+        whole[: len(weights)] = decisions.gradient(weights, targets, *self._coefficients)
         evaluation.gradient_(self.tensor(whole), self._into)
-        return self.optimiser.step_(self.gradient)
+        norm = self.optimiser.step_(self.gradient)
+        return {**decisions.losses(weights, targets), "gradient_norm": norm} if measure else {}
 
     def tensor(self, array: NDArray[np.float32]) -> Tensor:
         """Return a copy on the learner's device."""

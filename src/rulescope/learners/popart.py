@@ -75,16 +75,12 @@ class PopArtLearner(ActorCritic):
         weights = advantages.ravel() / units
         targets = (returns.ravel() - mean) / scale
         decisions = Decisions(outputs[: len(weights)], rollout.actions.ravel())
-        at_outputs = decisions.gradient(
-            weights, targets, config.value_coefficient, config.entropy_coefficient
-        )
-        norm = self.descend(evaluation, at_outputs)
+        metrics = self.descend(evaluation, decisions, weights, targets, measure)
         if not measure:
             return {}
         return {
-            **decisions.losses(weights, targets),
+            **metrics,
             "advantage_std": float(advantages.std()),
-            "gradient_norm": norm,
             "value_mean": mean,
             "value_scale": scale,
             "floor_margin": scale - config.floor,

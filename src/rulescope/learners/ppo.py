@@ -105,18 +105,11 @@ class PPOLearner(ActorCritic):
         evaluation = self.evaluate(batch.rows)
         decisions = Decisions(evaluation.said, batch.actions)
         weights = clipped_weights(decisions.chosen - batch.before, advantages, config.clip)
-        at_outputs = decisions.gradient(
-            weights, batch.returns, config.value_coefficient, config.entropy_coefficient
-        )
-        norm = self.descend(evaluation, at_outputs)
+        metrics = self.descend(evaluation, decisions, weights, batch.returns, measure)
         if not measure:
             return {}
         clipped = (weights == 0) & (advantages != 0)
-        return {
-            **decisions.losses(weights, batch.returns),
-            "gradient_norm": norm,
-            "clip_fraction": float(clipped.mean()),
-        }
+        return {**metrics, "clip_fraction": float(clipped.mean())}
 
 
 def normalised(advantages: Column) -> Column:
