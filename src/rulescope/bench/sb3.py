@@ -87,6 +87,8 @@ class SB3:
         self._size = spec.lanes * spec.steps
         self._iterations = iterations
         self.model = _model(spec, package(NAME, f"{MODULE}.common.vec_env").DummyVecEnv(lanes))
+        # A logger of nothing; its own would leave an empty folder behind at every turn.
+        self.model.set_logger(package(NAME, f"{MODULE}.common.logger").Logger(None, []))
 
     def warm_up(self, updates: int) -> None:
         """Make ``updates`` iterations, and before those the ones without an update."""
