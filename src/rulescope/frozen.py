@@ -6,6 +6,9 @@ that means "as before") does not change the identity of any run that already exi
 
 from __future__ import annotations
 
+from functools import cache
+from typing import Any
+
 import msgspec
 
 
@@ -19,3 +22,43 @@ class Frozen(
 
     (Subclasses repeat ``frozen=True`` only because type checkers do not inherit it.)
     """
+
+
+def without_defaults(part: Any) -> Any:
+    """Return ``part`` as plain data without what equals its default.
+
+    (msgspec's own ``omit_defaults`` goes by identity: an equal Struct or tuple is written out.)
+    """
+    if isinstance(part, msgspec.Struct):
+        kept = _tag(part)
+        for name, default in _defaults(type(part)):
+            value = getattr(part, name)
+            if isinstance(default, float) and type(value) is int:
+                value = float(value)  # as reading it back would
+            if value != default:
+                kept[name] = without_defaults(value)
+        return kept
+    if isinstance(part, tuple):
+        return [without_defaults(item) for item in part]
+    return part
+
+
+@cache
+def _defaults(kind: type[msgspec.Struct]) -> tuple[tuple[str, Any], ...]:
+    """Return the fields of ``kind`` with their defaults (msgspec takes its time to tell)."""
+    return tuple((field.name, field.default) for field in msgspec.structs.fields(kind))
+
+
+def _tag(part: msgspec.Struct) -> dict[str, Any]:
+    """Return what tells a member of a union from the others, if ``part`` is one."""
+    config = part.__struct_config__
+    return {} if config.tag_field is None else {config.tag_field: config.tag}
+
+
+def expanded(part: Any) -> Any:
+    """Return ``part`` as plain data with every default written out, for people to read."""
+    if isinstance(part, msgspec.Struct):
+        return _tag(part) | {name: expanded(getattr(part, name)) for name in part.__struct_fields__}
+    if isinstance(part, tuple):
+        return [expanded(item) for item in part]
+    return part

@@ -209,8 +209,12 @@ class StandIn:
 @pytest.fixture
 def original(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
     """Install the stand-in; it must be left as it was found. Only the random rule takes part."""
-    stand_in = StandIn()
-    monkeypatch.setattr(importlib, "import_module", stand_in.modules.__getitem__)
+    stand_in, real = StandIn(), importlib.import_module
+
+    def import_module(name: str, package: str | None = None) -> Any:
+        return stand_in.modules.get(name) or real(name, package)
+
+    monkeypatch.setattr(importlib, "import_module", import_module)
     monkeypatch.setattr(locate, "find", lambda _: None)
     yield stand_in
     assert not stand_in.config.jax_enable_x64

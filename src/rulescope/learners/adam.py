@@ -21,8 +21,8 @@ class Moments(NamedTuple):
     """[size]"""
     second: Tensor
     """[size]"""
-    updates: int
-    """Updates made so far."""
+    updates: int | Tensor
+    """Updates made so far (a tensor where learners of different ages are updated together)."""
 
     @classmethod
     def fresh(cls, params: Tensor) -> Moments:
@@ -53,7 +53,7 @@ def clipped_adam_(
     With a and b the two bias corrections, the direction (m / a) / (sqrt(v / b) + epsilon) is
     k m / (sqrt(v) + epsilon sqrt(b)) for k = sqrt(b) / a; the factor k joins the clip and the step.
     """
-    count = moments.updates + 1
+    count = int(moments.updates) + 1
     root = math.sqrt(1.0 - SECOND_DECAY**count)
     factor = root / (1.0 - FIRST_DECAY**count)
     moments.first.lerp_(gradient, 1.0 - FIRST_DECAY)

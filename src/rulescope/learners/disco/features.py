@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from rulescope.learners.disco.batch import Batch
 from rulescope.learners.disco.value import Estimate
@@ -146,7 +147,7 @@ class Reader:
         """Spread rows over steps and put everything into the order the rule was trained with."""
         behaviour = batch.behaviour.softmax(-1)
         chosen = batch.actions.unsqueeze(-1)
-        onehot = torch.zeros_like(behaviour).scatter_(-1, chosen, 1.0)
+        onehot = functional.one_hot(batch.actions, behaviour.shape[-1]).to(behaviour.dtype)
         pi, target_pi, target_q, q_advantage, normalised, *z = per_action[batch.index[:-1]].unbind(
             -1
         )

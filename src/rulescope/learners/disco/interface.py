@@ -71,12 +71,15 @@ class TwoHot(NamedTuple):
     """The upper atom's weight is one minus this."""
 
     def dense(self, bins: int) -> Tensor:
-        """Return the full weight vectors [..., bins]."""
+        """Return the full weight vectors [..., bins].
+
+        A value that is not finite has no atom. Its weights are not finite either, wherever they go;
+        one broken agent of a population must not stop the others.
+        """
+        low, high = (atom.clamp(0, bins - 1).unsqueeze(-1) for atom in (self.low, self.high))
         weights = self.low_weight.new_zeros((*self.low.shape, bins))
-        weights.scatter_add_(-1, self.low.unsqueeze(-1), self.low_weight.unsqueeze(-1))
-        return weights.scatter_add_(
-            -1, self.high.unsqueeze(-1), (1.0 - self.low_weight).unsqueeze(-1)
-        )
+        weights.scatter_add_(-1, low, self.low_weight.unsqueeze(-1))
+        return weights.scatter_add_(-1, high, (1.0 - self.low_weight).unsqueeze(-1))
 
 
 class ValueInterface:

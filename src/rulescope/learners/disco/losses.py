@@ -44,8 +44,7 @@ def losses(
 
     ``td`` [T, B] (target minus online action value) is held fixed.
     """
-    if targets.y_logits is None or targets.z_logits is None:
-        raise ValueError("the targets were computed without gradients, their logits are gone")
+    y_target, z_target = targets.logits
     now = batch.index[:-1]
     pairs = batch.pairs(outputs.logits.shape[1])
     logits = outputs.logits[now]
@@ -57,8 +56,8 @@ def losses(
     log_policy = logits.log_softmax(-1)
     return Losses(
         policy=kl(targets.policy, logits),
-        y=kl(targets.y_logits, outputs.y[now]),
-        z=kl(targets.z_logits, outputs.z.flatten(0, 1)[pairs]),
+        y=kl(y_target, outputs.y[now]),
+        z=kl(z_target, outputs.z.flatten(0, 1)[pairs]),
         aux=kl(next_policy, aux) * (1.0 - batch.terminals),
         value=-(weights * q.log_softmax(-1)).sum(-1),
         entropy=-(log_policy.exp() * log_policy).sum(-1),

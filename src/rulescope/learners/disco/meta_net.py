@@ -51,6 +51,13 @@ class Targets(NamedTuple):
     """[T, B, P], or None where no gradient is wanted and the softmax has taken their place"""
     z_logits: Tensor | None
 
+    @property
+    def logits(self) -> tuple[Tensor, Tensor]:
+        """The logits of the y and z targets, where a gradient was wanted."""
+        if self.y_logits is None or self.z_logits is None:
+            raise ValueError("the targets were computed without gradients, their logits are gone")
+        return self.y_logits, self.z_logits
+
 
 class Trace(NamedTuple):
     """Intermediate quantities, for numerical checks and mechanism studies."""
@@ -111,7 +118,15 @@ class Gates:
 class MetaNetwork:
     """A Disco-family rule with fixed ``weights``; all sizes are read off the arrays."""
 
-    def __init__(self, weights: Weights, sign_log_variant: str = "log1p") -> None:
+    def __init__(
+        self, weights: Weights, sign_log_variant: str = "log1p", *, dense: bool = False
+    ) -> None:
+        """``dense`` runs the trajectory LSTM through all steps of all trajectories.
+
+        That is slower than episode by episode, but the same operations whatever the terminals are,
+        so it can be mapped over a population (``torch.vmap``).
+        """
+        self._unroll = self._through_time if dense else self._by_episode
         self._read = Reader(weights, partial(sign_log, variant=sign_log_variant))
         self._trajectory = Gates(weights, f"{OUTER}/lstm/linear")
         self._history = Gates(weights, f"{LIFETIME}/lstm/linear")
@@ -177,7 +192,7 @@ class MetaNetwork:
         weight, bias = self._heads[name]
         return torch.addmm(bias, x.flatten(0, 1), weight).view(*x.shape[:2], -1)
 
-    def _unroll(self, features: Tensor, terminals: Tensor) -> Tensor:
+    def _by_episode(self, features: Tensor, terminals: Tensor) -> Tensor:
         """Run the trajectory LSTM backwards over ``features`` [T, B, F]; return [T, B, units].
 
         A terminal transition starts from a clean state: nothing of the next episode reaches it. So
@@ -193,6 +208,19 @@ class MetaNetwork:
             hidden, cell = self._trajectory.step(x, hidden[: len(x)], cell[: len(x)])
             outputs.append(hidden)
         return torch.cat(outputs)[order.argsort()].view(*terminals.shape, -1)
+
+    def _through_time(self, features: Tensor, terminals: Tensor) -> Tensor:
+        """Do the same step by step, emptying the state where an episode ends."""
+        projected = self._trajectory.project(features.flatten(0, 1))
+        *earlier, last = projected.view(*terminals.shape, -1).unbind()
+        hidden, cell = self._trajectory.first(last)
+        outputs = [hidden]
+        for x, goes_on in zip(
+            reversed(earlier), reversed((1.0 - terminals[:-1]).unsqueeze(-1).unbind()), strict=True
+        ):
+            hidden, cell = self._trajectory.step(x, hidden * goes_on, cell * goes_on)
+            outputs.append(hidden)
+        return torch.stack(outputs[::-1])
 
     def _policy_target(self, gated: Tensor, embedding: Tensor) -> Tensor:
         """Return policy-target logits [T, B, A] from the gated output and the action embedding.

@@ -37,6 +37,17 @@ class LearnerState(NamedTuple):
     averages: Averages
     moments: Moments
 
+    @classmethod
+    def fresh(cls, params: Tensor, recurrent: RuleState) -> LearnerState:
+        """Return the state of a learner that starts from ``params`` [size]."""
+        return cls(
+            params=params,
+            target=params.clone(),
+            recurrent=recurrent,
+            averages=Averages.fresh(params),
+            moments=Moments.fresh(params),
+        )
+
 
 class Step(NamedTuple):
     """What one update looked like from inside."""
@@ -44,6 +55,8 @@ class Step(NamedTuple):
     batch: Batch
     probabilities: Outputs
     """Softmaxes of the agent's outputs on the distinct rows, before the update."""
+    slow: Outputs
+    """The same of its slow average."""
     targets: Targets
     estimate: Estimate
     trace: Trace
@@ -67,13 +80,7 @@ class DiscoUpdate:
 
     def fresh(self, params: Tensor) -> LearnerState:
         """Return the state of a learner that starts from ``params`` [size]."""
-        return LearnerState(
-            params=params,
-            target=params.clone(),
-            recurrent=self.network.fresh(),
-            averages=Averages.fresh(params),
-            moments=Moments.fresh(params),
-        )
+        return LearnerState.fresh(params, self.network.fresh())
 
     def definition(self, state: LearnerState, batch: Batch) -> tuple[LearnerState, Step]:
         """Return the state after one update on ``batch``; differentiable in weights and state."""
@@ -84,25 +91,21 @@ class DiscoUpdate:
         targets, found, recurrent, averages, trace = self._consult(
             state, batch, probabilities, slow, outputs.logits.detach()
         )
-        # The rule's targets are constants of the inner derivative even where they depend on the
-        # parameters, so the loss is taken at an alias that the targets do not know.
-        alias = state.params.view_as(state.params)
-        if not alias.requires_grad:
-            alias = alias.detach().requires_grad_()
         mask = loss_mask(batch, config.conventions.loss_mask)
-        terms = losses(
-            self.agent.outputs(layout.views(alias), batch.rows),
-            batch,
-            targets,
-            found.td,
-            self.interface,
-        )
-        loss = total(terms, mask, config.coefficients)
-        (gradient,) = torch.autograd.grad(loss, alias, create_graph=True)
+
+        def objective(params: Tensor) -> tuple[Tensor, Losses]:
+            # The rule's targets are constants of this derivative even where they depend on the
+            # parameters: they were made outside of it.
+            said = self.agent.outputs(layout.views(params), batch.rows)
+            terms = losses(said, batch, targets, found.td, self.interface)
+            return total(terms, mask, config.coefficients), terms
+
+        differentiate = torch.func.grad_and_value(objective, has_aux=True)
+        gradient, (loss, terms) = differentiate(state.params)
         params, moments = clipped_adam(state.params, gradient, state.moments, config.learning_rate)
         decay = config.target_decay
         target = decay * state.target + (1.0 - decay) * state.params
-        step = Step(batch, probabilities, targets, found, trace, mask, gradient, terms, loss)
+        step = Step(batch, probabilities, slow, targets, found, trace, mask, gradient, terms, loss)
         return LearnerState(params, target, recurrent, averages, moments), step
 
     @torch.no_grad()
@@ -110,10 +113,10 @@ class DiscoUpdate:
         """Do the same by closed-form output gradients, changing the flat vectors in place."""
         config = self.config
         agent = Evaluation(self.agent, state.params, batch.rows)
-        slow = Evaluation(self.agent, state.target, batch.rows)
         probabilities = agent.probabilities
+        slow = Evaluation(self.agent, state.target, batch.rows).probabilities
         targets, found, recurrent, averages, trace = self._consult(
-            state, batch, probabilities, slow.probabilities, agent.logits
+            state, batch, probabilities, slow, agent.logits
         )
         if not bool(found.td.isfinite().all()):
             raise DivergedError("the learner's values are no longer finite")
@@ -125,7 +128,9 @@ class DiscoUpdate:
         gradient = agent.gradient(pull)
         state.target.lerp_(state.params, 1.0 - config.target_decay)
         moments = clipped_adam_(state.params, gradient, state.moments, config.learning_rate)
-        step = Step(batch, probabilities, targets, found, trace, mask, gradient, None, None)
+        step = Step(
+            batch, probabilities, slow, targets, found, trace, mask, gradient, None, None
+        )
         return LearnerState(state.params, state.target, recurrent, averages, moments), step
 
     def _consult(

@@ -1,0 +1,1 @@
+"""Discovery of update rules: meta-gradients through the learning of a population of agents."""

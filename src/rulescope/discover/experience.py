@@ -1,0 +1,80 @@
+"""What a population has lived: fresh rollouts, and the store that each agent learns from."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.random import Generator
+from numpy.typing import NDArray
+from torch import Tensor
+
+from rulescope.arrays import Arrays
+
+
+class Experience(NamedTuple):
+    """B trajectories of T transitions for each of N agents."""
+
+    observations: Tensor
+    """[N, T + 1, B, *shape]"""
+    actions: Tensor
+    """[N, T, B] int64"""
+    rewards: Tensor
+    """[N, T, B] as the agents are told"""
+    terminals: Tensor
+    """[N, T, B] as the agents are told, 1.0 where an episode ended"""
+    behaviour: Tensor
+    """[N, T, B, A] logits that the actions were drawn from"""
+    payoffs: Tensor
+    """[N, T, B] what the world gave"""
+    ended: Tensor
+    """[N, T, B] 1.0 where an episode really ended"""
+
+
+class Store:
+    """The latest ``capacity`` trajectories of each of N agents, first in first out."""
+
+    def __init__(self, like: Experience, capacity: int) -> None:
+        """``like`` tells all shapes but the number of trajectories."""
+        self.capacity = capacity
+        self._columns = [
+            torch.zeros(len(x), x.shape[1], capacity, *x.shape[3:], dtype=x.dtype) for x in like
+        ]
+        self.appended = np.zeros(len(like.actions), dtype=np.int64)
+        """[N] trajectories that each agent has put in since it was born"""
+
+    def append(self, lived: Experience) -> None:
+        """Put in the trajectories of every agent."""
+        width = lived.actions.shape[2]
+        agents = torch.arange(len(self.appended)).unsqueeze(1)
+        slots = torch.tensor((self.appended[:, None] + np.arange(width)) % self.capacity)
+        for column, new in zip(self._columns, lived, strict=True):
+            column.transpose(1, 2)[agents, slots] = new.transpose(1, 2)
+        self.appended += width
+
+    def sample(self, stream: Generator, batch: int) -> Experience:
+        """Draw ``batch`` trajectories of each agent, with replacement."""
+        filled = np.minimum(self.appended, self.capacity)[:, None]
+        slots = torch.tensor((stream.random((len(filled), batch)) * filled).astype(np.int64))
+        agents = torch.arange(len(filled)).unsqueeze(1)
+        return Experience(
+            *(column.transpose(1, 2)[agents, slots].transpose(1, 2) for column in self._columns)
+        )
+
+    def clear(self, agent: int) -> None:
+        """Forget what ``agent`` has lived."""
+        self.appended[agent] = 0
+
+    def save(self) -> dict[str, NDArray[np.generic]]:
+        """Return everything that :meth:`load` needs."""
+        named = zip(Experience._fields, self._columns, strict=True)
+        return {name: column.numpy().copy() for name, column in named} | {
+            "appended": self.appended.copy()
+        }
+
+    def load(self, state: Arrays) -> None:
+        """Go on from what :meth:`save` returned."""
+        for name, column in zip(Experience._fields, self._columns, strict=True):
+            column.copy_(torch.tensor(state[name]))
+        self.appended = np.array(state["appended"])

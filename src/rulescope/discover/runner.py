@@ -1,0 +1,130 @@
+"""From a specification to a discovered rule on disk: found, resumed, or made."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from rulescope import arrays, runtime
+from rulescope.discover import weights
+from rulescope.discover.spec import Discovery
+from rulescope.discover.training import Outcome, Training
+from rulescope.engine.interrupts import Interrupts
+from rulescope.errors import RecordError
+from rulescope.frozen import expanded
+from rulescope.records import Store, disk
+
+_log = logging.getLogger(__name__)
+
+CHECKPOINT_SECONDS = 60.0
+"""A killed discovery loses at most about this much work."""
+RULE, LOG, MANIFEST = "rule.npz", "log.npz", "manifest.json"
+
+Report = Callable[[Training, list[Outcome]], None]
+
+
+def find_or_make(spec: Discovery, store: Store, report: Report | None = None) -> Path:
+    """Return the folder of the discovery of ``spec``, after making what is missing of it.
+
+    It goes on from its checkpoint in ``store``, to the bit. Ctrl-C leaves one.
+    """
+    folder = store.root / "discoveries" / spec.id
+    if (folder / MANIFEST).exists():
+        read(folder)
+        return folder
+    store.require_writable()
+    training = Training(spec)
+    identity = _identity()
+    seconds = _resume(training, store, identity)
+    started = kept = time.monotonic()
+
+    def keep() -> None:
+        nonlocal kept
+        kept = time.monotonic()
+        spent = np.array(seconds + kept - started)
+        state = training.save() | {"made/identity": np.array(identity), "made/seconds": spent}
+        store.save_checkpoint(spec.id, state)
+
+    with Interrupts() as interrupts:
+        while not training.finished:
+            outcomes = training.advance()
+            if report is not None:
+                report(training, outcomes)
+            if interrupts.asked:
+                keep()
+                raise KeyboardInterrupt
+            if time.monotonic() - kept >= CHECKPOINT_SECONDS:
+                keep()
+    _write(folder, training, seconds + time.monotonic() - started, store)
+    store.drop_checkpoint(spec.id)
+    return folder
+
+
+def _identity() -> str:
+    """Return what a continuation must share: the program and the machine."""
+    shared = [runtime.source_identity(), runtime.runtime_identity()]
+    return hashlib.sha256(json.dumps(shared, sort_keys=True).encode()).hexdigest()
+
+
+def _resume(training: Training, store: Store, identity: str) -> float:
+    """Load the checkpoint, if there is one of this program and machine; return seconds spent."""
+    checkpoint = store.load_checkpoint(training.spec.id)
+    if checkpoint is None:
+        return 0.0
+    if str(checkpoint.get("made/identity")) != identity:
+        _log.warning(
+            "discovery %s starts again: its checkpoint is another version's", training.spec.id[:12]
+        )
+        return 0.0
+    training.load(checkpoint)
+    return float(checkpoint["made/seconds"])
+
+
+def _write(folder: Path, training: Training, seconds: float, store: Store) -> None:
+    """Write the finished discovery, all of it or nothing."""
+    files = {
+        RULE: arrays.pack(weights.as_arrays(training.rule)),
+        LOG: arrays.pack(training.columns()),
+    }
+    manifest = {
+        "id": training.spec.id,
+        "spec": expanded(training.spec),
+        "files": {name: hashlib.sha256(content).hexdigest() for name, content in files.items()},
+        "parameters": sum(array.numel() for array in training.rule.values()),
+        "seconds": round(seconds, 1),
+        "source": runtime.source_identity(),
+        "runtime": runtime.runtime_identity(),
+    }
+    files[MANIFEST] = msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"
+    with disk.writing(folder), store.staging(training.spec.id) as staged:
+        for name, content in files.items():
+            disk.write(staged / name, content)
+        disk.make(folder.parent)
+        staged.rename(folder)
+        disk.sync(folder.parent)
+
+
+def read(folder: Path) -> dict[str, Any]:
+    """Return the manifest of a finished discovery, after checking every file against it."""
+    path = folder / MANIFEST
+    with disk.reading(path):
+        content = path.read_bytes()
+    try:
+        manifest: dict[str, Any] = msgspec.json.decode(content, type=dict[str, Any])
+        expected: dict[str, str] = msgspec.convert(manifest["files"], dict[str, str])
+    except (msgspec.MsgspecError, KeyError) as fault:
+        raise RecordError(f"{path}: not the manifest of a discovery ({fault})") from None
+    for name in (RULE, LOG):
+        with disk.reading(folder / name):
+            found = hashlib.sha256((folder / name).read_bytes()).hexdigest()
+        if found != expected.get(name):
+            raise RecordError(f"{folder / name}: does not match its sha256 in {MANIFEST}")
+    return manifest

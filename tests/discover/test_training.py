@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+from typing import TypeVar
+
+import msgspec
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+from torch.utils import _pytree as pytree
+
+from discover.specs import LEARNER, TINY, tiny
+from rulescope.discover import weights
+from rulescope.discover.objective import judge
+from rulescope.discover.population import Population
+from rulescope.discover.spec import Discovery
+from rulescope.discover.training import Training
+from rulescope.learners.disco.losses import kl
+
+T = TypeVar("T")
+
+
+def same(one: Training, other: Training) -> bool:
+    a, b = one.save(), other.save()
+    return a.keys() == b.keys() and all(np.array_equal(a[k], b[k], equal_nan=True) for k in a)
+
+
+def test_a_discovery_goes_on_to_the_bit() -> None:
+    whole, first, second = Training(TINY), Training(TINY), Training(TINY)
+    for _ in range(2):
+        whole.advance()
+        first.advance()
+    second.load(first.save())
+    for _ in range(3):
+        whole.advance()
+        second.advance()
+    assert same(whole, second)
+    assert not same(whole, first)
+    assert whole.populations[0].ages.max() <= 9
+
+
+def test_the_rule_moves_and_the_log_tells_how() -> None:
+    training = Training(TINY)
+    before = weights.as_arrays(training.rule)
+    for _ in range(4):
+        training.advance()
+    assert training.finished
+    still = {name for name, a in before.items() if np.array_equal(a, training.rule[name])}
+    # Shifting all policy logits alike changes nothing but rounding; all else must move.
+    assert still <= {"lstm/linear_4/b"}
+    log = training.columns()
+    assert log["meta_step"].tolist() == [1, 2, 3, 4]
+    assert np.isfinite(log["score_0"]).all()
+    assert (log["gradient_norm_0"] > 0).all()
+
+
+def test_an_agent_that_breaks_is_replaced_and_has_no_say() -> None:
+    sound, broken = Training(TINY), Training(TINY)
+    broken.populations[0].state.params[1] = float("nan")
+    assert [o.broken for o in sound.advance()] == [0]
+    assert [o.broken for o in broken.advance()] == [1]
+    assert all(array.isfinite().all() for array in broken.rule.values())
+    assert broken.populations[0].sound().all()
+    assert broken.populations[0].ages.tolist()[1] == 0
+
+
+def test_no_step_is_made_when_all_break() -> None:
+    training = Training(TINY)
+    before = weights.as_arrays(training.rule)
+    training.populations[0].state.params[:] = float("nan")
+    assert [o.broken for o in training.advance()] == [3]
+    assert all(np.array_equal(before[name], a) for name, a in training.rule.items())
+
+
+def moved(spec: Discovery) -> set[str]:
+    training = Training(spec)
+    before = weights.as_arrays(training.rule)
+    training.advance()
+    return {name for name, a in before.items() if not np.array_equal(a, training.rule[name])}
+
+
+def test_a_warm_start_is_about_the_policy_target_alone() -> None:
+    predictions = {"lstm/linear_2/b", "lstm/linear_3/b"}  # a fresh gate is closed to the rest
+    warm = moved(tiny(warm_start=1, updates=1))
+    assert "lstm/sequential_1/conv1_d/w" in warm
+    assert not warm & predictions
+    assert predictions <= moved(tiny(warm_start=0, updates=1))
+
+
+def test_the_policy_target_comes_nearer_to_the_improved_policy() -> None:
+    spec = tiny(warm_start=1, updates=1, learning_rate=1e-3)
+    training, again = Training(spec), Training(spec)
+    training.advance()
+
+    def distance(rule: weights.Rule) -> float:
+        told = Population(spec, spec.worlds[0], 0).learn(weights.copies(rule, 3))
+        return float(kl(told.improved, told.policy).detach().mean())
+
+    assert distance(training.rule) < distance(again.rule)
+
+
+# The meta-gradient by finite differences, in float64. What the rule detaches on purpose (values,
+# policies it reads, the optimiser's denominators) is kept out of play: in the first case there is
+# one update, with an optimiser whose denominator hardly moves; in the second the agents do not
+# learn at all, and only the lifetime state carries the rule's influence onwards.
+
+
+def doubles(tree: T) -> T:
+    def double(x: Tensor) -> Tensor:
+        return x.double() if x.is_floating_point() else x
+
+    changed: T = pytree.tree_map(double, tree)
+    return changed
+
+
+@pytest.mark.parametrize(("updates", "rate"), [(1, 1e-2), (2, 1e-12)])
+def test_meta_gradients_agree_with_finite_differences(updates: int, rate: float) -> None:
+    spec = tiny(learner=msgspec.structs.replace(LEARNER, learning_rate=rate))
+    population = Population(spec, spec.worlds[0], 0)
+    generator = torch.Generator().manual_seed(0)
+    state = doubles(population.state)
+    moments = state.moments._replace(
+        second=torch.full_like(state.params, 1e-2), updates=torch.full((3,), 1e4)
+    )
+    hidden = torch.randn(3, 4, generator=generator, dtype=torch.float64)
+    start = state._replace(
+        moments=doubles(moments), recurrent=state.recurrent._replace(hidden=hidden, cell=hidden)
+    )
+    batches = []
+    for _ in range(updates):
+        population.store.append(population.live("lived", 5))
+        batches.append(doubles(population.store.sample(population.streams["replay"], 3)))
+    seen = doubles(population.live("judged", 5))
+    worth = torch.randn(3, 5, 2, generator=generator, dtype=torch.float64)
+    # Away from zero: a ReLU at its kink has no derivative to compare with.
+    rule = {
+        name: array.double() + 0.3 * torch.randn(array.shape, generator=generator)
+        for name, array in weights.fresh(spec.sizes, 5).items()
+    }
+
+    def loss(values: dict[str, Tensor]) -> Tensor:
+        one, emitted = start, []
+        for batch in batches:
+            one, told = torch.vmap(population._update)(values, one, batch)
+            emitted.append(told)
+        judged = judge(population.agent, one.params, seen, worth, emitted)
+        priced = judged.total(spec.objective) + 10 * judged.target_size
+        return (priced + judged.target_divergence).sum()
+
+    copies = weights.copies(rule, 3)
+    found = torch.autograd.grad(loss(copies), list(copies.values()), allow_unused=True)
+    checked = 0
+    for (name, array), gradient in zip(rule.items(), found, strict=True):
+        direction = torch.randn(array.shape, generator=generator, dtype=torch.float64)
+        step = 1e-6
+        ahead, behind = (
+            loss(weights.copies({**rule, name: array + sign * step * direction}, 3)).detach()
+            for sign in (1, -1)
+        )
+        slope = float(ahead - behind) / (2 * step)
+        ours = 0.0 if gradient is None else float((gradient.sum(0) * direction).sum())
+        assert ours == pytest.approx(slope, rel=2e-4, abs=3e-8), name
+        checked += abs(slope) > 1e-6
+    # With one update the lifetime network has no influence yet; later it has.
+    assert checked >= (18 if updates == 1 else 28)
