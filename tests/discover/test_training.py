@@ -88,7 +88,7 @@ def test_a_warm_start_is_about_the_policy_target_alone() -> None:
 
 
 def test_the_policy_target_comes_nearer_to_the_improved_policy() -> None:
-    spec = tiny(warm_start=1, updates=1, learning_rate=1e-3)
+    spec = tiny(warm_start=1, updates=1)
     training, again = Training(spec), Training(spec)
     training.advance()
 

@@ -8,7 +8,18 @@ from typing import Annotated
 import typer
 
 from rulescope import __version__
-from rulescope.cli import audit, bench, check, compare, life, records, status, verify, weights
+from rulescope.cli import (
+    audit,
+    bench,
+    check,
+    compare,
+    discover,
+    life,
+    records,
+    status,
+    verify,
+    weights,
+)
 from rulescope.cli.run import run as run_assay
 from rulescope.errors import RulescopeError
 
@@ -27,6 +38,7 @@ app.command("list")(status.list_)
 app.command("verify")(verify.verify)
 app.command("compare")(compare.compare)
 app.command("life")(life.life)
+app.command("discover")(discover.discover)
 app.command("check")(check.check)
 app.command("bench")(bench.bench)
 app.add_typer(records.app, name="records")

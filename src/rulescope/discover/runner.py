@@ -15,7 +15,7 @@ import numpy as np
 
 from rulescope import arrays, runtime
 from rulescope.discover import weights
-from rulescope.discover.spec import Discovery
+from rulescope.discover.spec import Discovery, checked
 from rulescope.discover.training import Outcome, Training
 from rulescope.engine.interrupts import Interrupts
 from rulescope.errors import RecordError
@@ -41,7 +41,7 @@ def find_or_make(spec: Discovery, store: Store, report: Report | None = None) ->
         read(folder)
         return folder
     store.require_writable()
-    training = Training(spec)
+    training = Training(checked(spec))
     identity = _identity()
     seconds = _resume(training, store, identity)
     started = kept = time.monotonic()

@@ -7,12 +7,14 @@ derived from its seed by name.
 from __future__ import annotations
 
 import hashlib
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
 
 from rulescope.envs.config import Boundary, Catch, EnvironmentSpec
+from rulescope.errors import SpecError
+from rulescope.explain import explain
 from rulescope.frozen import Frozen, without_defaults
 from rulescope.learners.disco.config import (
     AgentSizes,
@@ -111,7 +113,7 @@ class Discovery(Frozen, frozen=True):
     """Updates of every agent in one meta-step, through which the meta-gradient flows."""
     judged_lanes: Positive = 16
     """Lanes of the fresh experience that the objective looks at."""
-    lifetime: tuple[Positive, Positive] = (100, 400)
+    lifetime: tuple[Positive, Positive] = (100, 600)
     """Updates after which an agent is replaced by a newborn: drawn between these two."""
     objective: Objective = Objective()
     learning_rate: Rate = 3e-4
@@ -120,6 +122,8 @@ class Discovery(Frozen, frozen=True):
     warm_start: Annotated[int, Meta(ge=0)] = 0
     """Meta-steps before the first, in which the policy target is fitted to a clipped-advantage
     improvement of the slow policy while the agents learn from that."""
+    warm_rate: Rate = 1e-3
+    """Learning rate of the meta-optimiser in these."""
     transplants: Fraction = 0.0
     """Chance that an agent begins a meta-step with the recurrent state of another one."""
     log_every: Positive = 10
@@ -132,3 +136,31 @@ class Discovery(Frozen, frozen=True):
     def canonical(self) -> bytes:
         """Return the specification as JSON with sorted keys and without default values."""
         return msgspec.json.encode(without_defaults(self), order="sorted")
+
+
+def decode(text: bytes, source: str) -> Discovery:
+    """Read a ``Discovery`` from JSON; any fault is a :class:`SpecError` that names the key."""
+    try:
+        data = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:
+        raise SpecError(f"{source}: not valid JSON ({fault})") from None
+    return _converted(data, source)
+
+
+def checked(spec: Discovery, source: str = "spec") -> Discovery:
+    """Return ``spec`` as it would be read back, or raise :class:`SpecError` naming the key."""
+    return _converted(msgspec.to_builtins(spec), source)
+
+
+def _converted(data: Any, source: str) -> Discovery:
+    try:
+        spec = msgspec.convert(data, Discovery)
+    except msgspec.ValidationError as fault:
+        raise SpecError(f"{source}: {explain(fault, Discovery, data)}") from None
+    first, last = spec.lifetime
+    if first > last:
+        raise SpecError(f"{source}: lifetime: the shortest ({first}) is longer than the longest")
+    for index, world in enumerate(spec.worlds):
+        if not world.scales:
+            raise SpecError(f"{source}: worlds[{index}].scales: names no scale; give at least 1.0")
+    return spec

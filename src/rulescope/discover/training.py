@@ -66,7 +66,7 @@ class Training:
             mean = {
                 name: torch.stack([one[name] for one in gradients]).mean(0) for name in self.rule
             }
-            self._descend(mean)
+            self._descend(mean, self.spec.warm_rate if warming else self.spec.learning_rate)
         outcomes = [outcome for _, outcome in results]
         if self.step % self.spec.log_every == 0:
             self.log.append(self._row(outcomes))
@@ -103,7 +103,7 @@ class Training:
         )
         return mean, outcome
 
-    def _descend(self, gradient: Rule) -> None:
+    def _descend(self, gradient: Rule, rate: float) -> None:
         """Make one step of Adam on the rule."""
         count = self.step
         for name, array in self.rule.items():
@@ -111,7 +111,7 @@ class Training:
             first.lerp_(gradient[name], 1.0 - FIRST_DECAY)
             second.mul_(SECOND_DECAY).addcmul_(gradient[name], gradient[name], value=1e-3)
             scale = (second / (1.0 - SECOND_DECAY**count)).sqrt_().add_(EPSILON)
-            array.addcdiv_(first, scale, value=-self.spec.learning_rate / (1 - FIRST_DECAY**count))
+            array.addcdiv_(first, scale, value=-rate / (1 - FIRST_DECAY**count))
 
     def _row(self, outcomes: list[Outcome]) -> dict[str, float]:
         row = {"meta_step": float(self.step)}

@@ -1,0 +1,106 @@
+"""``rulescope discover``: make a rule by meta-gradients through the learning of a population."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rulescope.cli.output import console
+from rulescope.cli.progress import Meter, duration
+from rulescope.errors import SpecError, nearest
+from rulescope.records import Store
+
+if TYPE_CHECKING:
+    from rulescope.discover.spec import Discovery
+    from rulescope.discover.training import Outcome, Training
+
+
+def discover(
+    recipe: Annotated[
+        str,
+        typer.Argument(
+            help="One of: smoke (seconds), sprout (hours: the embedded rule), sprout-scales, "
+            "sprout-transplants."
+        ),
+    ] = "smoke",
+    spec: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Read the whole discovery from a JSON file instead."),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Decides everything that is random.", show_default=False)
+    ] = None,
+    meta_steps: Annotated[
+        int | None, typer.Option(help="Instead of the recipe's own.", show_default=False)
+    ] = None,
+    warm_start: Annotated[
+        int | None, typer.Option(help="Instead of the recipe's own.", show_default=False)
+    ] = None,
+    store: Annotated[Path, typer.Option(metavar="DIR", help="Where discoveries are kept.")] = Path(
+        "store"
+    ),
+    show_spec: Annotated[
+        bool, typer.Option("--show-spec", help="Print the specification and do nothing else.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+) -> None:
+    """Discover an update rule: gradient descent on a rule, through the learning of its agents.
+
+    A population of small agents lives in small worlds and learns as the rule says. Every few
+    updates the rule is moved along the gradient of how well they then do on fresh experience.
+    Ctrl-C leaves a checkpoint, and the same command goes on from there, to the bit.
+
+    Examples:
+
+      rulescope discover smoke
+
+      rulescope discover sprout --seed 1 --store discoveries
+
+      rulescope discover sprout --show-spec > mine.json; rulescope discover --spec mine.json
+    """
+    from rulescope.discover import runner
+    from rulescope.frozen import expanded
+
+    chosen = _chosen(recipe, spec, seed=seed, meta_steps=meta_steps, warm_start=warm_start)
+    if show_spec:
+        print(json.dumps(expanded(chosen), indent=2))
+        return
+    total = chosen.warm_start + chosen.meta_steps
+    with Meter(f"discovery {chosen.id[:8]}", total, "meta-steps") as meter:
+
+        def report(training: Training, outcomes: list[Outcome]) -> None:
+            scores = " ".join(f"{outcome.score:.2f}" for outcome in outcomes)
+            meter.update(training.step, f"scores {scores}")
+
+        folder = runner.find_or_make(chosen, Store(store), report)
+    manifest = runner.read(folder)
+    if as_json:
+        print(json.dumps(manifest | {"folder": str(folder)}))
+        return
+    out = console()
+    out.print(f"rule        {folder / runner.RULE} ({manifest['parameters']:,} parameters)")
+    out.print(f"discovery   {chosen.id}")
+    out.print(f"seconds     {duration(manifest['seconds'])}")
+
+
+def _chosen(recipe: str, path: Path | None, **changes: int | None) -> Discovery:
+    """Return the discovery that the options describe."""
+    from msgspec.structs import replace
+
+    from rulescope.discover.recipes import RECIPES
+    from rulescope.discover.spec import checked, decode
+
+    if path is not None:
+        try:
+            found = decode(path.read_bytes(), str(path))
+        except OSError as fault:
+            raise SpecError(f"{path}: cannot be read ({fault.strerror})") from None
+    elif recipe in RECIPES:
+        found = RECIPES[recipe]
+    else:
+        raise SpecError(f"no recipe is called {recipe!r}{nearest(recipe, RECIPES)}")
+    given = {name: value for name, value in changes.items() if value is not None}
+    return checked(replace(found, **given), "options")

@@ -1,0 +1,45 @@
+"""Discoveries that have a name; ``sprout`` is the one that made the embedded rule."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from rulescope.discover.spec import Discovery, Objective, RuleSizes, World
+from rulescope.envs.config import Boundary, Catch, DeepSea, Tracking
+
+_WORLDS = (
+    World(environment=Catch(rows=5, columns=5), agents=4),
+    World(environment=Catch(rows=6, columns=6, drift=0.2), agents=4),
+    World(environment=Catch(rows=5, columns=5), agents=2, boundary=Boundary(terminals="masked")),
+    World(environment=Catch(rows=6, columns=5, dense=True, references="exact"), agents=2),
+    World(environment=Tracking(columns=5), agents=2),
+    World(environment=DeepSea(depth=4), agents=2),
+)
+"""Small worlds of every kind but those that a rule is tested in: no 8x8 board, no stream, no
+change within a lifetime, no sea deeper than four."""
+
+_SCALES = (1e-2, 0.1, 1.0, 10.0, 100.0)
+
+
+def _scaled(world: World) -> World:
+    return replace(world, scales=_SCALES)
+
+
+SPROUT = Discovery(worlds=_WORLDS, warm_start=600, meta_steps=3000)
+
+RECIPES: dict[str, Discovery] = {
+    "smoke": Discovery(
+        sizes=RuleSizes(predictions=4, trajectory=8, lifetime=4, hidden=4, embedding=2, summary=4),
+        worlds=(World(environment=Catch(rows=4, columns=4), agents=2),),
+        objective=Objective(critic_hidden=8),
+        judged_lanes=4,
+        warm_start=2,
+        meta_steps=4,
+        log_every=1,
+    ),
+    "sprout": SPROUT,
+    "sprout-scales": replace(SPROUT, worlds=tuple(_scaled(world) for world in _WORLDS)),
+    "sprout-transplants": replace(SPROUT, transplants=0.05),
+}
+"""``smoke`` takes seconds and learns nothing; the last two add one term of an audit's profile to
+what a rule is judged by: reward scales, or recurrent states of another history."""

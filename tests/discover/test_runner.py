@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from discover.specs import TINY, tiny
+from rulescope import arrays
+from rulescope.discover import runner
+from rulescope.discover.training import Outcome, Training
+from rulescope.errors import RecordError
+from rulescope.records import Store
+from rulescope.rules.loading import read_disco
+
+
+def test_a_discovery_is_kept_whole_and_found_again(tmp_path: Path) -> None:
+    folder = runner.find_or_make(TINY, Store(tmp_path))
+    manifest = runner.read(folder)
+    assert manifest["id"] == TINY.id == folder.name
+    assert read_disco(folder / runner.RULE).parameter_count == manifest["parameters"]
+    assert arrays.read(folder / runner.LOG)["meta_step"].tolist() == [1, 2, 3, 4]
+    steps: list[int] = []
+    assert runner.find_or_make(TINY, Store(tmp_path), lambda t, _: steps.append(t.step)) == folder
+    assert not steps
+    assert not list(tmp_path.glob("checkpoints/*"))
+
+
+def test_an_interrupted_discovery_ends_as_if_it_had_not_been(tmp_path: Path) -> None:
+    def interrupt(training: Training, _: list[Outcome]) -> None:
+        if training.step == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    store = Store(tmp_path / "interrupted")
+    with pytest.raises(KeyboardInterrupt):
+        runner.find_or_make(TINY, store, interrupt)
+    assert not (store.root / "discoveries").exists()
+    first: list[int] = []
+    folder = runner.find_or_make(TINY, store, lambda t, _: first.append(t.step))
+    assert first == [3, 4]
+    whole = runner.find_or_make(TINY, Store(tmp_path / "whole"))
+    for name in (runner.RULE, runner.LOG):
+        assert (folder / name).read_bytes() == (whole / name).read_bytes()
+
+
+@pytest.mark.parametrize("name", [runner.RULE, runner.LOG])
+def test_a_damaged_discovery_is_not_taken_for_one(tmp_path: Path, name: str) -> None:
+    folder = runner.find_or_make(tiny(meta_steps=1), Store(tmp_path))
+    content = bytearray((folder / name).read_bytes())
+    content[len(content) // 2] ^= 1
+    (folder / name).write_bytes(content)
+    with pytest.raises(RecordError, match=name):
+        runner.find_or_make(tiny(meta_steps=1), Store(tmp_path))
