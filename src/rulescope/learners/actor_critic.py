@@ -89,14 +89,25 @@ def rows(rollout: Rollout) -> NDArray[np.float32]:
 def gae(
     rollout: Rollout, values: NDArray[np.floating[Any]], discount: float, trace: float
 ) -> NDArray[np.float64]:
-    """Return generalised advantage estimates [S, N] for ``values`` [S + 1, N].
+    """Return :func:`generalised_advantages` [S, N] of ``rollout`` for ``values`` [S + 1, N]."""
+    return generalised_advantages(rollout.rewards, rollout.terminals, values, discount, trace)
+
+
+def generalised_advantages(
+    rewards: NDArray[Any],
+    terminals: NDArray[Any],
+    values: NDArray[np.floating[Any]],
+    discount: float,
+    trace: float,
+) -> NDArray[np.float64]:
+    """Return advantage estimates [S, N] for ``values`` [S + 1, N].
 
     The value after the last step is the bootstrap. A terminal cuts both the value of what follows
     (it belongs to another episode) and the trace.
     """
     worth = values.astype(np.float64)
-    onward = discount * (1.0 - rollout.terminals)
-    surprise = rollout.rewards + onward * worth[1:] - worth[:-1]
+    onward = discount * (1.0 - terminals)
+    surprise = rewards + onward * worth[1:] - worth[:-1]
     advantages = np.empty_like(surprise)
     running = np.zeros(surprise.shape[1])
     for t in reversed(range(len(surprise))):
