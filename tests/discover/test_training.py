@@ -93,7 +93,7 @@ def test_the_policy_target_comes_nearer_to_the_improved_policy() -> None:
     training.advance()
 
     def distance(rule: weights.Rule) -> float:
-        told = Population(spec, spec.worlds[0], 0).learn(weights.copies(rule, 3))
+        told = Population(spec, [0]).learn(weights.copies(rule, 3))
         return float(kl(told.improved, told.policy).detach().mean())
 
     assert distance(training.rule) < distance(again.rule)
@@ -116,7 +116,7 @@ def doubles(tree: T) -> T:
 @pytest.mark.parametrize(("updates", "rate"), [(1, 1e-2), (2, 1e-12)])
 def test_meta_gradients_agree_with_finite_differences(updates: int, rate: float) -> None:
     spec = tiny(learner=msgspec.structs.replace(LEARNER, learning_rate=rate))
-    population = Population(spec, spec.worlds[0], 0)
+    population = Population(spec, [0])
     generator = torch.Generator().manual_seed(0)
     state = doubles(population.state)
     moments = state.moments._replace(

@@ -72,7 +72,8 @@ def discover(
     with Meter(f"discovery {chosen.id[:8]}", total, "meta-steps") as meter:
 
         def report(training: Training, outcomes: list[Outcome]) -> None:
-            scores = " ".join(f"{outcome.score:.2f}" for outcome in outcomes)
+            found = {number: s for outcome in outcomes for number, s in outcome.scores.items()}
+            scores = " ".join(f"{found[number]:.2f}" for number in sorted(found))
             meter.update(training.step, f"scores {scores}")
 
         folder = runner.find_or_make(chosen, Store(store), report)

@@ -1,4 +1,4 @@
-"""A population of agents that live in one kind of world, and learn as a rule in the making says.
+"""A population of agents that live side by side, and learn as a rule in the making says.
 
 All agents take each step together: their parameters, optimisers and recurrent states are stacked
 along a first axis N, and the update of one agent is mapped over it with ``torch.vmap``. It is the
@@ -8,6 +8,7 @@ is what will be run.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,14 +18,14 @@ from torch import Tensor
 from torch.nn import functional
 from torch.utils import _pytree as pytree
 
-from rulescope import envs, seeds
+from rulescope import seeds
 from rulescope.agents.network import Agent
 from rulescope.arrays import Arrays
 from rulescope.discover.critic import Critic
 from rulescope.discover.experience import Experience, Store
-from rulescope.discover.spec import Discovery, World
+from rulescope.discover.habitat import Habitat
+from rulescope.discover.spec import Discovery
 from rulescope.discover.weights import Rule
-from rulescope.envs.base import Environment
 from rulescope.learners.base import under
 from rulescope.learners.disco.batch import Batch
 from rulescope.learners.disco.meta_net import MetaNetwork, RuleState
@@ -48,16 +49,18 @@ class Emitted(NamedTuple):
 
 
 class Population:
-    """The agents of one :class:`World`; number ``index`` of the discovery."""
+    """The agents of the worlds ``numbers`` of a discovery, which have the same actions."""
 
-    def __init__(self, spec: Discovery, world: World, index: int) -> None:
-        self.spec, self.world = spec, world
-        self.agents = world.agents
-        self._worlds = {
-            "lived": self._make_world(spec.lanes),
-            "judged": self._make_world(spec.judged_lanes),
+    def __init__(self, spec: Discovery, numbers: Sequence[int]) -> None:
+        self.spec, self.numbers = spec, tuple(numbers)
+        worlds = [spec.worlds[number] for number in numbers]
+        self._homes = [world for world in worlds for _ in range(world.agents)]
+        self.agents = len(self._homes)
+        self._habitats = {
+            "lived": Habitat(worlds, spec.lanes),
+            "judged": Habitat(worlds, spec.judged_lanes),
         }
-        shape, actions = self._worlds["lived"].observation_shape, self._worlds["lived"].actions
+        shape, actions = self._habitats["lived"].board, self._habitats["lived"].actions
         learner = spec.learner
         self.agent = Agent(
             shape,
@@ -68,14 +71,13 @@ class Population:
             learner.conventions,
         )
         self.critic = Critic(shape, spec.objective)
-        self._name = ("population", index)
         self.streams = {
-            name: seeds.stream(spec.seed, *self._name, name)
+            name: seeds.stream(spec.seed, "population", actions, name)
             for name in ("action", "replay", "birth", "transplant")
         }
         self._observations = {
-            name: env.reset(int(self.streams["birth"].integers(2**31)))
-            for name, env in self._worlds.items()
+            name: habitat.reset(int(self.streams["birth"].integers(2**31)))
+            for name, habitat in self._habitats.items()
         }
         self.ages = np.zeros(self.agents, dtype=np.int64)
         """[N] updates made"""
@@ -90,19 +92,16 @@ class Population:
         self.spans = np.maximum(self.spans, 1)
         self.store = Store(self._blank(), learner.capacity)
 
-    def _make_world(self, lanes: int) -> Environment:
-        return envs.make(self.world.environment, self.world.boundary, 1.0, lanes * self.agents)
-
     def _blank(self) -> Experience:
         """Return an empty experience, which has every shape."""
-        env, n = self._worlds["lived"], self.agents
+        habitat, n = self._habitats["lived"], self.agents
         lead = (n, self.spec.steps, 0)
         return Experience(
-            observations=torch.zeros(n, self.spec.steps + 1, 0, *env.observation_shape),
+            observations=torch.zeros(n, self.spec.steps + 1, 0, *habitat.board),
             actions=torch.zeros(lead, dtype=torch.int64),
             rewards=torch.zeros(lead),
             terminals=torch.zeros(lead),
-            behaviour=torch.zeros(*lead, env.actions),
+            behaviour=torch.zeros(*lead, habitat.actions),
             payoffs=torch.zeros(lead),
             ended=torch.zeros(lead),
         )
@@ -113,7 +112,8 @@ class Population:
         first, last = self.spec.lifetime
         self.ages[agent] = 0
         self.spans[agent] = birth.integers(first, last + 1)
-        self.scales[agent] = self.world.scales[int(birth.integers(len(self.world.scales)))]
+        scales = self._homes[agent].scales
+        self.scales[agent] = scales[int(birth.integers(len(scales)))]
         params = self.agent.initial(int(birth.integers(2**31)))
         units = self.spec.sizes.lifetime
         state = LearnerState.fresh(params, RuleState(torch.zeros(units), torch.zeros(units)))
@@ -132,8 +132,8 @@ class Population:
 
     @torch.no_grad()
     def live(self, kind: str, steps: int) -> Experience:
-        """Play ``steps`` interactions with the present policies, in the world of this ``kind``."""
-        env, observation = self._worlds[kind], self._observations[kind]
+        """Play ``steps`` interactions with the present policies, in a habitat of this ``kind``."""
+        habitat, observation = self._habitats[kind], self._observations[kind]
         params = self.state.params.detach()
         policy = torch.vmap(lambda p, rows: self.agent.policy(self.agent.layout.views(p), rows))
         observations, logits, actions, played = [observation], [], [], []
@@ -142,7 +142,7 @@ class Population:
             said = policy(params, rows).flatten(0, 1).numpy()
             noise = self.streams["action"].gumbel(size=said.shape)
             chosen = (said + noise).argmax(axis=1)
-            step = env.step(chosen)
+            step = habitat.step(chosen)
             observation = step.observation
             observations.append(observation)
             logits.append(said)
@@ -189,9 +189,10 @@ class Population:
         improved = (slow + STD_EPSILON).log() + advantage * taken
         return state, Emitted(targets.policy, *targets.logits, slow, improved)
 
-    def score(self, seen: Experience) -> float:
-        """Return how much was earned for each interaction: 0 is random, 1 is optimal play."""
-        return self._worlds["judged"].references.rate_score(float(seen.payoffs.mean()))
+    def scores(self, seen: Experience) -> list[float]:
+        """Return how much of what can be earned was earned, in each world."""
+        payoffs = seen.payoffs.transpose(0, 1).flatten(1).numpy()
+        return self._habitats["judged"].scores(payoffs)
 
     def sound(self) -> Tensor:
         """Tell which agents [N] are finite in all that they carry."""
@@ -222,7 +223,7 @@ class Population:
             "stream": {name: seeds.pack(stream) for name, stream in self.streams.items()},
             "observation": dict(self._observations),
             "fate": {"ages": self.ages, "spans": self.spans, "scales": self.scales},
-            **{f"world-{name}": env.save() for name, env in self._worlds.items()},
+            **{f"habitat-{name}": habitat.save() for name, habitat in self._habitats.items()},
         }
         return {f"{part}/{name}": np.array(a) for part, c in parts.items() for name, a in c.items()}
 
@@ -239,8 +240,8 @@ class Population:
         self.ages, self.spans, self.scales = (
             np.array(fate[name]) for name in ("ages", "spans", "scales")
         )
-        for name, env in self._worlds.items():
-            env.load(under(f"world-{name}", state))
+        for name, habitat in self._habitats.items():
+            habitat.load(under(f"habitat-{name}", state))
 
 
 def as_batch(seen: Experience) -> Batch:

@@ -13,6 +13,7 @@ from torch import Tensor
 from rulescope import runtime
 from rulescope.arrays import Arrays
 from rulescope.discover import weights
+from rulescope.discover.habitat import neighbours
 from rulescope.discover.objective import Judgement, judge
 from rulescope.discover.population import Population
 from rulescope.discover.spec import Discovery
@@ -24,10 +25,11 @@ FIRST_DECAY, SECOND_DECAY, EPSILON = 0.9, 0.999, 1e-8
 
 
 class Outcome(NamedTuple):
-    """What one meta-step looked like in one population, averaged over its agents."""
+    """What one meta-step looked like in one population."""
 
-    score: float
-    """Reward of the judged experience between random (0) and optimal (1) play."""
+    scores: dict[int, float]
+    """For each world by its number, what was earned in the judged experience: 0 is random play,
+    1 optimal."""
     judgement: Judgement
     gradient_norm: float
     """Of the agents' own meta-gradients, before each is brought to length one."""
@@ -44,9 +46,7 @@ class Training:
         self.rule = weights.fresh(spec.sizes, spec.seed)
         self._first = {name: torch.zeros_like(array) for name, array in self.rule.items()}
         self._second = {name: torch.zeros_like(array) for name, array in self.rule.items()}
-        self.populations = [
-            Population(spec, world, index) for index, world in enumerate(spec.worlds)
-        ]
+        self.populations = [Population(spec, numbers) for numbers in neighbours(spec.worlds)]
         self.step = 0
         """Meta-steps made, those of the warm start included."""
         self.log: list[dict[str, float]] = []
@@ -96,7 +96,7 @@ class Training:
         for agent in np.flatnonzero(broken | (population.ages >= population.spans)):
             population.replace(int(agent))
         outcome = Outcome(
-            population.score(seen),
+            dict(zip(population.numbers, population.scores(seen), strict=True)),
             Judgement(*(part.detach() for part in judgement)),
             norm,
             int(broken.sum()),
@@ -114,17 +114,13 @@ class Training:
             array.addcdiv_(first, scale, value=-rate / (1 - FIRST_DECAY**count))
 
     def _row(self, outcomes: list[Outcome]) -> dict[str, float]:
+        """Return a row of the log: scores by world, everything else by population."""
         row = {"meta_step": float(self.step)}
         for index, outcome in enumerate(outcomes):
-            row |= {
-                f"score_{index}": outcome.score,
-                f"gradient_norm_{index}": outcome.gradient_norm,
-            }
-            row |= {
-                f"{name}_{index}": float(part.mean())
-                for name, part in outcome.judgement._asdict().items()
-            }
-            row[f"broken_{index}"] = float(outcome.broken)
+            row |= {f"score_{number}": score for number, score in outcome.scores.items()}
+            parts = {name: float(x.mean()) for name, x in outcome.judgement._asdict().items()}
+            parts |= {"gradient_norm": outcome.gradient_norm, "broken": float(outcome.broken)}
+            row |= {f"{name}_{index}": part for name, part in parts.items()}
         return row
 
     def save(self) -> dict[str, NDArray[Any]]:

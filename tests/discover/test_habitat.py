@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rulescope import envs
+from rulescope.discover.habitat import Habitat, neighbours
+from rulescope.discover.spec import World
+from rulescope.envs.config import Boundary, Catch, DeepSea, Tracking
+
+WORLDS = [
+    World(environment=Catch(rows=4, columns=3), agents=2),
+    World(environment=Tracking(columns=5), agents=1),
+]
+
+
+def test_each_world_is_played_as_if_it_were_alone() -> None:
+    habitat = Habitat(WORLDS, lanes=2)
+    alone = [envs.make(world.environment, Boundary(), 1.0, 2 * world.agents) for world in WORLDS]
+    seen = habitat.reset(5)
+    first = [env.reset(5 + i) for i, env in enumerate(alone)]
+    assert seen.shape == (6, 4, 5)
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        assert np.array_equal(seen[:4, :4, :3], first[0])
+        assert np.array_equal(seen[4:, :2, :5], first[1])
+        assert seen.sum() == first[0].sum() + first[1].sum()
+        actions = rng.integers(3, size=6)
+        step = habitat.step(actions)
+        own = [alone[0].step(actions[:4]), alone[1].step(actions[4:])]
+        for name in ("reward", "terminal", "payoff", "ended"):
+            together = np.concatenate([getattr(one, name) for one in own])
+            assert np.array_equal(getattr(step, name), together)
+        seen, first = step.observation, [one.observation for one in own]
+
+
+def test_scores_are_those_of_each_world() -> None:
+    habitat = Habitat(WORLDS, lanes=2)
+    catch, tracking = (env.references for env in habitat.worlds)
+    best = np.array([catch.oracle_rate] * 4 + [tracking.random_rate] * 2)
+    assert habitat.scores(np.stack([best, best])) == pytest.approx([1.0, 0.0])
+
+
+def test_a_saved_habitat_goes_on() -> None:
+    one, other = Habitat(WORLDS, 2), Habitat(WORLDS, 2)
+    one.reset(1)
+    other.reset(2)
+    one.step(np.array([0, 1, 2, 0, 1, 2]))
+    other.load(one.save())
+    for _ in range(9):
+        a, b = (h.step(np.array([2, 1, 0, 0, 0, 1])) for h in (one, other))
+        assert np.array_equal(a.observation, b.observation)
+        assert np.array_equal(a.payoff, b.payoff)
+
+
+def test_worlds_with_as_many_actions_live_together() -> None:
+    worlds = [World(), World(environment=DeepSea(depth=4)), World(environment=Tracking())]
+    assert neighbours(worlds) == [[0, 2], [1]]
