@@ -16,7 +16,7 @@ LEARNER = msgspec.structs.replace(
     capacity=4,
 )
 TINY = Discovery(
-    sizes=RuleSizes(predictions=5, trajectory=6, lifetime=4, hidden=8, embedding=2, summary=3),
+    sizes=RuleSizes(predictions=5, trajectory=6, lifetime=4, hidden=8, embedding=6, summary=3),
     learner=LEARNER,
     worlds=(World(environment=Catch(rows=3, columns=3), agents=3),),
     steps=5,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rulescope import envs
-from rulescope.discover.habitat import Habitat, neighbours
+from rulescope.discover.habitat import Habitat
 from rulescope.discover.spec import World
 from rulescope.envs.config import Boundary, Catch, DeepSea, Tracking
 
@@ -53,6 +53,11 @@ def test_a_saved_habitat_goes_on() -> None:
         assert np.array_equal(a.payoff, b.payoff)
 
 
-def test_worlds_with_as_many_actions_live_together() -> None:
-    worlds = [World(), World(environment=DeepSea(depth=4)), World(environment=Tracking())]
-    assert neighbours(worlds) == [[0, 2], [1]]
+def test_an_action_too_many_does_what_the_first_does() -> None:
+    worlds = [World(environment=DeepSea(depth=4), agents=1), WORLDS[1]]
+    one, other = Habitat(worlds, 1), Habitat(worlds, 1)
+    assert one.actions == 3
+    assert np.array_equal(one.reset(0), other.reset(0))
+    for _ in range(4):
+        a, b = one.step(np.array([2, 1])), other.step(np.array([0, 1]))
+        assert np.array_equal(a.observation, b.observation)

@@ -16,7 +16,7 @@ from rulescope.learners.disco.update import DiscoUpdate
 
 
 def population(world: World = TINY.worlds[0], **changes: object) -> Population:
-    return Population(tiny(worlds=(world,), **changes), [0])
+    return Population(tiny(worlds=(world,), **changes))
 
 
 def test_each_agent_learns_as_it_would_alone() -> None:

@@ -28,7 +28,7 @@ def test_a_discovery_is_kept_whole_and_found_again(tmp_path: Path) -> None:
 
 
 def test_an_interrupted_discovery_ends_as_if_it_had_not_been(tmp_path: Path) -> None:
-    def interrupt(training: Training, _: list[Outcome]) -> None:
+    def interrupt(training: Training, _: Outcome) -> None:
         if training.step == 2:
             os.kill(os.getpid(), signal.SIGINT)
 

@@ -34,7 +34,7 @@ def test_every_array_has_the_spread_it_was_published_with() -> None:
 
 
 def test_the_first_targets_of_a_fresh_rule_say_nothing() -> None:
-    population = Population(TINY, [0])
+    population = Population(TINY)
     told = population.learn(weights.copies(weights.fresh(TINY.sizes, 3), 3))
     assert not told.y.any()
     assert not told.z.any()

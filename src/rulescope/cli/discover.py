@@ -71,9 +71,8 @@ def discover(
     total = chosen.warm_start + chosen.meta_steps
     with Meter(f"discovery {chosen.id[:8]}", total, "meta-steps") as meter:
 
-        def report(training: Training, outcomes: list[Outcome]) -> None:
-            found = {number: s for outcome in outcomes for number, s in outcome.scores.items()}
-            scores = " ".join(f"{found[number]:.2f}" for number in sorted(found))
+        def report(training: Training, outcome: Outcome) -> None:
+            scores = " ".join(f"{score:.2f}" for score in outcome.scores)
             meter.update(training.step, f"scores {scores}")
 
         folder = runner.find_or_make(chosen, Store(store), report)

@@ -1,7 +1,8 @@
 """Several worlds side by side, played as one: what a population of agents lives in.
 
-Boards of different sizes are shown in the corner of one that is large enough for all, so that
-agents of different worlds have the same shape and can be updated together.
+Boards of different sizes are shown in the corner of one that is large enough for all, and where a
+world has fewer actions than another, those too many do what the first ones do. So agents of
+different worlds have the same shape, and are updated together.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class Habitat:
             envs.make(world.environment, world.boundary, 1.0, lanes * world.agents)
             for world in worlds
         ]
-        [self.actions] = {env.actions for env in self.worlds}
+        self.actions = max(env.actions for env in self.worlds)
         self.board = tuple(
             max(sides) for sides in zip(*(e.observation_shape for e in self.worlds), strict=True)
         )
@@ -43,7 +44,8 @@ class Habitat:
     def step(self, actions: Actions) -> Step:
         """Advance every lane by one action."""
         steps = [
-            env.step(actions[lanes]) for env, lanes in zip(self.worlds, self._lanes, strict=True)
+            env.step(actions[lanes] % env.actions)
+            for env, lanes in zip(self.worlds, self._lanes, strict=True)
         ]
         return Step(
             observation=self._shown([step.observation for step in steps]),
@@ -78,12 +80,3 @@ class Habitat:
         """Go on from what :meth:`save` returned."""
         for i, env in enumerate(self.worlds):
             env.load(under(str(i), state))
-
-
-def neighbours(worlds: Sequence[World]) -> list[list[int]]:
-    """Return the numbers of the worlds that can be played side by side: as many actions."""
-    by_actions: dict[int, list[int]] = {}
-    for number, world in enumerate(worlds):
-        env = envs.make(world.environment, world.boundary, 1.0, 1)
-        by_actions.setdefault(env.actions, []).append(number)
-    return list(by_actions.values())

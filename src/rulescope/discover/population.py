@@ -8,7 +8,6 @@ is what will be run.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,16 +48,15 @@ class Emitted(NamedTuple):
 
 
 class Population:
-    """The agents of the worlds ``numbers`` of a discovery, which have the same actions."""
+    """The agents of a discovery, those of the first world first."""
 
-    def __init__(self, spec: Discovery, numbers: Sequence[int]) -> None:
-        self.spec, self.numbers = spec, tuple(numbers)
-        worlds = [spec.worlds[number] for number in numbers]
-        self._homes = [world for world in worlds for _ in range(world.agents)]
+    def __init__(self, spec: Discovery) -> None:
+        self.spec = spec
+        self._homes = [world for world in spec.worlds for _ in range(world.agents)]
         self.agents = len(self._homes)
         self._habitats = {
-            "lived": Habitat(worlds, spec.lanes),
-            "judged": Habitat(worlds, spec.judged_lanes),
+            "lived": Habitat(spec.worlds, spec.lanes),
+            "judged": Habitat(spec.worlds, spec.judged_lanes),
         }
         shape, actions = self._habitats["lived"].board, self._habitats["lived"].actions
         learner = spec.learner
@@ -72,7 +70,7 @@ class Population:
         )
         self.critic = Critic(shape, spec.objective)
         self.streams = {
-            name: seeds.stream(spec.seed, "population", actions, name)
+            name: seeds.stream(spec.seed, "population", name)
             for name in ("action", "replay", "birth", "transplant")
         }
         self._observations = {

@@ -28,7 +28,7 @@ CHECKPOINT_SECONDS = 60.0
 """A killed discovery loses at most about this much work."""
 RULE, LOG, MANIFEST = "rule.npz", "log.npz", "manifest.json"
 
-Report = Callable[[Training, list[Outcome]], None]
+Report = Callable[[Training, Outcome], None]
 
 
 def find_or_make(spec: Discovery, store: Store, report: Report | None = None) -> Path:
@@ -55,9 +55,9 @@ def find_or_make(spec: Discovery, store: Store, report: Report | None = None) ->
 
     with Interrupts() as interrupts:
         while not training.finished:
-            outcomes = training.advance()
+            outcome = training.advance()
             if report is not None:
-                report(training, outcomes)
+                report(training, outcome)
             if interrupts.asked:
                 keep()
                 raise KeyboardInterrupt

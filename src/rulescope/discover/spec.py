@@ -30,7 +30,7 @@ Rate = Annotated[float, Meta(gt=0.0, le=1.0)]
 
 SPROUT = Disco(
     rule="sprout",
-    agent=AgentSizes(hidden=(64, 64), model=32, head=32),
+    agent=AgentSizes(hidden=(64, 64), model=16, head=16),
     conventions=Conventions(
         action_model="independent",
         forget_bias=1,
@@ -41,9 +41,9 @@ SPROUT = Disco(
         loss_mask="none",
         alignment="bootstrap",
     ),
-    interface=Interface(bound=20.0, bins=101),
+    interface=Interface(bound=8.0, bins=41),
     learning_rate=1e-2,
-    batch=16,
+    batch=12,
     capacity=64,
 )
 """The learner that Sprout was discovered with, and that it drives."""

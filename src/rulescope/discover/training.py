@@ -13,9 +13,8 @@ from torch import Tensor
 from rulescope import runtime
 from rulescope.arrays import Arrays
 from rulescope.discover import weights
-from rulescope.discover.habitat import neighbours
 from rulescope.discover.objective import Judgement, judge
-from rulescope.discover.population import Population
+from rulescope.discover.population import Emitted, Population
 from rulescope.discover.spec import Discovery
 from rulescope.discover.weights import Rule
 from rulescope.learners.base import under
@@ -25,14 +24,13 @@ FIRST_DECAY, SECOND_DECAY, EPSILON = 0.9, 0.999, 1e-8
 
 
 class Outcome(NamedTuple):
-    """What one meta-step looked like in one population."""
+    """What one meta-step looked like."""
 
-    scores: dict[int, float]
-    """For each world by its number, what was earned in the judged experience: 0 is random play,
-    1 optimal."""
+    scores: list[float]
+    """For each world, what was earned in the judged experience: 0 is random play, 1 optimal."""
     judgement: Judgement
     gradient_norm: float
-    """Of the agents' own meta-gradients, before each is brought to length one."""
+    """Mean over the agents' own meta-gradients, before each is brought to length one."""
     broken: int
     """Agents that were replaced because they, or their meta-gradients, were no longer finite."""
 
@@ -46,7 +44,7 @@ class Training:
         self.rule = weights.fresh(spec.sizes, spec.seed)
         self._first = {name: torch.zeros_like(array) for name, array in self.rule.items()}
         self._second = {name: torch.zeros_like(array) for name, array in self.rule.items()}
-        self.populations = [Population(spec, numbers) for numbers in neighbours(spec.worlds)]
+        self.population = Population(spec)
         self.step = 0
         """Meta-steps made, those of the warm start included."""
         self.log: list[dict[str, float]] = []
@@ -56,52 +54,30 @@ class Training:
         """Whether the last meta-step has been made."""
         return self.step >= self.spec.warm_start + self.spec.meta_steps
 
-    def advance(self) -> list[Outcome]:
-        """Make one meta-step; return what it looked like in each population."""
-        warming = self.step < self.spec.warm_start
-        results = [self._through(population, warming) for population in self.populations]
-        gradients = [gradient for gradient, _ in results if gradient is not None]
-        self.step += 1
-        if gradients:
-            mean = {
-                name: torch.stack([one[name] for one in gradients]).mean(0) for name in self.rule
-            }
-            self._descend(mean, self.spec.warm_rate if warming else self.spec.learning_rate)
-        outcomes = [outcome for _, outcome in results]
-        if self.step % self.spec.log_every == 0:
-            self.log.append(self._row(outcomes))
-        return outcomes
-
-    def _through(self, population: Population, warming: bool) -> tuple[Rule | None, Outcome]:
-        """Let a population learn; return its mean meta-gradient, and how it went."""
-        spec = self.spec
+    def advance(self) -> Outcome:
+        """Make one meta-step."""
+        spec, population = self.spec, self.population
         rule = weights.copies(self.rule, population.agents)
         population.transplant()
         emitted = [population.learn(rule) for _ in range(spec.updates)]
         seen = population.live("judged", spec.steps)
         advantages, population.critics = population.critic.judge(population.critics, seen)
         judgement = judge(population.agent, population.state.params, seen, advantages, emitted)
-        loss = judgement.total(spec.objective)
-        if warming:
-            loss = torch.stack(
-                [kl(told.improved.detach(), told.policy).mean((1, 2)) for told in emitted]
-            ).mean(0)
-        found = torch.autograd.grad(loss.sum(), list(rule.values()), allow_unused=True)
-        own = {
-            name: torch.zeros_like(array) if gradient is None else gradient
-            for (name, array), gradient in zip(rule.items(), found, strict=True)
-        }
+        warming = self.step < spec.warm_start
+        loss = _imitation(emitted) if warming else judgement.total(spec.objective)
+        own = _gradients(loss.sum(), rule)
         population.detach()
-        mean, norm, broken = _combined(own, population)
+        mean, norm, broken = _combined(own, population.sound())
+        self.step += 1
+        if mean is not None:
+            self._descend(mean, spec.warm_rate if warming else spec.learning_rate)
         for agent in np.flatnonzero(broken | (population.ages >= population.spans)):
             population.replace(int(agent))
-        outcome = Outcome(
-            dict(zip(population.numbers, population.scores(seen), strict=True)),
-            Judgement(*(part.detach() for part in judgement)),
-            norm,
-            int(broken.sum()),
-        )
-        return mean, outcome
+        parts = Judgement(*(part.detach() for part in judgement))
+        outcome = Outcome(population.scores(seen), parts, norm, int(broken.sum()))
+        if self.step % spec.log_every == 0:
+            self.log.append(self._row(outcome))
+        return outcome
 
     def _descend(self, gradient: Rule, rate: float) -> None:
         """Make one step of Adam on the rule."""
@@ -113,15 +89,11 @@ class Training:
             scale = (second / (1.0 - SECOND_DECAY**count)).sqrt_().add_(EPSILON)
             array.addcdiv_(first, scale, value=-rate / (1 - FIRST_DECAY**count))
 
-    def _row(self, outcomes: list[Outcome]) -> dict[str, float]:
-        """Return a row of the log: scores by world, everything else by population."""
-        row = {"meta_step": float(self.step)}
-        for index, outcome in enumerate(outcomes):
-            row |= {f"score_{number}": score for number, score in outcome.scores.items()}
-            parts = {name: float(x.mean()) for name, x in outcome.judgement._asdict().items()}
-            parts |= {"gradient_norm": outcome.gradient_norm, "broken": float(outcome.broken)}
-            row |= {f"{name}_{index}": part for name, part in parts.items()}
-        return row
+    def _row(self, outcome: Outcome) -> dict[str, float]:
+        scores = {f"score_{number}": score for number, score in enumerate(outcome.scores)}
+        parts = {name: float(x.mean()) for name, x in outcome.judgement._asdict().items()}
+        ends = {"gradient_norm": outcome.gradient_norm, "broken": float(outcome.broken)}
+        return {"meta_step": float(self.step)} | scores | parts | ends
 
     def save(self) -> dict[str, NDArray[Any]]:
         """Return a complete checkpoint."""
@@ -131,7 +103,7 @@ class Training:
             "second": weights.as_arrays(self._second),
             "loop": {"step": np.array(self.step)},
             "log": self.columns(),
-            **{f"population{i}": p.save() for i, p in enumerate(self.populations)},
+            "population": self.population.save(),
         }
         return {f"{part}/{name}": a for part, c in parts.items() for name, a in c.items()}
 
@@ -144,8 +116,7 @@ class Training:
         columns = under("log", checkpoint)
         rows = len(next(iter(columns.values()))) if columns else 0
         self.log = [{name: float(c[i]) for name, c in columns.items()} for i in range(rows)]
-        for i, population in enumerate(self.populations):
-            population.load(under(f"population{i}", checkpoint))
+        self.population.load(under("population", checkpoint))
 
     def columns(self) -> dict[str, NDArray[np.float64]]:
         """Return the log so far, one array [rows] a column."""
@@ -153,15 +124,30 @@ class Training:
         return {name: np.array([row[name] for row in self.log]) for name in names}
 
 
-def _combined(own: Rule, population: Population) -> tuple[Rule | None, float, NDArray[np.bool_]]:
+def _imitation(emitted: list[Emitted]) -> Tensor:
+    """Return how far [N] the policy targets are from the improved policies of the warm start."""
+    apart = [kl(told.improved.detach(), told.policy).mean((1, 2)) for told in emitted]
+    return torch.stack(apart).mean(0)
+
+
+def _gradients(loss: Tensor, rule: Rule) -> Rule:
+    """Return the derivative of ``loss`` by every array of ``rule``; zero where there is none."""
+    found = torch.autograd.grad(loss, list(rule.values()), allow_unused=True)
+    return {
+        name: torch.zeros_like(array) if gradient is None else gradient
+        for (name, array), gradient in zip(rule.items(), found, strict=True)
+    }
+
+
+def _combined(own: Rule, alive: Tensor) -> tuple[Rule | None, float, NDArray[np.bool_]]:
     """Return the mean of the agents' gradients brought to length one, their mean length, and who
-    is broken: an agent with a gradient or a state that is not finite has no say.
+    is broken: an agent [N] that is not ``alive``, or whose gradient is not finite, has no say.
     """
     squares: Tensor = sum(
         (g.flatten(1).square().sum(1) for g in own.values()), start=torch.zeros(())
     )
     norms = squares.sqrt()
-    sound = norms.isfinite() & population.sound()
+    sound = norms.isfinite() & alive
     if not bool(sound.any()):
         return None, float("nan"), ~sound.numpy()
     share = sound / (norms + 1e-12) / sound.sum()
