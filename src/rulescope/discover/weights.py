@@ -2,58 +2,43 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from rulescope import seeds
-from rulescope.agents import initialisers
 from rulescope.arrays import Arrays
 from rulescope.discover.spec import RuleSizes
-from rulescope.rules.disco_format import DiscoSizes, shapes
+from rulescope.rules.disco_format import DiscoSizes
+from rulescope.rules.fresh import fresh as drawn
 
 Rule = dict[str, Tensor]
 """Every array of a Disco-family rule by its key."""
 
-GATE, HEADS = "lstm/linear", tuple(f"lstm/linear_{i}" for i in range(1, 5))
-GATE_STD, HEAD_STD = 1.0, 0.3
-
 
 def sizes(config: RuleSizes) -> DiscoSizes:
     """Return all fourteen sizes of the rule that ``config`` describes."""
+    c = config
     return DiscoSizes(
-        predictions=config.predictions,
-        trajectory=config.trajectory,
-        lifetime=config.lifetime,
-        lifetime_input=config.summary,
-        **{
-            f"{net}{part}": width
-            for net in ("", "lifetime_")
-            for part, width in (
-                ("y_hidden", config.hidden),
-                ("z_hidden", config.hidden),
-                ("action_hidden", config.hidden),
-                ("action_embedding", config.embedding),
-            )
-        },
-        policy_hidden=config.hidden,
+        predictions=c.predictions,
+        trajectory=c.trajectory,
+        lifetime=c.lifetime,
+        policy_hidden=c.hidden,
+        y_hidden=c.hidden,
+        z_hidden=c.hidden,
+        action_hidden=c.hidden,
+        action_embedding=c.embedding,
+        lifetime_input=c.summary,
+        lifetime_y_hidden=c.hidden,
+        lifetime_z_hidden=c.hidden,
+        lifetime_action_hidden=c.hidden,
+        lifetime_action_embedding=c.embedding,
     )
 
 
 def fresh(config: RuleSizes, seed: int) -> Rule:
-    """Draw the weights that a discovery starts from: truncated normals, biases zero."""
-    return {name: _draw(name, shape, seed) for name, shape in shapes(sizes(config)).items()}
-
-
-def _draw(name: str, shape: tuple[int, ...], seed: int) -> Tensor:
-    layer, _, kind = name.rpartition("/")
-    if kind == "b":
-        return torch.zeros(shape)
-    std = HEAD_STD if layer in HEADS else GATE_STD if layer == GATE else 1 / math.sqrt(shape[-2])
-    draw = initialisers.truncated_normal(seeds.stream(seed, "rule", name), shape, std)
-    return torch.tensor(draw, dtype=torch.float32)
+    """Draw the weights that a discovery starts from."""
+    return from_arrays(drawn(sizes(config), seed))
 
 
 def copies(rule: Rule, agents: int) -> Rule:
@@ -64,7 +49,7 @@ def copies(rule: Rule, agents: int) -> Rule:
     }
 
 
-def as_arrays(rule: Rule) -> dict[str, np.ndarray]:
+def as_arrays(rule: Rule) -> dict[str, NDArray[np.float32]]:
     """Return the rule as it is written to a file."""
     return {name: array.detach().numpy().copy() for name, array in rule.items()}
 
