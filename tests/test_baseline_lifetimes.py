@@ -14,6 +14,7 @@ from rulescope.arrays import Arrays
 from rulescope.conformance import check_intervention
 from rulescope.envs.config import ActionFlip, Catch, DeepSea, Tracking
 from rulescope.errors import SpecError
+from rulescope.frozen import expanded
 from rulescope.learners.baselines import A2C, RandomPolicy
 from rulescope.lifetime import Lifetime
 from rulescope.records import Record
@@ -30,7 +31,6 @@ from rulescope.spec import (
     Transplant,
     checked,
     decode,
-    expanded,
 )
 
 ALL = {**SMALL, "random": RandomPolicy()}

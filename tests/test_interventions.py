@@ -51,6 +51,7 @@ class Shelf(Learner):
 
     def __init__(self) -> None:
         self.streams = {}
+        self.after_step = []
         self.held = {
             "recurrent": {"h": np.array([1.0, -2.0]), "c": np.array([[3.0]])},
             "moments": {"first": np.array([4.0], np.float32), "updates": np.array(7)},

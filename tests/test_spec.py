@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from rulescope import spec as specs
 from rulescope.envs.config import WORLDS, Boundary, Catch
 from rulescope.errors import SpecError
+from rulescope.frozen import expanded
 from rulescope.learners.disco.config import (
     INTERFACES,
     PROFILES,
@@ -46,7 +47,6 @@ from rulescope.spec import (
     checked,
     convert,
     decode,
-    expanded,
 )
 
 RICH = RunSpec(

@@ -25,6 +25,7 @@ from rulescope.spec import (
     Intervention,
     Permute,
     Pin,
+    PinSteps,
     Placebo,
     RandomState,
     Reset,
@@ -42,15 +43,25 @@ class Treatment:
     """One intervention at work on one learner."""
 
     def __init__(
-        self, intervention: Intervention, learner: Learner, states: States, seed: int
+        self,
+        intervention: Intervention,
+        learner: Learner,
+        states: States,
+        seed: int,
+        start: int = 0,
     ) -> None:
+        """``start`` is the iteration after which the lifetime begins: 0, or that of a fork."""
         self._plan = intervention
+        self._start = start
         self._carrier = learner.carriers[intervention.carrier]
         self._fresh = self._carrier.get()
         self._states = states
         self._seed = seed
         self._held: Content | None = None
         self._along: Directions | None = None
+        if isinstance(intervention, PinSteps):
+            nothing = zeros(self._fresh)
+            learner.after_step.append(lambda: self._carrier.set(nothing))
 
     def act(self, iteration: int) -> None:
         """Do what is planned for the moment after ``iteration`` (0: the learner is newborn)."""
@@ -70,12 +81,12 @@ class Treatment:
 
     def _change(self, iteration: int) -> Content | None:
         """Return the content to write that is not the one held already, if there is any."""
-        newborn = iteration == 0
+        newborn = iteration == self._start
         match self._plan:
             case Pin():
-                return None if newborn else zeros(self._carrier.get())
+                return None if iteration == 0 else zeros(self._carrier.get())
             case Placebo():
-                return None if newborn else self._carrier.get()
+                return None if iteration == 0 else self._carrier.get()
             case Freeze(at=at):
                 return self._carrier.get() if iteration == at else None
             case Hold():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,15 +13,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rulescope import envs, learners, runtime
+from rulescope import envs, evaluation, learners, runtime
 from rulescope import spec as specs
 from rulescope.arrays import Arrays, digest
 from rulescope.errors import DivergedError, RecordError
 from rulescope.interventions import States, Treatment
-from rulescope.learners.base import Rollout, under
+from rulescope.learners.base import Learner, Rollout, under
 from rulescope.meters import Meters
 from rulescope.records.record import Record, RuleIdentity
-from rulescope.spec import RunSpec
+from rulescope.spec import Fork, RunSpec
 
 
 class Progress(NamedTuple):
@@ -55,19 +55,10 @@ class Lifetime:
         self.world = envs.make(
             spec.environment, spec.boundary, spec.scale, spec.lanes, spec.change, spec.steps
         )
-        self.learner = learners.make(
-            spec.learner,
-            self.world.observation_shape,
-            self.world.actions,
-            spec.steps,
-            spec.seed,
-            device=device,
-            weights=weights,
-            interactions=spec.interactions,
-        )
+        self.device, self._weights = device, weights
+        self.learner = self._newborn()
         self.meters = Meters(spec.lanes, self.world.references, goals=self.world.goals)
-        self.iteration = 0
-        self.device = device
+        self.iteration = spec.start
         world_seed = spec.seed if spec.world_seed is None else spec.world_seed
         self._observation = self.world.reset(world_seed)
         self._began = np.zeros(spec.lanes, dtype=np.bool_)
@@ -75,11 +66,39 @@ class Lifetime:
         self._log: list[list[float]] = []
         self._started = datetime.now(UTC)
         self._seconds = 0.0
+        self._marks: dict[int, Arrays] = {}
         self._donors = {donor.id: _state(donor, donors or {}) for donor in spec.donors}
         self.treatments = [
-            Treatment(item, self.learner, self._donors, spec.seed) for item in spec.interventions
+            Treatment(item, self.learner, self._donors, spec.seed, spec.start)
+            for item in spec.interventions
         ]
+        if spec.origin is not None:
+            self._fork(spec.origin)
         self._intervene()
+
+    def _newborn(self) -> Learner:
+        """Return the learner as it is at birth."""
+        spec = self.spec
+        whole = spec
+        while whole.origin is not None:
+            whole = whole.origin.run
+        return learners.make(
+            spec.learner,
+            self.world.observation_shape,
+            self.world.actions,
+            spec.steps,
+            spec.seed,
+            device=self.device,
+            weights=self._weights,
+            interactions=whole.interactions,
+            iterations=spec.iterations,
+        )
+
+    def _fork(self, fork: Fork) -> None:
+        """Become what the other run was at the fork; only what is counted starts anew."""
+        there = under(f"mark.{fork.at}", self._donors[fork.run.id])
+        counts = self.meters.save() | {"running": there["meters/running"]}  # of unfinished episodes
+        self._resume(there | _joined({"meters": counts}))
 
     @property
     def finished(self) -> bool:
@@ -92,12 +111,16 @@ class Lifetime:
         self.iteration += 1
         logged = self.iteration % self.spec.log_every == 0
         try:
-            metrics = self.learner.learn(self._interact(), measure=logged)
+            metrics = self.learner.learn(self._interact(self.spec.steps), measure=logged)
         except DivergedError as fault:
             raise DivergedError(
                 f"run {self.spec.id[:12]}, iteration {self.iteration}: {fault}"
             ) from None
         self._intervene()
+        if self.iteration in self.spec.marks:
+            self._marks[self.iteration] = self._present()
+        if self.finished and self.spec.remainder:
+            self._interact(self.spec.remainder)
         if logged:
             self._write_row(metrics)
         self._seconds += time.perf_counter() - started
@@ -116,11 +139,11 @@ class Lifetime:
             if report is not None:
                 report(Progress(self.iteration, self.spec.iterations, self.meters.score()))
 
-    def _interact(self) -> Rollout:
-        """Collect ``steps`` interactions of every lane."""
+    def _interact(self, length: int) -> Rollout:
+        """Collect ``length`` interactions of every lane."""
         steps, choices = [], []
         observations = [self._observation]
-        for _ in range(self.spec.steps):
+        for _ in range(length):
             choice = self.learner.act(observations[-1])
             step = self.world.step(choice.actions)
             self.meters.record(step)
@@ -142,7 +165,9 @@ class Lifetime:
         return rollout
 
     def _write_row(self, metrics: dict[str, float]) -> None:
-        done = self.iteration * self.spec.steps * self.spec.lanes
+        since = self.iteration - self.spec.start
+        done = since * self.spec.steps * self.spec.lanes
+        done = self.spec.interactions if self.finished else done
         row = {"iteration": self.iteration, "steps": done, **self.meters.read(), **metrics}
         self._log.append([row.get(name, float("nan")) for name in self._columns])
 
@@ -176,42 +201,65 @@ class Lifetime:
         made_by = checkpoint.get("loop/identity")
         return made_by is not None and str(made_by) == self.identity
 
+    def _present(self) -> dict[str, NDArray[Any]]:
+        """Return what the future depends on: learner, world, what is measured, and their chance."""
+        return _joined(
+            {
+                "learner": self.learner.save(),
+                "world": self.world.save(),
+                "meters": self.meters.save(),
+                "loop": {"observation": self._observation, "began": self._began},
+            }
+        )
+
+    def _resume(self, present: Arrays) -> None:
+        """Go on from what :meth:`_present` returned."""
+        self.learner.load(under("learner", present))
+        self.world.load(under("world", present))
+        self.meters.load(under("meters", present))
+        loop = under("loop", present)
+        self._observation = np.array(loop["observation"])
+        self._began = np.array(loop["began"])
+
     def save(self) -> dict[str, NDArray[Any]]:
         """Return a complete checkpoint."""
         treatments = {f"treatment{i}": item.save() for i, item in enumerate(self.treatments)}
-        parts: dict[str, Arrays] = treatments | {
-            "learner": self.learner.save(),
-            "world": self.world.save(),
-            "meters": self.meters.save(),
+        past: dict[str, Arrays] = {
             "log": self.log(),
             "loop": {
                 "identity": np.array(self.identity),
                 "iteration": np.array(self.iteration),
-                "observation": self._observation,
-                "began": self._began,
                 "seconds": np.array(self._seconds),
                 "started": np.array(self._started.timestamp()),
             },
         }
-        return {
-            f"{part}/{name}": a for part, content in parts.items() for name, a in content.items()
-        }
+        return self._present() | _joined(treatments | past | self._marked())
 
     def load(self, checkpoint: Arrays) -> None:
         """Continue from what :meth:`save` of the same spec returned."""
-        self.learner.load(under("learner", checkpoint))
-        self.world.load(under("world", checkpoint))
-        self.meters.load(under("meters", checkpoint))
+        self._resume(checkpoint)
         columns = under("log", checkpoint)
         self._log = np.stack([columns[name] for name in self._columns], axis=1).tolist()
         for i, item in enumerate(self.treatments):
             item.load(under(f"treatment{i}", checkpoint))
         loop = under("loop", checkpoint)
         self.iteration = int(loop["iteration"])
-        self._observation = np.array(loop["observation"])
-        self._began = np.array(loop["began"])
+        kept = {mark: under(f"mark.{mark}", checkpoint) for mark in self.spec.marks}
+        self._marks = {mark: present for mark, present in kept.items() if present}
         self._seconds = float(loop["seconds"])
         self._started = datetime.fromtimestamp(float(loop["started"]), UTC)
+
+    def _marked(self) -> dict[str, Arrays]:
+        """Return what forks begin with."""
+        return {f"mark.{mark}": present for mark, present in self._marks.items()}
+
+    def _evaluated(self) -> dict[str, Arrays]:
+        """Return how the policies fared that are to be tried."""
+        plan = self.spec.evaluation
+        if plan is None:
+            return {}
+        newborn = self._newborn() if "initial" in plan.policies else self.learner
+        return evaluation.evaluated(self.spec, plan, self.learner, newborn)
 
     def record(self) -> Record:
         """Return the finished lifetime's record, after checking that the rule did not change."""
@@ -220,14 +268,13 @@ class Lifetime:
         rule = self.learner.rule
         if rule is not None and self.learner.rule_digest() != rule.content:
             raise RecordError(f"the weights of rule {rule.name!r} changed during the lifetime")
+        kept: dict[str, Arrays] = {
+            carrier: self.learner.carriers[carrier].get() for carrier in self.spec.kept
+        }
         return Record.make(
             self.spec,
             log=self.log(),
-            state={
-                f"{carrier}/{name}": array
-                for carrier in self.spec.kept
-                for name, array in self.learner.carriers[carrier].get().items()
-            },
+            state=_joined(kept | self._marked() | self._evaluated()),
             source=runtime.source_identity(),
             runtime=runtime.runtime_identity(self.device),
             rule=None if rule is None else RuleIdentity(rule.name, rule.sha256, rule.content),
@@ -235,6 +282,11 @@ class Lifetime:
             seconds=self._seconds,
             inherited=self._inherited(),
         )
+
+
+def _joined(parts: Mapping[str, Arrays]) -> dict[str, NDArray[Any]]:
+    """Return all arrays of all parts, as ``part/name``."""
+    return {f"{part}/{name}": a for part, content in parts.items() for name, a in content.items()}
 
 
 def _state(donor: RunSpec, states: States) -> Arrays:

@@ -133,7 +133,7 @@ def seconds_left(specs: Sequence[RunSpec], workers: int, weights: Path | None = 
         kind = _pace_kind(spec)
         if kind not in pace:
             pace[kind] = iteration_seconds(spec, weights)
-        total += pace[kind] * spec.iterations
+        total += pace[kind] * (spec.iterations - spec.start)
     return total / max(min(workers, len(specs)), 1)
 
 
@@ -150,7 +150,7 @@ def iteration_seconds(spec: RunSpec, weights: Path | None = None) -> float:
 
     warm = first_update(spec.learner, spec.lanes, spec.steps) + 2
     plain = msgspec.structs.replace(
-        spec, interventions=(), change=None, iterations=warm + CALIBRATION
+        spec, interventions=(), change=None, origin=None, marks=(), iterations=warm + CALIBRATION
     )
     life = Lifetime(msgspec.structs.replace(plain, log_every=plain.iterations), weights=weights)
     life.run(until=warm)

@@ -7,11 +7,15 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
 
 from rulescope import spec as specs
+from rulescope.arrays import Arrays
 from rulescope.engine.interrupts import Interrupts
 from rulescope.lifetime import Lifetime, Progress
-from rulescope.records import Record, Store
+from rulescope.records import Record
 from rulescope.spec import RunSpec
 
 _log = logging.getLogger(__name__)
@@ -28,9 +32,35 @@ class Paused(Exception):
         self.iteration = iteration
 
 
+class Keep(Protocol):
+    """What making a record takes of a :class:`~rulescope.records.Store`."""
+
+    def __contains__(self, run: str) -> bool: ...
+
+    def read(self, run: str) -> Record:
+        """Return a verified record."""
+        ...
+
+    def commit(self, record: Record) -> str:
+        """Keep ``record``; return its id."""
+        ...
+
+    def save_checkpoint(self, run: str, state: Arrays) -> None:
+        """Keep (or replace) the checkpoint of ``run``."""
+        ...
+
+    def load_checkpoint(self, run: str) -> dict[str, NDArray[Any]] | None:
+        """Return the checkpoint of ``run``, or None if there is none that can be trusted."""
+        ...
+
+    def drop_checkpoint(self, run: str) -> None:
+        """Remove the checkpoint of ``run``, if there is one."""
+        ...
+
+
 def find_or_make(
     spec: RunSpec,
-    store: Store,
+    store: Keep,
     *,
     report: Callable[[Progress], None] | None = None,
     stop_after: int | None = None,
@@ -82,7 +112,7 @@ class _Keeper:
     def __init__(
         self,
         lifetime: Lifetime,
-        store: Store,
+        store: Keep,
         report: Callable[[Progress], None] | None,
         stop: Callable[[], bool] | None,
         interrupts: Interrupts | None,

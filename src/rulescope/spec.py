@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterable, Iterator
-from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -15,12 +14,13 @@ from msgspec import Meta
 from rulescope.envs.config import Boundary, Catch, Change, EnvironmentSpec, misfit
 from rulescope.errors import SpecError, nearest
 from rulescope.explain import explain
-from rulescope.frozen import Frozen
+from rulescope.frozen import Frozen, expanded, without_defaults
 from rulescope.learners.disco.config import Disco
-from rulescope.learners.variants import LearnerSpec, unfit
+from rulescope.learners.variants import LearnerSpec, stepwise, unfit
 
 Mode = Literal["natural", "clamp"]
 """``natural``: written once, then the learner goes on from it. ``clamp``: restored ever after."""
+Policy = Literal["terminal", "initial", "random"]
 Iteration = Annotated[int, Meta(ge=0)]
 Seed = Annotated[int, Meta(ge=0, le=2**32 - 1)]
 KEPT = ("averages", "recurrent")
@@ -42,6 +42,13 @@ class Pin(_Operation, frozen=True, tag="pin", tag_field="operation"):
     """Set every array to zero after every iteration.
 
     (For ``averages`` that is not the state of a fresh learner, whose product of decays is one.)
+    """
+
+
+class PinSteps(Pin, frozen=True, tag="pin-steps", tag_field="operation"):
+    """Set every array to zero after every step of the optimiser.
+
+    Some learners make many steps an iteration; at none of them do they see anything but zero.
     """
 
 
@@ -124,7 +131,37 @@ class Placebo(_Operation, frozen=True, tag="placebo", tag_field="operation"):
     """Write back the value just read, which must leave the lifetime bit-identical."""
 
 
-Intervention = Pin | Freeze | Hold | Reset | Transplant | RandomState | Permute | Ablate | Placebo
+Intervention = (
+    Pin | PinSteps | Freeze | Hold | Reset | Transplant | RandomState | Permute | Ablate | Placebo
+)
+
+
+class Fork(Frozen, frozen=True):
+    """Begin in the middle of another run's lifetime: with all that its learner, its world and
+    their chance were after iteration ``at``. Time goes on from there.
+
+    What is not done to the learner here has not been done to it there, so a fork without
+    interventions lives the rest of the other's life to the bit.
+    """
+
+    run: RunSpec
+    """It must have ``at`` among its ``marks``."""
+    at: Annotated[int, Meta(ge=1)]
+
+
+class Evaluation(Frozen, frozen=True):
+    """A frozen policy at play, when the lifetime is over: it acts, and nothing is learned.
+
+    Worlds and the noise of actions follow from the run's seed alone, so that all runs of a seed
+    play the same games with the same luck. Rewards are in the world's own units.
+    """
+
+    lanes: Annotated[int, Meta(ge=1, le=4096)] = 32
+    steps: Annotated[int, Meta(ge=1)] = 4096
+    """Interactions of each lane."""
+    policies: Annotated[tuple[Policy, ...], Meta(min_length=1)] = ("terminal", "initial", "random")
+    """``terminal``: the learner as the lifetime left it. ``initial``: as it was born. ``random``:
+    all actions alike."""
 
 
 def _donors(item: Intervention) -> dict[str, RunSpec]:
@@ -161,6 +198,14 @@ class RunSpec(Frozen, frozen=True):
     keep: tuple[str, ...] = KEPT
     """Carriers whose terminal value is kept in the record; if nothing is said, those of the default
     that the learner has."""
+    remainder: Annotated[int, Meta(ge=0, le=65536)] = 0
+    """Steps of each lane after the last iteration, in which the learner acts and does not learn."""
+    marks: tuple[Annotated[int, Meta(ge=1)], ...] = ()
+    """Iterations after which everything is kept in the record, so that forks can begin there."""
+    origin: Fork | None = None
+    """Where the lifetime begins, if not at birth."""
+    evaluation: Evaluation | None = None
+    """How the policy is tried when the lifetime is over, if it is."""
     schema: Literal[1] = 1
     """Version of the specification schema; a change of meaning raises it."""
 
@@ -171,8 +216,13 @@ class RunSpec(Frozen, frozen=True):
 
     @property
     def interactions(self) -> int:
-        """Steps of the lifetime, all lanes together."""
-        return self.iterations * self.lanes * self.steps
+        """Steps of the lifetime, all lanes together; those before a fork are the other run's."""
+        return ((self.iterations - self.start) * self.steps + self.remainder) * self.lanes
+
+    @property
+    def start(self) -> int:
+        """The iteration after which the lifetime begins: 0, or that of the fork."""
+        return 0 if self.origin is None else self.origin.at
 
     @property
     def kept(self) -> tuple[str, ...]:
@@ -181,9 +231,9 @@ class RunSpec(Frozen, frozen=True):
 
     @property
     def donors(self) -> tuple[RunSpec, ...]:
-        """The runs whose terminal state this one needs, each once."""
-        found = (donor for item in self.interventions for donor in _donors(item).values())
-        return tuple(dict.fromkeys(found))
+        """The runs whose record this one needs, each once."""
+        found = [donor for item in self.interventions for donor in _donors(item).values()]
+        return tuple(dict.fromkeys(found if self.origin is None else [self.origin.run, *found]))
 
 
 def with_donors(specs: Iterable[RunSpec]) -> dict[str, RunSpec]:
@@ -198,48 +248,8 @@ def with_donors(specs: Iterable[RunSpec]) -> dict[str, RunSpec]:
 
 def canonical(spec: RunSpec) -> bytes:
     """Return the canonical JSON of ``spec``: sorted keys, defaults left out, version always in."""
-    fields = _without_defaults(spec)
+    fields = without_defaults(spec)
     return msgspec.json.encode({**fields, "schema": spec.schema}, order="sorted")
-
-
-def _without_defaults(part: Any) -> Any:
-    """Return ``part`` as plain data without what equals its default.
-
-    (msgspec's own ``omit_defaults`` goes by identity: an equal Struct or tuple is written out.)
-    """
-    if isinstance(part, msgspec.Struct):
-        kept = _tag(part)
-        for name, default in _defaults(type(part)):
-            value = getattr(part, name)
-            if isinstance(default, float) and type(value) is int:
-                value = float(value)  # as reading it back would
-            if value != default:
-                kept[name] = _without_defaults(value)
-        return kept
-    if isinstance(part, tuple):
-        return [_without_defaults(item) for item in part]
-    return part
-
-
-@cache
-def _defaults(kind: type[msgspec.Struct]) -> tuple[tuple[str, Any], ...]:
-    """Return the fields of ``kind`` with their defaults (msgspec takes its time to tell)."""
-    return tuple((field.name, field.default) for field in msgspec.structs.fields(kind))
-
-
-def _tag(part: msgspec.Struct) -> dict[str, Any]:
-    """Return what tells a member of a union from the others, if ``part`` is one."""
-    config = part.__struct_config__
-    return {} if config.tag_field is None else {config.tag_field: config.tag}
-
-
-def expanded(part: Any) -> Any:
-    """Return ``part`` as plain data with every default written out, for people to read."""
-    if isinstance(part, msgspec.Struct):
-        return _tag(part) | {name: expanded(getattr(part, name)) for name in part.__struct_fields__}
-    if isinstance(part, tuple):
-        return [expanded(item) for item in part]
-    return part
 
 
 def decode(text: bytes | str, source: str = "spec") -> RunSpec:
@@ -292,10 +302,11 @@ def _problems(spec: RunSpec) -> list[str]:
         found.append(f"boundary.interval: has no meaning with terminals {boundary.terminals!r}")
     if spec.change is not None:
         found += [f"change.{problem}" for problem in _no_change(spec.change, spec)]
-    if spec.log_every > spec.iterations:
+    if spec.iterations // spec.log_every <= spec.start // spec.log_every:
+        lived = f"{spec.start} to {spec.iterations}" if spec.start else f"({spec.iterations})"
         found.append(
-            f"log_every: {spec.log_every} is more than iterations ({spec.iterations}), "
-            "so nothing would be logged"
+            f"log_every: {spec.log_every} is more than iterations {lived}, so nothing would be "
+            "logged"
         )
     found += [f"learner.{problem}" for problem in unfit(spec.learner, spec.lanes, spec.steps)]
     if spec.keep != KEPT:
@@ -303,7 +314,34 @@ def _problems(spec: RunSpec) -> list[str]:
     found += [f"keep: {name!r} is named twice" for name in spec.keep if spec.keep.count(name) > 1]
     for place, item in enumerate(spec.interventions):
         found += [f"interventions[{place}].{problem}" for problem in _misuse(item, spec)]
+    found += [f"marks: {problem}" for problem in _no_mark(spec)]
+    if spec.origin is not None:
+        found += [f"origin.{problem}" for problem in _no_fork(spec.origin, spec)]
+    if spec.evaluation is not None and spec.change is not None:
+        found.append("evaluation: before or after the change? A run with a change has none")
     return found
+
+
+def _no_mark(spec: RunSpec) -> Iterator[str]:
+    for mark in spec.marks:
+        if not spec.start < mark < spec.iterations:
+            yield f"{mark} is not between {spec.start} and the last iteration ({spec.iterations})"
+        if spec.marks.count(mark) > 1:
+            yield f"{mark} is named twice"
+
+
+FORKED = ("interventions", "log_every", "keep", "remainder", "marks", "origin", "evaluation")
+"""In what a fork may differ from the run that it leaves."""
+
+
+def _no_fork(fork: Fork, spec: RunSpec) -> Iterator[str]:
+    """Yield what is wrong with the fork that ``spec`` begins with."""
+    yield from (f"run.{problem}" for problem in _problems(fork.run))
+    if fork.at not in fork.run.marks:
+        yield f"run.marks: the run must keep {fork.at}, where the fork begins"
+    for name in RunSpec.__struct_fields__:
+        if name not in FORKED and getattr(fork.run, name) != getattr(spec, name):
+            yield f"run.{name}: a fork lives on as it was, with the same {name}"
 
 
 def _no_change(change: Change, spec: RunSpec) -> Iterator[str]:
@@ -325,10 +363,15 @@ def _misuse(item: Intervention, spec: RunSpec) -> Iterator[str]:
     yield from (f"carrier: {problem}" for problem in _no_carrier(item.carrier, spec))
     if item.carrier == "replay" and isinstance(item, RandomState | Permute | Ablate):
         yield f"operation: {item.operation!r} makes no trajectories; it has no meaning for replay"
-    at = getattr(item, "at", 0)
+    at = getattr(item, "at", spec.start)
     if at >= spec.iterations:
         last = f"the last iteration ({spec.iterations})"
         yield f"at: {at} is not before {last}, so nothing would be done"
+    if at < spec.start:
+        yield f"at: {at} is before the fork ({spec.start}), so nothing would be done"
+    if isinstance(item, PinSteps) and not stepwise(spec.learner):
+        kind = spec.learner.__struct_config__.tag
+        yield f"operation: the learner {kind!r} can be pinned after iterations only; use 'pin'"
     if isinstance(item, Ablate) and item.components >= len(set(item.donors)):
         different = f"{len(set(item.donors))} different donors"
         yield f"components: {different} cannot vary along {item.components} directions"

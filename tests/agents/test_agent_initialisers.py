@@ -42,3 +42,20 @@ def test_uniform_is_bounded_by_the_root_of_its_inputs() -> None:
 def test_no_deviation_means_zero(draw: object) -> None:
     assert callable(draw)
     assert not draw(rng(), (5,), 0.0).any()
+
+
+@pytest.mark.parametrize("shape", [(9, 4), (4, 9), (5, 5)], ids=str)
+def test_orthogonal_has_rows_or_columns_of_one_length_at_right_angles(
+    shape: tuple[int, int],
+) -> None:
+    draw = initialisers.orthogonal(rng(), shape, 2.0)
+    assert draw.shape == shape
+    product = draw.T @ draw if shape[0] >= shape[1] else draw @ draw.T
+    np.testing.assert_allclose(product, 4.0 * np.eye(min(shape)), atol=1e-12)
+
+
+def test_orthogonal_favours_no_direction() -> None:
+    """Without the correction of signs, the first entry would never be positive."""
+    stream = rng()
+    first = [initialisers.orthogonal(stream, (3, 3), 1.0)[0, 0] for _ in range(400)]
+    assert abs(np.mean(np.sign(first))) < 0.2

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from rulescope.discover.spec import SPROUT, Discovery, Objective, RuleSizes, World
+from rulescope.discover.spec import Discovery, Objective, RuleSizes, World
 from rulescope.envs.config import Catch
-from rulescope.learners.disco.config import AgentSizes, Interface
+from rulescope.learners.disco.config import SPROUT, AgentSizes, Interface
 
 LEARNER = msgspec.structs.replace(
     SPROUT,

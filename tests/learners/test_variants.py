@@ -7,6 +7,7 @@ import pytest
 from rulescope.envs.config import WORLDS, Catch
 from rulescope.learners.baselines import A2C, DQN, PPO, RandomPolicy
 from rulescope.learners.disco.config import Disco
+from rulescope.learners.open_config import Open, OpenAdam
 from rulescope.learners.variants import VARIANTS, LearnerSpec, first_update, suited, unfit
 from rulescope.lifetime import Lifetime
 from rulescope.spec import RunSpec
@@ -16,7 +17,7 @@ from .small import small_disco
 
 
 def test_every_name_is_another_learner() -> None:
-    assert len(set(VARIANTS.values())) == len(VARIANTS) == 10
+    assert len(set(VARIANTS.values())) == len(VARIANTS) == 13
 
 
 @pytest.mark.parametrize("name", VARIANTS)
@@ -27,7 +28,8 @@ def test_minatar_is_seen_in_channels_and_a_board_is_not(name: str) -> None:
     if isinstance(games, RandomPolicy):
         assert games is learner
     else:
-        assert games.agent.torso == "channel"
+        flat = isinstance(games, Open | OpenAdam)
+        assert games.agent.torso == ("grid" if flat else "channel")
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,14 @@ def normal(rng: Generator, shape: tuple[int, ...], std: float) -> NDArray[np.flo
     return rng.standard_normal(shape) * std
 
 
+def orthogonal(rng: Generator, shape: tuple[int, int], gain: float) -> NDArray[np.float64]:
+    """Orthonormal rows or columns (whichever are fewer) in a random direction, times ``gain``."""
+    tall = rng.standard_normal((max(shape), min(shape)))
+    basis, triangle = np.linalg.qr(tall)
+    basis *= np.sign(np.diag(triangle))  # without which some directions would be more likely
+    return gain * (basis if shape[0] >= shape[1] else basis.T)
+
+
 def uniform(rng: Generator, shape: tuple[int, ...], fan_in: int) -> NDArray[np.float64]:
     """Uniform on +-1/sqrt(fan_in), PyTorch's default for weights and biases alike."""
     bound = 1.0 / math.sqrt(fan_in)

@@ -15,12 +15,14 @@ from rulescope.cli.output import console
 from rulescope.cli.progress import Meter, duration
 from rulescope.envs.config import CHANGES, WORLDS, Boundary, Change
 from rulescope.errors import SpecError, nearest
+from rulescope.frozen import expanded
 from rulescope.learners.baselines import RandomPolicy
 from rulescope.learners.disco.config import INTERFACES, PROFILES, Disco
-from rulescope.learners.variants import VARIANTS, suited
+from rulescope.learners.open_config import Open
+from rulescope.learners.variants import VARIANTS, habits, suited
 from rulescope.meters import HEADLINES, headline
 from rulescope.records import Record, Store
-from rulescope.spec import Pin, RunSpec
+from rulescope.spec import Evaluation, Pin, PinSteps, RunSpec
 
 T = TypeVar("T")
 TAIL = 5
@@ -33,8 +35,12 @@ def life(
     context: typer.Context,
     learner: Annotated[str, typer.Option(help=f"One of: {', '.join(VARIANTS)}.")] = "disco",
     rule: Annotated[
-        str, typer.Option(help="A released rule, or random:SEED for random weights.")
-    ] = "disco103",
+        str | None,
+        typer.Option(
+            help="A released rule instead of the learner's own (Disco: disco103, OPEN: that of "
+            "the game), or random:SEED (OPEN: open-random:SEED) for random weights."
+        ),
+    ] = None,
     env: Annotated[str, typer.Option(help=f"One of: {', '.join(WORLDS)}.")] = "catch",
     scale: Annotated[float, typer.Option(help="Reward multiplier that the learner sees.")] = 1.0,
     terminals: Annotated[
@@ -53,10 +59,24 @@ def life(
     ] = None,
     pin: Annotated[
         list[str] | None,
-        typer.Option(metavar="CARRIER", help="Set this carrier to zero after every iteration."),
+        typer.Option(
+            metavar="CARRIER",
+            help="Set this carrier to zero after every iteration (CARRIER:step: after every step "
+            "of the optimiser).",
+        ),
     ] = None,
-    iterations: Annotated[int, typer.Option(help="Of 58 interactions each.")] = 2000,
-    log_every: Annotated[int, typer.Option(help="Iterations from one log row to the next.")] = 20,
+    iterations: Annotated[
+        int | None, typer.Option(help="2000 of 58 interactions each; OPEN: 56 of 8192.")
+    ] = None,
+    lanes: Annotated[
+        int | None, typer.Option(help="Worlds side by side, if not as usual (2; OPEN: 64).")
+    ] = None,
+    steps: Annotated[
+        int | None, typer.Option(help="Of each lane an iteration, if not as usual (29; OPEN: 128).")
+    ] = None,
+    log_every: Annotated[
+        int | None, typer.Option(help="Iterations from one log row to the next (20; OPEN: 1).")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Decides everything that is random.")] = 0,
     profile: Annotated[
         str, typer.Option(help=f"Conventions of the learner: {', '.join(PROFILES)}.")
@@ -67,6 +87,12 @@ def life(
     learning_rate: Annotated[
         float | None, typer.Option(help="Instead of the learner's own.")
     ] = None,
+    evaluate: Annotated[
+        bool,
+        typer.Option(
+            "--evaluate", help="In the end, try the policy beside its first form and chance."
+        ),
+    ] = False,
     spec_file: Annotated[
         Path | None,
         typer.Option("--spec", metavar="FILE", help="Read the whole run from a JSON file instead."),
@@ -103,42 +129,52 @@ def life(
       rulescope life --scale 0.1 --pin recurrent --seed 3
 
       rulescope life --learner dqn --change action-flip@1500 --iterations 3000
+
+      rulescope life --learner open --env gymnax-breakout --evaluate
     """
     if spec_file is not None:
         _refuse(context, RUN_OPTIONS, "goes with options, not with --spec (edit the file)")
         spec = specs.read(spec_file)
     else:
         world = _pick("env", env, WORLDS)
-        chosen = _pick("learner", learner, VARIANTS)
+        chosen = suited(_pick("learner", learner, VARIANTS), world)
+        nothing = f"means nothing to the learner {learner!r}"
         if isinstance(chosen, Disco):
             chosen = msgspec.structs.replace(
                 chosen,
-                rule=rule,
                 conventions=_pick("profile", profile, PROFILES),
                 interface=_pick("interface", interface, INTERFACES),
             )
         else:
-            _refuse(context, DISCO_OPTIONS, f"means nothing to the learner {learner!r}")
-        if isinstance(chosen, RandomPolicy):
-            _refuse(context, ("learning_rate",), f"means nothing to the learner {learner!r}")
+            _refuse(context, DISCO_OPTIONS, nothing)
+        if not isinstance(chosen, Disco | Open):
+            _refuse(context, ("rule",), nothing)
+        elif rule is not None:
+            chosen = msgspec.structs.replace(chosen, rule=rule)
+        if isinstance(chosen, RandomPolicy | Open):
+            _refuse(context, ("learning_rate",), nothing)
         elif learning_rate is not None:
             chosen = msgspec.structs.replace(chosen, learning_rate=learning_rate)
+        usual = habits(chosen)
         spec = specs.checked(
             RunSpec(
-                learner=suited(chosen, world),
+                learner=chosen,
                 environment=world,
                 boundary=_boundary(terminals),
                 change=_change(change),
                 scale=scale,
-                interventions=tuple(Pin(carrier=carrier) for carrier in pin or ()),
-                iterations=iterations,
-                log_every=log_every,
+                interventions=tuple(map(_pin, pin or ())),
+                iterations=usual.iterations if iterations is None else iterations,
+                log_every=usual.log_every if log_every is None else log_every,
+                lanes=usual.lanes if lanes is None else lanes,
+                steps=usual.steps if steps is None else steps,
                 seed=seed,
+                evaluation=Evaluation() if evaluate else None,
             ),
             "options",
         )
     if show_spec:
-        print(json.dumps(specs.expanded(spec), indent=2))
+        print(json.dumps(expanded(spec), indent=2))
         return
     _check_stop(stop_after, spec)
     _check_plot(plot)
@@ -202,6 +238,19 @@ def summary(record: Record) -> dict[str, Any]:
         "iterations": record.spec.iterations,
         "seed": record.spec.seed,
         "scale": record.spec.scale,
+        **({"evaluation": found} if (found := evaluation(record)) else {}),
+    }
+
+
+def evaluation(record: Record) -> dict[str, float]:
+    """Return the reward per interaction of each policy that was tried, by name."""
+    plan = record.spec.evaluation
+    if plan is None:
+        return {}
+    each = plan.lanes * plan.steps
+    return {
+        policy: float(record.state[f"evaluation.{policy}/reward"].sum()) / each
+        for policy in plan.policies
     }
 
 
@@ -228,6 +277,9 @@ def _show(record: Record, found: bool, store: Store, plot: Path | None) -> None:
     units = "0 random, 1 optimal" if scored else HEADLINES[measure]
     word = "score" if scored else "result"
     out.print(f"{word:<10}{told} (mean of the last {TAIL} log rows; {units})")
+    tried = ", ".join(f"{policy} {rate:.4f}" for policy, rate in evaluation(record).items())
+    if tried:
+        out.print(f"at play   {tried} (reward per interaction, nothing learned)")
     out.print(f"seconds   {duration(record.manifest.seconds)}")
     out.print(f"run       {record.manifest.id}")
     out.print(f"science   {record.manifest.science_hash}")
@@ -250,6 +302,13 @@ def _pick(option: str, name: str, choices: dict[str, T]) -> T:
     if name not in choices:
         raise SpecError(f"--{option}: no {name!r}{nearest(name, choices)}")
     return choices[name]
+
+
+def _pin(text: str) -> Pin:
+    carrier, _, every = text.partition(":")
+    if every not in ("", "iteration", "step"):
+        raise SpecError(f"--pin: no {every!r}{nearest(every, ('iteration', 'step'))}")
+    return (PinSteps if every == "step" else Pin)(carrier=carrier)
 
 
 def _boundary(terminals: str) -> Boundary:
@@ -283,9 +342,10 @@ def _check_plot(plot: Path | None) -> None:
         raise SpecError(f"--plot: cannot draw {plot.name!r}; valid endings: {', '.join(PLOTS)}")
 
 
-DISCO_OPTIONS = ("rule", "profile", "interface")
+DISCO_OPTIONS = ("profile", "interface")
 RUN_OPTIONS = (
     *DISCO_OPTIONS,
+    "rule",
     "learner",
     "env",
     "scale",
@@ -293,7 +353,10 @@ RUN_OPTIONS = (
     "change",
     "pin",
     "iterations",
+    "lanes",
+    "steps",
     "log_every",
+    "evaluate",
     "seed",
     "learning_rate",
 )

@@ -16,37 +16,9 @@ from rulescope.envs.config import Boundary, Catch, EnvironmentSpec
 from rulescope.errors import SpecError
 from rulescope.explain import explain
 from rulescope.frozen import Frozen, without_defaults
-from rulescope.learners.disco.config import (
-    AgentSizes,
-    Conventions,
-    Disco,
-    Fraction,
-    Interface,
-    NonNegative,
-    Positive,
-)
+from rulescope.learners.disco.config import SPROUT, Disco, Fraction, NonNegative, Positive
 
 Rate = Annotated[float, Meta(gt=0.0, le=1.0)]
-
-SPROUT = Disco(
-    rule="sprout",
-    agent=AgentSizes(hidden=(64, 64), model=16, head=16),
-    conventions=Conventions(
-        action_model="independent",
-        forget_bias=1,
-        model_biases=1,
-        hidden_init="truncated-normal",
-        head_init="policy-small",
-        sign_log="log1p",
-        loss_mask="none",
-        alignment="bootstrap",
-    ),
-    interface=Interface(bound=8.0, bins=41),
-    learning_rate=1e-2,
-    batch=12,
-    capacity=64,
-)
-"""The learner that Sprout was discovered with, and that it drives."""
 
 
 class RuleSizes(Frozen, frozen=True):

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 from rulescope.errors import SpecError
 from rulescope.learners.baselines import A2C, DQN, PPO, A2CPopArt, RandomPolicy
 from rulescope.learners.disco.config import Disco
+from rulescope.learners.open_config import Open, OpenAdam
 from rulescope.learners.variants import LearnerSpec
 
 if TYPE_CHECKING:
     from rulescope.learners.base import Learner
+    from rulescope.rules.loading import RuleWeights
 
 
 def make(
@@ -24,11 +26,13 @@ def make(
     device: str = "cpu",
     weights: Path | None = None,
     interactions: int | None = None,
+    iterations: int | None = None,
 ) -> Learner:
     """Build a fresh learner for rollouts of ``steps`` interactions a lane.
 
-    ``weights`` says where its rule is, if not in the usual places. ``interactions`` is the length
-    of the lifetime over all lanes, which a learner with a schedule (DQN) must know.
+    ``weights`` says where its rule is, if not in the usual places. A learner with a schedule must
+    know the length of the lifetime: in ``interactions`` over all lanes (DQN) or in ``iterations``
+    (OPEN and its Adam).
     """
     match config:
         case Disco():
@@ -55,6 +59,23 @@ def make(
             if interactions is None:
                 raise ValueError("a DQN learner must be told the lifetime's interactions")
             return DQNLearner(config, observation_shape, actions, seed, interactions, device)
+        case Open() | OpenAdam():
+            from rulescope.learners.open_ppo import OpenLearner
+
+            if iterations is None:
+                raise ValueError("an OPEN learner must be told the lifetime's iterations")
+            rule = _open_rule(config, weights) if isinstance(config, Open) else None
+            return OpenLearner(config, rule, observation_shape, actions, seed, iterations, device)
+
+
+def _open_rule(config: Open, weights: Path | None) -> RuleWeights:
+    from rulescope.rules.loading import OPEN_KEY, load
+
+    rule = load(config.rule, weights)
+    if set(rule.arrays) != {OPEN_KEY}:
+        valid = "open-breakout, open-multi, ..., open-random:SEED, open-random-large:SEED"
+        raise SpecError(f"learner.rule: {config.rule!r} is not an OPEN rule; valid: {valid}")
+    return rule
 
 
 def _disco(

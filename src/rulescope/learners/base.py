@@ -61,6 +61,8 @@ class Learner(ABC):
     carriers: Mapping[str, Carrier]
     streams: dict[str, Generator]
     """Its random streams, by name."""
+    after_step: list[Callable[[], None]]
+    """What to do after each step of the optimiser; of learners that make many an iteration."""
 
     @abstractmethod
     def act(self, observation: NDArray[np.float32]) -> Choice:

@@ -20,13 +20,23 @@ EPSILON = 1e-8
 
 
 class Adam:
-    """``torch.optim.Adam`` at its defaults, after ``torch.nn.utils.clip_grad_norm_``."""
+    """``torch.optim.Adam`` (at its defaults, if nothing else is said)."""
 
-    def __init__(self, params: Tensor, learning_rate: float, max_norm: float) -> None:
+    def __init__(
+        self,
+        params: Tensor,
+        learning_rate: float,
+        max_norm: float,
+        *,
+        decays: tuple[float, float] = (FIRST_DECAY, SECOND_DECAY),
+        epsilon: float = EPSILON,
+    ) -> None:
         """``params`` [size] are changed in place."""
         self._params = params
         self._learning_rate = learning_rate
         self._max_norm = max_norm
+        self._decays = decays
+        self._epsilon = epsilon
         self.first = torch.zeros_like(params)
         """[size]"""
         self.second = torch.zeros_like(params)
@@ -34,12 +44,20 @@ class Adam:
         self._updates = torch.zeros((), device=params.device)
 
     def step_(self, gradient: Tensor) -> float:
-        """Make one update; return the norm of ``gradient`` [size] before it is clipped in place."""
+        """Clip ``gradient`` [size] in place, as ``torch.nn.utils.clip_grad_norm_`` does; descend.
+
+        Return its norm before.
+        """
         norm = math.sqrt(float(torch.dot(gradient, gradient)))
         if not math.isfinite(norm):
             raise DivergedError("the learner's gradient is no longer finite")
         if norm > self._max_norm:
             gradient.mul_(self._max_norm / (norm + 1e-6))
+        self.descend_(gradient, self._learning_rate)
+        return norm
+
+    def descend_(self, gradient: Tensor, learning_rate: float) -> None:
+        """Make one update with ``gradient`` [size] as it is."""
         self._updates += 1
         # The first moment of a weight that gets no gradient decays to numbers so small that the
         # processor needs several times as long for each; flushed to zero, they cost nothing.
@@ -52,16 +70,15 @@ class Adam:
             [self.second],
             [],
             [self._updates],
-            lr=self._learning_rate,
-            beta1=FIRST_DECAY,
-            beta2=SECOND_DECAY,
+            lr=learning_rate,
+            beta1=self._decays[0],
+            beta2=self._decays[1],
             weight_decay=0.0,
-            eps=EPSILON,
+            eps=self._epsilon,
             amsgrad=False,
             maximize=False,
         )
         torch.set_flush_denormal(False)
-        return norm
 
     @property
     def carrier(self) -> Carrier:

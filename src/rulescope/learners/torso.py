@@ -93,6 +93,11 @@ class Evaluation:
         """[R, outputs]"""
 
     @property
+    def layers(self) -> tuple[Tensor, Tensor, Tensor]:
+        """What each layer of a grid torso said, after its ReLU if it has one: [R, units] each."""
+        return self._first, self._second, self.outputs
+
+    @property
     def said(self) -> NDArray[np.float32]:
         """The outputs as a NumPy array, which on the CPU shares their memory."""
         said: NDArray[np.float32] = self.outputs.cpu().numpy()

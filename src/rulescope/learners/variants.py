@@ -4,27 +4,62 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import NamedTuple
 
-import msgspec
+from msgspec.structs import replace
 
 from rulescope.envs.config import EnvironmentSpec, MinAtar
 from rulescope.learners.baselines import A2C, DQN, PPO, A2CPopArt, RandomPolicy
 from rulescope.learners.baselines import VARIANTS as BASELINES
 from rulescope.learners.disco.config import VARIANTS as DISCO
 from rulescope.learners.disco.config import Disco
+from rulescope.learners.open_config import VARIANTS as OPEN
+from rulescope.learners.open_config import Open, OpenAdam
 
-LearnerSpec = Disco | A2C | PPO | A2CPopArt | DQN | RandomPolicy
+LearnerSpec = Disco | A2C | PPO | A2CPopArt | DQN | RandomPolicy | Open | OpenAdam
 
-VARIANTS: dict[str, LearnerSpec] = {**DISCO, **BASELINES}
+VARIANTS: dict[str, LearnerSpec] = {**DISCO, **BASELINES, **OPEN}
 """Learners of the published assays, by the names of the command line."""
+
+ADAM_RATES = {"breakout": 1e-2, "freeway": 1e-3}
+"""Tuned learning rates of ``open-adam``."""
+
+
+class Habits(NamedTuple):
+    """The usual measures of a learner's lifetime."""
+
+    lanes: int = 2
+    steps: int = 29
+    iterations: int = 2000
+    log_every: int = 20
+
+
+def habits(learner: LearnerSpec) -> Habits:
+    """Return how ``learner`` usually lives."""
+    return Habits(64, 128, 56, 1) if isinstance(learner, Open | OpenAdam) else Habits()
 
 
 def suited(learner: LearnerSpec, environment: EnvironmentSpec) -> LearnerSpec:
-    """Return ``learner`` with the torso for what the world shows: MinAtar has channels."""
+    """Return ``learner`` made for the world, if it is MinAtar: a torso for its channels.
+
+    OPEN and its Adam see a flat board. Where they have their default, they get the rule that was
+    trained on the game, or the learning rate that was tuned for it.
+    """
     if isinstance(learner, RandomPolicy) or not isinstance(environment, MinAtar):
         return learner
-    sizes = msgspec.structs.replace(learner.agent, torso="channel")
-    return msgspec.structs.replace(learner, agent=sizes)
+    if isinstance(learner, Open):
+        own = learner.rule == Open().rule
+        return replace(learner, rule=f"open-{environment.game}") if own else learner
+    if isinstance(learner, OpenAdam):
+        own = learner.learning_rate == OpenAdam().learning_rate
+        return replace(learner, learning_rate=ADAM_RATES[environment.game]) if own else learner
+    sizes = replace(learner.agent, torso="channel")
+    return replace(learner, agent=sizes)
+
+
+def stepwise(learner: LearnerSpec) -> bool:
+    """Tell whether something can be done to ``learner`` after each step of its optimiser."""
+    return isinstance(learner, Open | OpenAdam)
 
 
 def first_update(learner: LearnerSpec, lanes: int, steps: int) -> int:
@@ -48,7 +83,9 @@ def unfit(learner: LearnerSpec, lanes: int, steps: int) -> Iterator[str]:
             yield f"start: {start} is more than {_stored(capacity)}"
         case DQN(capacity=capacity) if lanes > capacity:
             yield f"capacity: {capacity} has no room for one transition of each lane ({lanes})"
-        case PPO(minibatches=minibatches) if minibatches > lanes * steps:
+        case Open(agent=agent) | OpenAdam(agent=agent) if agent.torso == "channel":
+            yield "agent.torso: the rule knows no convolutions; use 'grid'"
+        case PPO() | Open() | OpenAdam() if (minibatches := learner.minibatches) > lanes * steps:
             yield f"minibatches: {minibatches} is more than an iteration has ({lanes * steps})"
 
 

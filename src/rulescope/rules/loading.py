@@ -32,6 +32,8 @@ OPEN_KEY = "weights"
 """Name of the one array of an OPEN rule."""
 
 _RANDOM_SCALE = 0.1
+_RANDOM_OPEN = {"open-random": 1211, "open-random-large": 3571}
+_RANDOM_OPEN_SCALE = 0.4
 
 _PARSER_FAULTS = (
     ValueError,
@@ -82,13 +84,19 @@ def _read_only(array: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def load(name: str, explicit: Path | None = None, *, download: bool = True) -> RuleWeights:
-    """Return the weights of a registered rule, or of ``random:SEED``.
+    """Return the weights of a registered rule, or random ones.
+
+    ``random:SEED`` is a random Disco rule, ``open-random:SEED`` a small and
+    ``open-random-large:SEED`` a large OPEN rule.
 
     The file is searched for, and downloaded unless ``download`` is false, as
     :func:`rulescope.rules.locate.ensure` says; ``explicit`` is a file or folder to take it from.
     """
-    if name.partition(":")[0] == "random":
+    kind = name.partition(":")[0]
+    if kind == "random":
         return random_weights(_seed(name))
+    if kind in _RANDOM_OPEN:
+        return _random_open(name, _RANDOM_OPEN[kind], _seed(name))
     rule = registry.get(name)
     path = locate.ensure(rule, explicit, download=download)
     weights = read(rule.family, path)
@@ -156,10 +164,18 @@ def random_weights(seed: int) -> RuleWeights:
     return RuleWeights(f"random:{seed}", values, content, content)
 
 
+def _random_open(name: str, length: int, seed: int) -> RuleWeights:
+    """Return an OPEN rule whose weights are normal with deviation 0.4."""
+    draws = np.random.default_rng(seed).standard_normal(length)
+    values = {OPEN_KEY: (draws * _RANDOM_OPEN_SCALE).astype(np.float32)}
+    content = files.digest(values)
+    return RuleWeights(name, values, content, content)
+
+
 def _seed(name: str) -> int:
-    text = name.partition(":")[2]
+    kind, _, text = name.partition(":")
     if not (text.isascii() and text.isdigit()):
-        raise WeightsError(f"{name!r}: random weights need a whole number, such as random:0")
+        raise WeightsError(f"{name!r}: random weights need a whole number, such as {kind}:0")
     return int(text)
 
 

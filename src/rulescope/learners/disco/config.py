@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
+import msgspec
 from msgspec import Meta
 
 from rulescope.frozen import Frozen
@@ -122,6 +123,37 @@ class Disco(Frozen, frozen=True, tag="disco", tag_field="kind"):
     """Trajectories in one learner step; learning starts once this many are stored."""
     capacity: Positive = 1024
     """Trajectories kept for replay, first in first out."""
+
+
+SPROUT = Disco(
+    rule="sprout",
+    agent=AgentSizes(hidden=(64, 64), model=16, head=16),
+    conventions=Conventions(
+        action_model="independent",
+        forget_bias=1,
+        model_biases=1,
+        hidden_init="truncated-normal",
+        head_init="policy-small",
+        sign_log="log1p",
+        loss_mask="none",
+        alignment="bootstrap",
+    ),
+    interface=Interface(bound=8.0, bins=41),
+    learning_rate=1e-2,
+    batch=12,
+    capacity=64,
+)
+"""The learner that the rule Sprout was discovered with."""
+
+LEARNERS: dict[str, Disco] = {"sprout": SPROUT, "sprout-random": SPROUT}
+"""Learners of rules that were not discovered with the default one, by the rule's name before any
+colon."""
+
+
+def driven_by(rule: str) -> Disco:
+    """Return the learner that ``rule`` was made for, driven by it."""
+    own = LEARNERS.get(rule.partition(":")[0], Disco())
+    return msgspec.structs.replace(own, rule=rule)
 
 
 VARIANTS: dict[str, Disco] = {
