@@ -1,12 +1,15 @@
 # make test   sets up a virtual environment, then checks style, types and behaviour
 # make audit  sets up a virtual environment, then audits a rule and draws the result
+# make check  compares the arithmetic with what the original programs computed
+# make bench  measures how fast it is here
+# make torture  kills, damages and crowds campaigns and the store: every promise must hold
 
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 
-.PHONY: help audit test lint types unit check bench clean
+.PHONY: help audit test lint types unit check bench torture clean
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -32,13 +35,16 @@ check: $(VENV)/.installed
 bench: $(VENV)/.developer
 	$(BIN)/rulescope bench
 
+torture: $(VENV)/.developer
+	OMP_NUM_THREADS=1 $(BIN)/python scripts/torture
+
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable .
 	@touch $@
 
 $(VENV)/.developer: $(VENV)/.installed
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev,bench,minatar]'
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev,bench,minatar,ray]'
 	@touch $@
 
 clean:

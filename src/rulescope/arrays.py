@@ -86,13 +86,18 @@ def unpack(content: bytes, max_bytes: int | None = None) -> dict[str, NDArray[An
 
 def read(path: Path, max_bytes: int | None = None) -> dict[str, NDArray[Any]]:
     """Read the npz file at ``path`` (see :func:`unpack`)."""
+    return unpack(content(path, max_bytes), max_bytes)
+
+
+def content(path: Path, max_bytes: int | None = None) -> bytes:
+    """Return the bytes of a file, which must be a regular one of at most ``max_bytes``."""
     limit = MAX_BYTES if max_bytes is None else max_bytes
     about = path.stat()
     if not stat.S_ISREG(about.st_mode):
         raise ArrayFileError("not a regular file")
     if about.st_size > limit:
         raise TooLargeError(f"has {about.st_size:,} bytes, more than {limit:,}")
-    return unpack(path.read_bytes(), limit)
+    return path.read_bytes()
 
 
 def digest(arrays: Arrays) -> str:

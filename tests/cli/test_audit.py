@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from rulescope.cli import audit
 from rulescope.cli.main import app
+from rulescope.engine import local
 from rulescope.errors import RulescopeError, WeightsError
 from rulescope.rules import loading, locate
 
@@ -33,6 +34,19 @@ def test_the_audit_writes_figures_tables_and_data(tmp_path: Path) -> None:
     data = json.loads((folder / "results.json").read_text())
     assert data["axes"]["arm"] == ["live", "pin"]
     assert len(data["runs"]) == 4
+
+
+def test_limits_are_passed_on_as_by_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: dict[str, Any] = {}
+
+    def run_all(specs: Any, _: Any, **options: Any) -> local.Campaign:
+        asked.update(options)
+        return local.Campaign(total=0, failed={item.id: "none" for item in specs})
+
+    monkeypatch.setattr(local, "run_all", run_all)
+    places: list[str | Path] = ["--store", tmp_path / "store", "--out", tmp_path / "results"]
+    assert invoke("random:0", *SHORT, "--time-limit", "9", "--force", *places).exit_code == 3
+    assert (asked["patience"].run, asked["force"]) == (9.0, True)
 
 
 def test_an_unknown_rule_is_refused_before_anything_runs(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rulescope.cli import progress
+from rulescope.engine.campaign import Campaign, Running
 
 
 @pytest.mark.parametrize(
@@ -28,3 +29,19 @@ def test_plain_lines_where_there_is_no_terminal(
     assert lines[-1].startswith("run: 100/100")
     assert "left" in lines[-1]
     assert len(lines) < 10, "not a line for every step"
+
+
+def test_a_campaign_says_itself_how_fast_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    """A run that goes on from its checkpoint is there at once, but no faster for it."""
+    campaign = Campaign(total=1000)
+    with progress.Meter("E1", 1000) as meter:
+        campaign.running = {"a": Running(1000)}
+        meter.follow(campaign, "0/1 lifetimes")
+        campaign.running = {"a": Running(1000, 900, rate=2.0)}
+        campaign.done = 900
+        meter._printed = -1e9
+        meter.follow(campaign, "0/1 lifetimes")
+    assert capsys.readouterr().err.splitlines() == [
+        "E1: 0/1000 0/1 lifetimes",
+        "E1: 900/1000 0/1 lifetimes, 2.0 it/s, 50 s left",
+    ]

@@ -173,6 +173,27 @@ def test_if_every_lifetime_fails_that_is_what_is_said(
     assert "failed: DivergedError" in result.stderr
 
 
+def test_what_cannot_be_indexed_hides_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The index can be made at any time; why lifetimes failed is told now or never."""
+    from rulescope.engine import local
+    from rulescope.records.index import Index
+
+    def failing(specs: Any, *_: Any, **__: Any) -> Any:
+        return local.Campaign(total=0, failed={item.id: "OSError: away" for item in specs})
+
+    def refuse(*_: Any) -> Any:
+        raise RecordError("store/index: cannot be written (No space left on device)")
+
+    monkeypatch.setattr(local, "run_all", failing)
+    monkeypatch.setattr(Index, "refresh", refuse)
+    places: list[str | Path] = ["--store", tmp_path / "store", "--out", tmp_path / "results"]
+    result = invoke("run", "E1", *NULL, *places, code=3)
+    assert "failed: OSError: away" in result.stderr
+    assert "warning: not indexed: store/index" in result.stderr
+
+
 def test_a_failed_lifetime_is_told_and_the_rest_is_analysed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

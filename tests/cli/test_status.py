@@ -19,6 +19,7 @@ from rulescope.bench.synthetic import fill
 from rulescope.cli import status
 from rulescope.cli.main import app
 from rulescope.engine import failures
+from rulescope.errors import SpecError
 from rulescope.plan import Plan
 from rulescope.records import Store
 
@@ -140,3 +141,19 @@ def test_without_an_assay_all_failures_are_told(store: Store) -> None:
     shown = invoke("status", "--store", store.root).stdout
     assert RUNS[2][:12] in shown
     assert "150/600" in shown
+
+
+def test_a_store_from_anybody_cannot_steer_the_terminal(store: Store) -> None:
+    failures.add(store, RUNS[2], "\x1b[2J[/bold] gone")
+    odd = {"id": "[/x]\x1b[1m", "iteration": 1, "iterations": 2, "rate": 1.0}
+    announce(store, name="\x1b]0;title\x07", running=[odd])
+    shown = invoke(*CHOICE, "--store", store.root).stdout
+    assert "\x1b" not in shown
+    assert "[/bold] gone" in shown
+    (line, *_) = status._View.of([("quick", PLAN)], store, by_cell=True).lines()
+    assert "\x1b" not in line
+
+
+def test_watching_is_for_people(store: Store) -> None:
+    with pytest.raises(SpecError, match="--json"):
+        invoke(*CHOICE, "--watch", "--json", "--store", store.root)

@@ -7,16 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from learners.small import small_spec
 from rulescope.bench.synthetic import fill
+from rulescope.cli import verify as verifying
 from rulescope.cli.main import app
 from rulescope.engine import local
 from rulescope.engine.local import Campaign
 from rulescope.lifetime import Lifetime
-from rulescope.records import Record, Store
+from rulescope.records import Record, Store, disk
 from rulescope.runner import find_or_make
 from rulescope.spec import RunSpec, Transplant
 
@@ -68,6 +70,13 @@ def test_damage_is_told_once_and_the_rest_is_read(store: Store) -> None:
     assert "there is a sound record of this run now" in healed.stdout
 
 
+def test_progress_is_told_where_it_takes_a_while(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verifying, "QUIET_SECONDS", 0.0)
+    assert "verify: 0/3" in verify(store).stderr
+
+
 def test_damaged_checkpoints_and_things_that_do_not_belong_are_told(store: Store) -> None:
     folder = store.root / "checkpoints"
     folder.mkdir()
@@ -75,9 +84,19 @@ def test_damaged_checkpoints_and_things_that_do_not_belong_are_told(store: Store
     (store.root / "notes.txt").touch()
     (store.root / "tmp" / "rubbish").mkdir(parents=True)
     result = verify(store, code=1)
-    assert "its checkpoint was damaged" in result.stderr
+    assert "its checkpoint: " in result.stderr
+    assert f"; moved to {store.quarantined()[0].path}" in result.stderr
     assert "note: notes.txt: no part of a store" in result.stdout
     assert "note: tmp: 1 write in progress" in result.stdout
+
+
+def test_a_run_that_is_finished_meanwhile_is_no_damage(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = store.root / "checkpoints" / f"{'0' * 64}.npz"
+    real = disk.listed
+    monkeypatch.setattr(disk, "listed", lambda at: [path] if at == path.parent else real(at))
+    assert "all is well" in verify(store).stdout
 
 
 def live_here(specs: Any, store: Store, **_: Any) -> Campaign:
@@ -109,7 +128,7 @@ def test_lifetimes_come_out_the_same_again(lived: Store) -> None:
     assert "3 of them lived again" in everything
 
 
-def altered(spec: RunSpec, **identity: dict[str, Any]) -> Record:
+def altered(spec: RunSpec, *, state: float = 0.0, **identity: dict[str, Any]) -> Record:
     """Return a record of ``spec`` with a wrong number in it, and perhaps from elsewhere."""
     life = Lifetime(spec)
     life.run()
@@ -120,7 +139,7 @@ def altered(spec: RunSpec, **identity: dict[str, Any]) -> Record:
     return Record.make(
         spec,
         log,
-        dict(record.state),
+        {name: array + np.asarray(state, array.dtype) for name, array in record.state.items()},
         source=manifest.source,
         runtime=manifest.runtime | identity.get("runtime", {}),
         rule=manifest.rule,
@@ -142,6 +161,23 @@ def test_a_record_that_does_not_come_out_again_is_wrong(
     elsewhere.commit(altered(SPECS[0], runtime={"cpu": "Abacus 1"}))
     told = verify(elsewhere, "--rerun", "1").stdout
     assert "as it may: it was made with another cpu" in told
+
+
+def test_an_heir_is_not_blamed_for_its_donor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both are lived again; the donor was made elsewhere, where it came out differently."""
+    monkeypatch.setattr(local, "run_all", live_here)
+    store = Store(tmp_path / "here")
+    store.commit(altered(SPECS[1], runtime={"cpu": "Abacus 1"}, state=1.0))
+    find_or_make(HEIR, store)
+    told = verify(store, "--rerun", "2").stdout
+    assert f"{SPECS[1].id}: differs when lived again, as it may" in told
+    assert f"{HEIR.id}: differs when lived again, as it must" in told
+    alone = Store(tmp_path / "alone")
+    alone.commit(altered(SPECS[1], state=1.0))
+    find_or_make(HEIR, alone)
+    assert SPECS[1].id in verify(alone, "--rerun", "2", code=1).stderr
 
 
 def test_a_lifetime_that_cannot_be_lived_again_is_wrong(

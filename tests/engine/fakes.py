@@ -65,6 +65,7 @@ def live(
     report: Callable[[Progress], None],
     stop: Callable[[], bool],
     weights: Path | None,  # noqa: ARG001
+    device: str,  # noqa: ARG001
 ) -> None:
     """Count to the number of iterations; each takes a moment."""
     tries = _tries(spec, store)

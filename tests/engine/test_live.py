@@ -7,6 +7,7 @@ import platform
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -17,6 +18,7 @@ from rulescope.engine import failures, live
 from rulescope.engine.campaign import Campaign
 from rulescope.engine.live import Announcement, LiveCampaign
 from rulescope.engine.local import run_all
+from rulescope.errors import RecordError
 from rulescope.records import Store
 
 RUN = fake(1, iterations=600)
@@ -107,3 +109,40 @@ def test_failures_are_kept_over_campaigns_and_damaged_ones_say_nothing(tmp_path:
     failures.clear(store, fake(2).id)
     failures.clear(store, fake(2).id)
     assert failures.known(store) == {}
+
+
+def test_what_anybody_may_have_put_there_stops_nobody(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    for number, pid in enumerate((2**40, -1, 0)):
+        write(store, f"{number}.json", pid=pid, workers=7)
+    os.mkfifo(store.root / "campaigns" / "pipe.json")  # nobody will ever write to it
+    assert [each.workers for each in live.running(store)] == [7, 7, 7]
+    (store.root / "failures").mkdir()
+    attempts = [{"when": "", "cause": "stray"}]
+    for name in ("stray", "0" * 64):
+        content = msgspec.json.encode({"id": name, "attempts": attempts})
+        (store.root / "failures" / f"{name}.json").write_bytes(content)
+    os.mkfifo(store.root / "failures" / f"{'1' * 64}.json")
+    assert set(failures.known(store)) == {"0" * 64}
+
+
+@pytest.mark.parametrize(
+    ("part", "touch"),
+    [
+        (live.FOLDER, live.running),
+        (live.FOLDER, lambda store: Announcement(store, Campaign(1))),
+        (failures.FOLDER, failures.known),
+        (failures.FOLDER, lambda store: failures.add(store, RUN.id, "a cause")),
+        (failures.FOLDER, lambda store: failures.clear(store, RUN.id)),
+    ],
+)
+def test_a_folder_that_is_a_link_is_not_followed(
+    tmp_path: Path, part: str, touch: Callable[[Store], object]
+) -> None:
+    store, outside = Store(tmp_path / "store"), tmp_path / "outside"
+    outside.mkdir()
+    store.root.mkdir()
+    (store.root / part).symlink_to(outside)
+    with pytest.raises(RecordError, match="symbolic link"):
+        touch(store)
+    assert list(outside.iterdir()) == []

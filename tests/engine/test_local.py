@@ -181,11 +181,11 @@ class TestInterrupts:
     def test_the_command_line_ends_with_code_130(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def interrupt(_: Meter, done: int, note: str = "") -> None:
-            if done and "stopping" not in note:
+        def interrupt(_: Meter, campaign: Campaign, note: str = "") -> None:
+            if campaign.done and "stopping" not in note:
                 signal.raise_signal(signal.SIGINT)
 
-        monkeypatch.setattr(Meter, "update", interrupt)
+        monkeypatch.setattr(Meter, "follow", interrupt)
         monkeypatch.setattr("rulescope.cli.run.seconds_left", lambda *_: 1.0)
         command = "run E1 --rule random:0 --preset smoke --iterations 1000000 --workers 1"
         places = ["--store", str(tmp_path / "store"), "--out", str(tmp_path / "out")]

@@ -14,7 +14,7 @@ import pytest
 import rulescope
 from engine import fakes
 from engine.fakes import endless, fake
-from rulescope.engine import crew, failures, live, local
+from rulescope.engine import failures, live, processes, work
 from rulescope.engine.campaign import Running
 from rulescope.engine.crew import EngineError, Patience
 from rulescope.engine.local import Campaign, run_all
@@ -125,7 +125,7 @@ def test_a_run_that_fails_is_tried_again_and_every_cause_is_kept(tmp_path: Path)
     assert [each.cause for each in failed.attempts] == expected
     assert "the disk is away" in failed.attempts[0].trace
     again = run_all([always], store, workers=1)
-    assert len(failures.known(store)[always.id].attempts) == 2 * local.ATTEMPTS
+    assert len(failures.known(store)[always.id].attempts) == 2 * work.ATTEMPTS
     assert list(again.failed) == [always.id]
 
 
@@ -140,7 +140,7 @@ def test_a_run_whose_worker_is_always_killed_fails_in_the_end(tmp_path: Path) ->
     store, after = Store(tmp_path), fake(2)
     report, killed = when_running(endless(), signalled(signal.SIGKILL), times=9)
     campaign = run_all([endless(), after], store, workers=1, report=report)
-    assert len(killed) == local.ATTEMPTS
+    assert len(killed) == work.ATTEMPTS
     assert list(campaign.failed) == [endless().id]
     assert after.id in store
 
@@ -148,7 +148,7 @@ def test_a_run_whose_worker_is_always_killed_fails_in_the_end(tmp_path: Path) ->
 def test_workers_that_cannot_import_are_one_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(crew, "work", fakes.work_without_import)
+    monkeypatch.setattr(processes, "work", fakes.work_without_import)
     with pytest.raises(
         EngineError, match=r"cannot be started.*ImportError: libtorch: no such file"
     ):
@@ -191,7 +191,7 @@ run_all([RunSpec(seed=seed) for seed in range(4)], Store(Path("store")), workers
 GUARDED = """
 from pathlib import Path
 from engine import fakes
-from rulescope.engine import crew, local
+from rulescope.engine import local, processes
 from rulescope.records import Store
 
 def report(campaign):
@@ -200,7 +200,7 @@ def report(campaign):
             print(run.worker, flush=True)
 
 if __name__ == "__main__":
-    crew.work = fakes.work
+    processes.work = fakes.work
     local.run_all([fakes.endless()], Store(Path("store")), workers=1, report=report)
 """
 

@@ -88,6 +88,24 @@ def test_no_flipped_bit_changes_what_is_loaded(store: Store) -> None:
     assert refused == len(store.quarantined()) > 100
 
 
+def test_one_that_is_replaced_while_it_is_read_is_no_damage(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As by a worker that lives the run, while somebody verifies the store."""
+    real = arrays.unpack
+
+    def unpack(content: bytes, max_bytes: int | None = None) -> dict[str, np.ndarray]:
+        store.save_checkpoint(RUN, some_state(2.5))
+        return real(content, max_bytes)
+
+    store.save_checkpoint(RUN, some_state(1.5))
+    monkeypatch.setattr(arrays, "unpack", unpack)
+    state = store.load_checkpoint(RUN)
+    assert state is not None
+    assert arrays.digest(state) == arrays.digest(some_state(1.5))
+    assert store.quarantined() == []
+
+
 def test_another_runs_checkpoint_is_refused(store: Store, caplog: pytest.LogCaptureFixture) -> None:
     other = sample(1).spec.id
     store.save_checkpoint(other, some_state())

@@ -9,9 +9,9 @@ import pytest
 
 from rulescope.arrays import Arrays
 from rulescope.errors import RecordError
+from rulescope.frozen import expanded
 from rulescope.records import record as records
 from rulescope.records.record import DamageError, Record, decode, encode, science_hash
-from rulescope.spec import expanded
 
 from .samples import STARTED, changed_log, sample, sample_log, sample_state
 

@@ -10,8 +10,9 @@ from typing import Annotated
 import typer
 
 from rulescope.assays.base import NULL_RULE
-from rulescope.cli import choosing
+from rulescope.cli import choosing, engines
 from rulescope.cli.choosing import choose
+from rulescope.cli.engines import Engine
 from rulescope.cli.run import SOME_FAILED, perform
 from rulescope.errors import WeightsError
 from rulescope.records import Store
@@ -36,6 +37,12 @@ def audit(
     tasks: choosing.Tasks = None,
     profile: choosing.Profile = None,
     workers: choosing.Workers = None,
+    engine: engines.Name = "local",
+    address: engines.Address = None,
+    cpus_per_run: engines.CpusPerRun = None,
+    gpus_per_run: engines.GpusPerRun = None,
+    time_limit: engines.TimeLimit = None,
+    force: engines.Force = False,
     store: choosing.StoreFolder = choosing.STORE,
     out: choosing.Out = choosing.RESULTS,
     weights: choosing.Weights = None,
@@ -47,6 +54,7 @@ def audit(
     recurrent state is set to zero after every iteration, so a difference between the arms is what
     that history did. Run it again and it picks up where it stopped.
     """
+    place = Engine.chosen(engine, address, cpus_per_run, gpus_per_run)
     if rule is None:
         rule = _available(weights)
         if rule == NULL_RULE:
@@ -71,6 +79,9 @@ def audit(
                 Store(store),
                 out,
                 workers=workers,
+                engine=place,
+                time_limit=time_limit,
+                force=force,
                 weights=weights,
                 quiet=as_json,
                 figures=("scale-audit", "fig:detail-scale"),

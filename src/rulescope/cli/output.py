@@ -15,6 +15,11 @@ def console(quiet: bool = False) -> Console:
     return Console(highlight=False, soft_wrap=True, width=WIDTH, quiet=quiet)
 
 
+def printable(text: str) -> str:
+    """Return ``text`` without what could steer a terminal: a store may come from anybody."""
+    return "".join(mark if mark.isprintable() else "\ufffd" for mark in text)
+
+
 def counted(number: int, thing: str) -> str:
     """Return a number of things in words.
 

@@ -6,10 +6,13 @@ import math
 import time
 from collections import deque
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
+
+if TYPE_CHECKING:
+    from rulescope.engine.campaign import Campaign
 
 PLAIN_SECONDS = 15.0
 """Time between two lines when the output is not a terminal."""
@@ -48,7 +51,20 @@ class Meter:
 
     def update(self, done: int, note: str = "") -> None:
         """Say that ``done`` of the total is done; ``note`` goes before the speed."""
-        text = ", ".join(part for part in (note, self._pace(done)) if part)
+        self._show(done, note, self._pace(done))
+
+    def follow(self, campaign: Campaign, note: str = "") -> None:
+        """Say where a campaign stands, which knows best how fast it is.
+
+        (From ``done`` alone, a run that goes on from its checkpoint looks like a very fast one.)
+        """
+        left = campaign.seconds_left
+        known = campaign.rate and left is not None
+        pace = f"{campaign.rate:.1f} {self._unit}/s, {duration(left or 0.0)} left" if known else ""
+        self._show(campaign.done, note, pace)
+
+    def _show(self, done: int, *said: str) -> None:
+        text = ", ".join(part for part in said if part)
         if self._console.is_terminal:
             self._bar.update(self._task, completed=done, note=text)
         elif time.monotonic() - self._printed >= PLAIN_SECONDS or done == self._total:

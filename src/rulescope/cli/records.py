@@ -12,9 +12,9 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from rulescope.cli import choosing, records_moving, records_query
-from rulescope.cli.output import console, counted
-from rulescope.cli.records_query import indexing, printable, table
+from rulescope.cli import choosing, records_clean, records_moving, records_query
+from rulescope.cli.output import console, counted, printable
+from rulescope.cli.records_query import indexing, table
 from rulescope.errors import RecordError
 from rulescope.records import Problem, Record, Store, sizes
 from rulescope.records.columns import describe
@@ -24,6 +24,7 @@ app.command("query", help=records_query.HELP)(records_query.query)
 app.command("import")(records_moving.import_)
 app.command("export")(records_moving.export)
 app.command("delete")(records_moving.delete)
+app.command("clean")(records_clean.clean)
 app.command("tensorboard")(records_moving.tensorboard)
 app.command("wandb")(records_moving.wandb)
 

@@ -16,12 +16,12 @@ from rich.table import Table
 from rich.text import Text
 
 from rulescope.cli import choosing
-from rulescope.cli.output import console, counted
+from rulescope.cli.output import console, counted, printable
 from rulescope.errors import RecordError
 from rulescope.records import Problem, Store
 from rulescope.records import query as queries
-from rulescope.records.index import Report
 from rulescope.records.query import Answer
+from rulescope.records.store import Report
 
 HELP = """Ask about all records of a store in SQL (DuckDB's).
 
@@ -155,8 +155,3 @@ def _shown(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
     return printable(str(_plain(value)))
-
-
-def printable(text: str) -> str:
-    """Return ``text`` without what could steer a terminal: a record may come from anybody."""
-    return "".join(mark if mark.isprintable() else "\ufffd" for mark in text)

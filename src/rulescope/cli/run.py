@@ -12,10 +12,12 @@ import typer
 from rich.console import Console
 
 from rulescope.assays import Assay, Budget, Results
-from rulescope.cli import choosing
+from rulescope.cli import choosing, engines
 from rulescope.cli.choosing import choose, folder_name
+from rulescope.cli.engines import Engine
 from rulescope.cli.output import console, counted, spanned
 from rulescope.cli.progress import Meter, duration
+from rulescope.errors import RecordError
 from rulescope.learners.disco.config import Disco
 from rulescope.plan import Plan, interactions, seconds_left, write
 from rulescope.records import Store
@@ -23,7 +25,7 @@ from rulescope.report.files import require_writable
 from rulescope.spec import RunSpec, with_donors
 
 if TYPE_CHECKING:
-    from rulescope.engine.local import Campaign
+    from rulescope.engine.campaign import Campaign
 
 SOME_FAILED = 3
 """Exit code when lifetimes failed; those that did not are in the store."""
@@ -45,13 +47,12 @@ def run(
         bool, typer.Option("--plan", help="Show what would be run, and how long, and stop.")
     ] = False,
     workers: choosing.Workers = None,
-    time_limit: Annotated[
-        float | None,
-        typer.Option(min=0.1, metavar="SECONDS", help="For each lifetime; late ones are put off."),
-    ] = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Start even if disk or memory seem not to suffice.")
-    ] = False,
+    engine: engines.Name = "local",
+    address: engines.Address = None,
+    cpus_per_run: engines.CpusPerRun = None,
+    gpus_per_run: engines.GpusPerRun = None,
+    time_limit: engines.TimeLimit = None,
+    force: engines.Force = False,
     store: choosing.StoreFolder = choosing.STORE,
     out: choosing.Out = choosing.RESULTS,
     weights: choosing.Weights = None,
@@ -70,7 +71,10 @@ def run(
       rulescope run E2 --preset paper --scales 1e-3 --seeds 4
 
       rulescope run scale --profile published,reference --arms live,pin,placebo
+
+      rulescope run scale --engine ray --address auto
     """
+    place = Engine.chosen(engine, address, cpus_per_run, gpus_per_run)
     chosen = choose(
         assay,
         preset,
@@ -97,6 +101,7 @@ def run(
             quiet=as_json,
             time_limit=time_limit,
             force=force,
+            engine=place,
         )
         said.append(found)
     if as_json:
@@ -118,6 +123,7 @@ def perform(
     figures: tuple[str, ...] | None = None,
     time_limit: float | None = None,
     force: bool = False,
+    engine: Engine = engines.LOCAL,
 ) -> dict[str, Any]:
     """Carry an assay through; return what a program wants to know of it.
 
@@ -126,7 +132,8 @@ def perform(
     """
     screen = console(quiet)
     plan = Plan.of(assay, budget, store)
-    processes = workers or os.cpu_count() or 1
+    # How many a cluster will take is not known before it is asked: one is told of, then.
+    processes = workers or (1 if engine.elsewhere else os.cpu_count()) or 1
     left = list(plan.missing.values())
     if not dry:
         require_writable(out)
@@ -138,7 +145,7 @@ def perform(
     if dry:
         return said
     if left:
-        said["failed"] = _live(plan, store, processes, weights, time_limit, force)
+        said["failed"] = _live(plan, store, engine, workers, weights, time_limit, force)
         plan = Plan.of(assay, budget, store)
         if said["failed"] and not any(key in plan.present for key in plan.runs):
             return said  # there is nothing to analyse, and why has been told
@@ -197,22 +204,23 @@ def _tell_plan(plan: Plan, workers: int, weights: Path | None, screen: Console) 
 def _live(
     plan: Plan,
     store: Store,
-    workers: int,
+    engine: Engine,
+    workers: int | None,
     weights: Path | None,
     time_limit: float | None,
     force: bool,
 ) -> dict[str, str]:
     """Live what is missing; return the causes of failures by run id."""
-    from rulescope.engine.local import Patience, run_all
+    from rulescope.engine.crew import Patience
 
     left = plan.missing
     everything = with_donors(left.values()).values()  # those found in the store included
     with Meter(plan.assay.id, sum(spec.iterations for spec in everything)) as meter:
-        campaign = run_all(
+        campaign = engine.run_all(
             left.values(),
             store,
             workers=workers,
-            report=lambda campaign: meter.update(campaign.done, _standing(campaign)),
+            report=lambda now: meter.follow(now, _standing(now)),
             weights=weights,
             patience=Patience(run=time_limit),
             name=plan.assay.id,
@@ -220,7 +228,20 @@ def _live(
         )
     for key, cause in campaign.failed.items():
         print(f"error: run {key[:12]} failed: {cause}", file=sys.stderr)
+    _index(store)
     return campaign.failed
+
+
+def _index(store: Store) -> None:
+    """Bring the index up to date, so that the next query need not open every record first."""
+    from rulescope.cli.records_query import indexing
+    from rulescope.records.index import Index
+
+    try:
+        with indexing() as report, Index(store) as index:
+            index.refresh(report)
+    except RecordError as fault:  # it can be made at any time; what was lived is there
+        print(f"warning: not indexed: {fault}", file=sys.stderr)
 
 
 def _standing(campaign: Campaign) -> str:

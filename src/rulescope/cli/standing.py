@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from rulescope.cli.output import counted
+from rulescope.cli.output import counted, printable
 from rulescope.cli.progress import duration
 from rulescope.engine.failures import Failure
 from rulescope.engine.live import LiveCampaign, LiveRun
@@ -46,7 +46,7 @@ def pace(campaign: LiveCampaign) -> str:
 def line(campaign: LiveCampaign) -> str:
     """Return where a campaign stands, in one line."""
     failed = f", {len(campaign.failed)} failed" if campaign.failed else ""
-    return (
+    return printable(
         f"{campaign.name or 'campaign'} on {campaign.host} (process {campaign.pid}): "
         f"{campaign.finished}/{campaign.runs} lifetimes, {len(campaign.running)} running{failed}, "
         f"{pace(campaign)}"
@@ -71,7 +71,7 @@ def _lived(runs: Sequence[LiveRun], known: Mapping[str, str]) -> Table:
     for run in runs:
         left = duration((run.iterations - run.iteration) / run.rate) if run.rate else ""
         table.add_row(
-            f"  {run.id[:SHOWN]}",
+            Text(printable(f"  {run.id[:SHOWN]}")),
             known.get(run.id, ""),
             f"{run.iteration:,}/{run.iterations:,}",
             f"{run.rate:.1f}" if run.rate else "",
@@ -86,7 +86,8 @@ def failed(failures: Mapping[str, Failure], known: Mapping[str, str]) -> Rendera
     table = _table("failed run", "what", ">attempts", "the last cause")
     for run, failure in failures.items():
         cause = failure.cause.splitlines()[0] if failure.cause else ""
-        table.add_row(run[:SHOWN], known.get(run, ""), f"{len(failure.attempts)}", Text(cause))
+        tries = f"{len(failure.attempts)}"
+        table.add_row(run[:SHOWN], known.get(run, ""), tries, Text(printable(cause)))
     return table
 
 

@@ -22,6 +22,7 @@ from rulescope.cli.progress import PLAIN_SECONDS
 from rulescope.engine import failures, live
 from rulescope.engine.failures import Failure
 from rulescope.engine.live import LiveCampaign
+from rulescope.errors import SpecError
 from rulescope.plan import Plan, interactions
 from rulescope.records import Store
 
@@ -54,6 +55,8 @@ def status(
     with their speed and the time left; those that failed, with the last cause. With --watch, this
     is kept up to date: on a terminal in place, elsewhere as a line now and then.
     """
+    if watch and as_json:
+        raise SpecError("--watch and --json exclude one another")
     keep = Store(store)
     ASSAYS["E1"].budget(preset)  # so that a misspelt one is told even where all are shown
     names = [assay] if assay else list(ASSAYS)
@@ -77,7 +80,7 @@ def status(
         )
     }
     view = _View.of([(key[1], plan) for key, plan in plans.items()], keep, by_cell=bool(assay))
-    if watch and not as_json:
+    if watch:
         _watch(view)
     elif as_json:
         print(json.dumps([view.summary(*each) for each in view.plans]))

@@ -6,21 +6,27 @@ import json
 import random
 import sys
 import tempfile
+import time
 from collections.abc import Iterable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from rulescope.cli import choosing
-from rulescope.cli.output import console, counted
+from rulescope.cli import choosing, engines
+from rulescope.cli.output import console, counted, printable
 from rulescope.cli.progress import Meter
-from rulescope.records import Manifest, Store, disk
+from rulescope.errors import RecordError
+from rulescope.records import Manifest, Problem, Store, disk
 from rulescope.records.layout import ID
+from rulescope.records.sizes import PARTS
+from rulescope.spec import with_donors
 
 WRONG = 1
 """Exit code when something is wrong with the store."""
-PARTS = ("runs", "checkpoints", "quarantine", "index", "tmp", "campaigns", "failures")
+QUIET_SECONDS = 2.0
+"""What takes no longer needs no progress."""
 
 
 class Finding(NamedTuple):
@@ -35,6 +41,7 @@ def verify(
     rerun: Annotated[int, typer.Option(min=0, help="Live so many records again, and compare.")] = 0,
     seed: Annotated[int, typer.Option(help="Chooses which records are lived again.")] = 0,
     workers: choosing.Workers = None,
+    force: engines.Force = False,
     store: choosing.StoreFolder = choosing.STORE,
     weights: choosing.Weights = None,
     as_json: choosing.AsJson = False,
@@ -51,7 +58,7 @@ def verify(
     findings = [*_damaged(keep), *before, *_stray(keep)]
     sound = list(keep.ids())
     chosen = random.Random(seed).sample(sound, min(rerun, len(sound)))
-    findings += _lived_again(keep, chosen, workers, weights) if chosen else []
+    findings += _lived_again(keep, chosen, workers, weights, force) if chosen else []
     wrong = [finding for finding in findings if finding.wrong]
     if as_json:
         told: dict[str, Any] = {"records": len(sound), "rerun": chosen, "wrong": len(wrong)}
@@ -59,9 +66,8 @@ def verify(
     else:
         for finding in findings:
             out = sys.stderr if finding.wrong else sys.stdout
-            print(
-                f"{'error' if finding.wrong else 'note'}: {finding.what}: {finding.about}", file=out
-            )
+            word = "error" if finding.wrong else "note"
+            print(printable(f"{word}: {finding.what}: {finding.about}"), file=out)
         again = f", {len(chosen)} of them lived again" if chosen else ""
         verdict = counted(len(wrong), "problem") if wrong else "all is well"
         console().print(f"{store}: {counted(len(sound), 'sound record')}{again}; {verdict}")
@@ -71,13 +77,33 @@ def verify(
 
 def _damaged(store: Store) -> Iterable[Finding]:
     """Read everything; what is damaged is in quarantine afterwards."""
-    for problem in store.verify():
+    for problem in _read(store):
         yield Finding(problem.id, problem.problem)
     for path in disk.listed(store.root / "checkpoints"):
         if not ID.fullmatch(path.stem) or path.suffix != ".npz":
             yield Finding(str(path.relative_to(store.root)), "not a checkpoint")
-        elif store.load_checkpoint(path.stem) is None and not path.exists():
-            yield Finding(path.stem, "its checkpoint was damaged and is in quarantine")
+            continue
+        try:
+            store.read_checkpoint(path.stem)  # None if its run has just been finished
+        except RecordError as fault:
+            yield Finding(path.stem, f"its checkpoint: {fault}")
+
+
+def _read(store: Store) -> list[Problem]:
+    """Verify every record, for people to watch if it takes a while."""
+    begun = time.monotonic()
+    with ExitStack() as stack:
+        meter: Meter | None = None
+
+        def report(done: int, total: int) -> None:
+            nonlocal meter
+            if time.monotonic() - begun < QUIET_SECONDS:
+                return
+            if meter is None:
+                meter = stack.enter_context(Meter("verify", total, "records"))
+            meter.update(done)
+
+        return store.verify(report)
 
 
 def _put_aside(store: Store) -> Iterable[Finding]:
@@ -100,7 +126,7 @@ def _stray(store: Store) -> Iterable[Finding]:
 
 
 def _lived_again(
-    store: Store, chosen: list[str], workers: int | None, weights: Path | None
+    store: Store, chosen: list[str], workers: int | None, weights: Path | None, force: bool
 ) -> list[Finding]:
     """Live ``chosen`` anew, with the donors' states that the store has, and compare."""
     from rulescope.engine.local import run_all
@@ -108,18 +134,20 @@ def _lived_again(
     old = {run: store.read(run) for run in chosen}
     with tempfile.TemporaryDirectory(prefix="rulescope-verify-") as folder:
         anew = Store(Path(folder) / "store")
-        for donor in {donor.id for record in old.values() for donor in record.spec.donors}:
+        specs = [record.spec for record in old.values()]
+        everything = with_donors(specs)  # what donors inherited from included: it is missed, too
+        for donor in everything:
             if donor not in old and donor in store:
                 anew.adopt(donor, store.files(donor))
-        specs = [record.spec for record in old.values()]
-        with Meter("again", sum(spec.iterations for spec in specs)) as meter:
+        with Meter("again", sum(spec.iterations for spec in everything.values())) as meter:
             campaign = run_all(
                 specs,
                 anew,
                 workers=workers,
-                report=lambda c: meter.update(min(c.done, c.total)),
+                report=meter.follow,
                 weights=weights,
                 name="verify",
+                force=force,
             )
         return [
             Finding(run, f"could not be lived again: {campaign.failed[run]}")
@@ -133,6 +161,9 @@ def _compared(run: str, old: Manifest, new: Manifest) -> Finding:
     """Say whether two records of a run agree, and if not, what may be the cause."""
     if old.science_hash == new.science_hash:
         return Finding(run, "lived again, the same to the bit", wrong=False)
+    if old.inherited != new.inherited:  # a donor that was chosen, too: told by itself
+        about = "differs when lived again, as it must: so does what it inherited"
+        return Finding(run, about, wrong=False)
     elsewhere = _different(old.runtime, new.runtime)
     if elsewhere:
         about = f"differs when lived again, as it may: it was made with another {elsewhere}"

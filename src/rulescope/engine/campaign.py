@@ -45,6 +45,8 @@ class Running:
     attempt: int = 1
     worker: int | None = None
     """The process that lives it."""
+    host: str = ""
+    """The machine of that process, unless it is this one."""
 
 
 @dataclass

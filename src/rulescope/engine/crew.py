@@ -1,4 +1,7 @@
-"""The worker processes: started, listened to, and replaced one by one when they die or hang.
+"""A crew of workers, whatever they are: listened to, and replaced one by one when they die or hang.
+
+What a worker is, is for others to say: a process here (``processes``), or anywhere in a cluster
+(``cluster``).
 
 Time is counted as listened, not by the clock: when the parent itself was stopped for a while (as by
 Ctrl-Z, or a laptop's lid), nobody is overdue for it.
@@ -6,30 +9,18 @@ Ctrl-Z, or a laptop's lid), nobody is overdue for it.
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import signal
 import time
+from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from multiprocessing.connection import Connection, wait
-from multiprocessing.context import SpawnProcess
-from pathlib import Path
 from typing import NamedTuple
 
 from rulescope.engine.campaign import Pace
 from rulescope.engine.messages import Beat, Ended, Ready, Said, Unfit
-from rulescope.engine.worker import work
 from rulescope.errors import RulescopeError
 
 STARTS = 3
 """How many workers may fail to start in a row."""
-LEAVE_SECONDS = 5.0
-"""How long an idle worker may take to leave when all is done."""
-UNGUARDED = 78
-"""Exit code of a worker that runs the caller's script again instead of working."""
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 class EngineError(RulescopeError):
@@ -50,11 +41,10 @@ class Patience(NamedTuple):
     """For one run altogether, all attempts in this campaign together; None: as long as it takes."""
 
 
-class Member:
+class Member(ABC):
     """A worker, seen from the parent."""
 
-    def __init__(self, process: SpawnProcess, pipe: Connection) -> None:
-        self.process, self.pipe = process, pipe
+    def __init__(self) -> None:
         self.heard = self.ready = self.leaving = False
         self.run: str | None = None
         self.iteration = 0
@@ -62,21 +52,29 @@ class Member:
         self.silent = self.still = self.overdue = 0.0
         """Seconds since its last sign of life and its last progress, and since it should pause."""
         self.unfit = ""
+        self.pid: int | None = None
+        self.host = ""
+        """Its machine, if it is not this one."""
 
+    @abstractmethod
     def say(self, what: bytes | None) -> None:
         """Send a spec to live, or None to pause; to a dead one this does nothing."""
-        with suppress(OSError):  # its end will be noticed when we listen
-            self.pipe.send(what)
 
+    @abstractmethod
     def hear(self) -> Iterator[Said]:
         """Yield what it has said since, until it has no more to say; EOFError if it has ended."""
-        while self.pipe.poll():
-            try:
-                said = self.pipe.recv()
-            except OSError:  # it was killed in the middle of a word
-                raise EOFError from None
-            self.heard, self.silent = True, 0.0
-            yield said
+
+    @abstractmethod
+    def dead(self) -> bool:
+        """Tell whether it is known to have ended; what it said before may still be heard."""
+
+    @abstractmethod
+    def kill(self) -> None:
+        """End it, even if it hears nothing."""
+
+    @abstractmethod
+    def bury(self) -> str:
+        """Give back what it held, once it has ended; return how it did."""
 
     def got_to(self, iteration: int) -> None:
         """Note the last iteration that it finished."""
@@ -86,17 +84,36 @@ class Member:
             self.pace.note(iteration)
 
 
-class Crew:
-    """At most ``size`` workers on the store at ``root``."""
+class Crew(ABC):
+    """At most :attr:`size` workers."""
 
-    def __init__(self, size: int, root: Path, weights: Path | None, patience: Patience) -> None:
-        self._size, self._root, self._weights, self._patience = size, root, weights, patience
-        self._context = multiprocessing.get_context("spawn")
+    HERE = True
+    """Whether all of them are on this machine, where what fails once will fail again."""
+
+    def __init__(self, patience: Patience) -> None:
+        self._patience = patience
         self.members: list[Member] = []
         self._failed_starts = 0
         self._anyone_ready = self._stopping = False
         self._spent: defaultdict[str, float] = defaultdict(float)
         self._listened = time.monotonic()
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """How many there may be."""
+
+    @abstractmethod
+    def _hire(self) -> Member:
+        """Start a worker."""
+
+    @abstractmethod
+    def _wait(self, seconds: float) -> None:
+        """Return as soon as anybody has something to say, after ``seconds`` at the latest."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Send everybody home: idle workers leave, others are killed."""
 
     # Who is here
 
@@ -113,17 +130,11 @@ class Crew:
     def staff(self, wanted: int) -> None:
         """Start workers until there are as many as are ``wanted``, or as many as there may be.
 
-        The first goes ahead alone: if no process can be started here, that is said once.
+        The first goes ahead alone: if none can be started, that is said once.
         """
-        most = self._size if any(member.heard for member in self.members) else 1
+        most = self.size if any(member.heard for member in self.members) else 1
         while len(self.members) < min(wanted, most):
-            ours, theirs = self._context.Pipe()
-            arguments = (theirs, self._root.absolute(), self._weights)
-            process = self._context.Process(target=work, args=arguments, daemon=True)
-            with _one_thread(), _deaf_to_interrupts():
-                process.start()
-            theirs.close()
-            self.members.append(Member(process, ours))
+            self.members.append(self._hire())
 
     def give(self, member: Member, run: str, canonical: bytes) -> None:
         """Let an idle worker live a run."""
@@ -137,27 +148,11 @@ class Crew:
         for member in self.busy:
             member.say(None)
 
-    def close(self) -> None:
-        """Send everybody home: idle workers leave, others are killed."""
-        for member in self.members:
-            if member.run is not None or not member.ready:
-                member.process.kill()
-            member.pipe.close()
-        until = time.monotonic() + LEAVE_SECONDS
-        for member in self.members:
-            member.process.join(max(until - time.monotonic(), 0.1))
-            if member.process.exitcode is None:
-                member.process.kill()
-                member.process.join()
-            member.process.close()
-        self.members.clear()
-
     # What they say
 
     def listen(self, seconds: float) -> list[Ended]:
         """Wait for news, ``seconds`` at most; return what became of runs that have ended."""
-        sources = [part for m in self.members for part in (m.pipe, m.process.sentinel)]
-        wait(sources, seconds)
+        self._wait(seconds)
         ended: list[Ended] = []
         for member in list(self.members):
             ended += self._news(member)
@@ -165,15 +160,16 @@ class Crew:
         return ended
 
     def _news(self, member: Member) -> Iterator[Ended]:
-        # Looked at first: what a dead worker said before its end is still in the pipe.
-        dead = member.process.exitcode is not None
+        dead = member.dead()  # looked at first: what it said before its end is still to be heard
         try:
             for said in member.hear():
+                member.heard, member.silent = True, 0.0
                 match said:
                     case Beat(run, iteration) if run == member.run:
                         member.got_to(iteration)
-                    case Ready():
-                        member.ready, self._anyone_ready, self._failed_starts = True, True, 0
+                    case Ready(pid):
+                        member.ready, member.pid = True, pid
+                        self._anyone_ready, self._failed_starts = True, 0
                     case Unfit(cause):
                         member.unfit = cause
                     case Ended():
@@ -181,10 +177,11 @@ class Crew:
         except EOFError:
             dead = True
         if dead:
-            yield from self._lost(member, _end(member.process))
+            yield from self._lost(member)
 
     def _ended(self, member: Member, said: Ended) -> Ended:
         member.run = None
+        said = said._replace(host=member.host)
         if said.how == "paused" and member.overdue > 0.0:
             return self._late(said)
         # Whoever pauses otherwise was asked by us, or was told to end (SIGTERM) and is leaving.
@@ -224,74 +221,21 @@ class Crew:
                 yield from self._end(member, "did not end its iteration")
 
     def _end(self, member: Member, why: str) -> Iterator[Ended]:
-        member.process.kill()  # also ends one that is stopped, which would not hear of SIGTERM
-        member.process.join()
+        member.kill()
         yield from self._lost(member, f"{why}, and was killed")
 
-    def _lost(self, member: Member, why: str) -> Iterator[Ended]:
+    def _lost(self, member: Member, why: str = "") -> Iterator[Ended]:
         """Strike off a dead worker, which ``why``; what it was living has failed, this time."""
         self.members.remove(member)
-        member.pipe.close()
-        member.process.join()
-        member.process.close()
+        how = member.bury()
+        why = why or how
         if member.run is not None:
-            ended = Ended(member.run, "failed", member.iteration, f"its worker {why}")
+            cause = f"its worker {why}"
+            ended = Ended(member.run, "failed", member.iteration, cause, host=member.host)
             yield self._late(ended) if member.overdue > 0.0 else ended
         elif not member.ready and not self._stopping:
             self._failed_starts += 1
-            if not self._anyone_ready or self._failed_starts >= STARTS:
+            hopeless = not self._anyone_ready and (self.HERE or member.unfit)
+            if hopeless or self._failed_starts >= STARTS:
                 told = f"failed to import what it needs ({member.unfit})" if member.unfit else why
                 raise EngineError(f"worker processes cannot be started: the last one {told}")
-
-
-def refuse_rerun_script() -> None:
-    """End a worker that runs its caller's script again, which would start workers of its own."""
-    if getattr(multiprocessing.current_process(), "_inheriting", False):
-        raise SystemExit(UNGUARDED)
-
-
-def _end(process: SpawnProcess) -> str:
-    """Say how a process ended."""
-    process.join(LEAVE_SECONDS)
-    if process.exitcode is None:  # it said good-bye, but does not go
-        process.kill()
-        process.join()
-    code = process.exitcode or 0
-    if code == UNGUARDED:
-        return (
-            "ran the script again that started it; put what the script does under "
-            "`if __name__ == '__main__':`"
-        )
-    if code >= 0:
-        return f"ended with code {code}"
-    name = {each.value: each.name for each in signal.Signals}.get(-code, f"signal {-code}")
-    hint = ", as the system does when memory runs out" if name == "SIGKILL" else ""
-    return f"was killed by {name}{hint}"
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Let processes that are started within have one thread each, unless somebody said otherwise.
-
-    (Libraries read this when they are loaded, which may be before the worker's first line.)
-    """
-    added = [name for name in THREADS if name not in os.environ]
-    os.environ.update(dict.fromkeys(added, "1"))
-    try:
-        yield
-    finally:
-        for name in added:
-            os.environ.pop(name, None)
-
-
-@contextmanager
-def _deaf_to_interrupts() -> Iterator[None]:
-    """Let processes that are started within never see Ctrl-C, not even before their first line."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:  # ours is only late
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from rulescope.records import Store, disk
-from rulescope.records.layout import checked
+from rulescope.records.layout import ID, checked, note
 
 KEPT = 20
 """The most attempts that are kept of a run, the last ones."""
@@ -44,10 +44,12 @@ class Failure(msgspec.Struct, frozen=True):
         return self.attempts[-1].cause if self.attempts else "unknown"
 
 
-def add(store: Store, run: str, cause: str, iteration: int = 0, trace: str = "") -> None:
-    """Keep the cause of a failed attempt."""
+def add(
+    store: Store, run: str, cause: str, iteration: int = 0, trace: str = "", host: str = ""
+) -> None:
+    """Keep the cause of a failed attempt, on this machine unless another ``host`` is named."""
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    attempt = Attempt(now, cause, iteration, platform.node(), trace)
+    attempt = Attempt(now, cause, iteration, host or platform.node(), trace)
     before = _read(_path(store, run))
     attempts = (*(before.attempts if before else ()), attempt)[-KEPT:]
     replace(store, _path(store, run), msgspec.json.encode(Failure(run, attempts)))
@@ -61,7 +63,8 @@ def clear(store: Store, run: str) -> None:
 
 def known(store: Store, runs: Iterable[str] | None = None) -> dict[str, Failure]:
     """Return the failed runs, of ``runs`` or of all, that have no record; by id."""
-    names = {path.stem: path for path in disk.listed(store.root / FOLDER) if path.suffix == ".json"}
+    listed = disk.listed(store.inside(FOLDER))
+    names = {p.stem: p for p in listed if p.suffix == ".json" and ID.fullmatch(p.stem)}
     wanted = names if runs is None else [run for run in runs if run in names]
     read = {run: _read(names[run]) for run in wanted}
     return {run: found for run, found in read.items() if found is not None and run not in store}
@@ -76,13 +79,13 @@ def replace(store: Store, path: Path, content: bytes) -> None:
 
 
 def _path(store: Store, run: str) -> Path:
-    return store.root / FOLDER / f"{checked(run)}.json"
+    return store.inside(FOLDER) / f"{checked(run)}.json"
 
 
 def _read(path: Path) -> Failure | None:
     """Return what a file says; one that cannot be understood says nothing."""
     try:
-        found = msgspec.json.decode(path.read_bytes(), type=Failure)
-    except (OSError, msgspec.MsgspecError):
+        found = msgspec.json.decode(note(path) or b"", type=Failure)
+    except (UnicodeDecodeError, msgspec.MsgspecError):
         return None
     return found if found.id == path.stem and found.attempts else None

@@ -22,6 +22,8 @@ from rulescope.engine.campaign import Campaign
 from rulescope.engine.failures import replace
 from rulescope.errors import RulescopeError
 from rulescope.records import Store, disk
+from rulescope.records.layout import note
+from rulescope.records.staging import alive
 
 _log = logging.getLogger(__name__)
 
@@ -64,7 +66,7 @@ class LiveCampaign(msgspec.Struct, frozen=True):
         """Whether it has ended without saying so."""
         if time.time() - self.updated > STALE_SECONDS:
             return True
-        return self.host == platform.node() and not _alive(self.pid)
+        return self.host == platform.node() and not alive(self.pid)
 
 
 class Announcement:
@@ -78,7 +80,7 @@ class Announcement:
         self._store, self._campaign, self._name = store, campaign, name
         self._host, self._pid, self._started = platform.node(), os.getpid(), time.time()
         file = f"{_plain(self._host)}-{self._pid}-{uuid.uuid4().hex[:8]}.json"
-        self._path = store.root / FOLDER / file
+        self._path = store.inside(FOLDER) / file
         self._written = -math.inf
         self._warned = False
 
@@ -138,12 +140,12 @@ def running(store: Store) -> list[LiveCampaign]:
     Files of campaigns that are not are removed where that is allowed.
     """
     found = []
-    for path in disk.listed(store.root / FOLDER):
+    for path in disk.listed(store.inside(FOLDER)):
         if path.suffix != ".json":
             continue
         try:
-            state = msgspec.json.decode(path.read_bytes(), type=LiveCampaign)
-        except (OSError, msgspec.MsgspecError):
+            state = msgspec.json.decode(note(path) or b"", type=LiveCampaign)
+        except (UnicodeDecodeError, msgspec.MsgspecError):
             continue  # gone meanwhile, or nothing of ours
         if not state.stale:
             found.append(state)
@@ -151,16 +153,6 @@ def running(store: Store) -> list[LiveCampaign]:
         with suppress(OSError):
             path.unlink()
     return sorted(found, key=lambda state: state.started)
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass  # somebody else's, but alive
-    return True
 
 
 def _plain(host: str) -> str:

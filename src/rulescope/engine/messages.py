@@ -39,6 +39,8 @@ class Ended(NamedTuple):
     again: bool = True
     """Whether a failed run may fare better next time."""
     trace: str = ""
+    host: str = ""
+    """Where it failed, unless on the machine of the parent."""
 
 
 Said = Beat | Ready | Unfit | Ended

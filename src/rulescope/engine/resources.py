@@ -15,6 +15,7 @@ from rulescope.engine.crew import EngineError
 from rulescope.envs.config import Catch, DeepSea, EnvironmentSpec, MinAtar, Tracking
 from rulescope.learners.baselines import DQN, RandomPolicy
 from rulescope.learners.disco.config import Disco
+from rulescope.learners.open_config import Open
 from rulescope.records.sizes import readable
 from rulescope.spec import RunSpec
 
@@ -42,13 +43,15 @@ def need(spec: RunSpec) -> Need:
     """Estimate what ``spec`` takes."""
     parameters = _NUMBER * _parameters(spec)
     replay = _replay(spec)
-    checkpoint = 4 * parameters + replay + 100_000  # also the target and two moments of each
+    # Also the target and two moments of each, and what an optimiser that was learned remembers.
+    memories = 40 if isinstance(spec.learner, Open) else 4
+    checkpoint = memories * parameters + replay + 100_000
     log = 8 * _COLUMNS * (spec.iterations // spec.log_every)
     large = {"params": parameters, "target": parameters, "moments": 2 * parameters}
     kept = sum((large | {"replay": replay}).get(name, 100_000) for name in spec.kept)
     # A checkpoint is made as a copy, and packed as another.
     memory = PROCESS + _workspace(spec) + 3 * checkpoint
-    return Need(_RECORD + log + kept, checkpoint, memory)
+    return Need(_RECORD + log + kept + len(spec.marks) * checkpoint, checkpoint, memory)
 
 
 def require(specs: Iterable[RunSpec], workers: int, root: Path) -> None:
@@ -56,14 +59,14 @@ def require(specs: Iterable[RunSpec], workers: int, root: Path) -> None:
 
     What cannot be found out here is not asked for.
     """
+    specs = list(specs)
+    require_disk(specs, workers, root)
+    _require_memory([need(spec) for spec in specs], workers)
+
+
+def require_disk(specs: Iterable[RunSpec], workers: int, root: Path) -> None:
+    """Raise :class:`EngineError` if the store at ``root`` has no room for the runs ``specs``."""
     needs = [need(spec) for spec in specs]
-    if not needs:
-        return
-    _require_disk(needs, workers, root)
-    _require_memory(needs, workers)
-
-
-def _require_disk(needs: list[Need], workers: int, root: Path) -> None:
     # A checkpoint is written whole before it takes the place of the one before.
     largest = sorted((each.checkpoint for each in needs), reverse=True)[:workers]
     wanted = sum(each.record for each in needs) + 2 * sum(largest) + RESERVE
@@ -76,7 +79,7 @@ def _require_disk(needs: list[Need], workers: int, root: Path) -> None:
 
 
 def _require_memory(needs: list[Need], workers: int) -> None:
-    each = max(one.memory for one in needs)
+    each = max((one.memory for one in needs), default=0)
     available = free_memory()
     if available is None or workers * each <= available:
         return

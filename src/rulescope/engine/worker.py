@@ -22,7 +22,7 @@ from rulescope.engine.messages import Beat, Ended, Ready, Said, Unfit
 
 if TYPE_CHECKING:
     from rulescope.lifetime import Progress
-    from rulescope.records import Store
+    from rulescope.runner import Keep
 
 BEAT_SECONDS = 1.0
 """Time between two signs of life."""
@@ -45,7 +45,7 @@ def work(pipe: Connection, root: Path, weights: Path | None) -> None:
 
         runtime.single_threaded()  # torch takes seconds to import: beat meanwhile
     except BaseException as fault:
-        worker.tell(Unfit(_cause(fault)))
+        worker.tell(Unfit(cause_of(fault)))
         return
     worker.tell(Ready(os.getpid()))
     store = Store(root)
@@ -53,12 +53,58 @@ def work(pipe: Connection, root: Path, weights: Path | None) -> None:
         worker.tell(worker.live(canonical, store, weights))
 
 
-class _Worker:
+class Living:
+    """Lives runs, one at a time; other threads may ask how far it is, and ask it to stop."""
+
+    def __init__(self) -> None:
+        self.at = Beat("", 0)
+
+    def live(
+        self, canonical: bytes, store: Keep, weights: Path | None = None, device: str = "cpu"
+    ) -> Ended:
+        """Make one record; return what became of it."""
+        from rulescope import runner, spec
+        from rulescope.errors import DivergedError, SpecError, WeightsError
+        from rulescope.records import ConflictError
+
+        item = spec.decode(canonical)
+        self.at = Beat(item.id, 0)
+        try:
+            runner.find_or_make(
+                item,
+                store,
+                report=self._note,
+                stop=self.asked_to_stop,
+                weights=weights,
+                device=device,
+            )
+        except runner.Paused as pause:
+            return Ended(item.id, "paused", pause.iteration)
+        except BaseException as fault:
+            # Lifetimes are deterministic: these would come again, and others might not. A conflict
+            # would not, but be forgotten: the next attempt finds the other record, and is content.
+            hopeless = DivergedError | SpecError | WeightsError | ConflictError
+            again = not isinstance(fault, hopeless)
+            trace = traceback.format_exc()[-TRACE:] if again else ""
+            return Ended(item.id, "failed", self.at.iteration, cause_of(fault), again, trace)
+        return Ended(item.id, "done", item.iterations)
+
+    def asked_to_stop(self) -> bool:
+        """Tell whether the run should be left at a checkpoint; asked after every iteration."""
+        raise NotImplementedError
+
+    def _note(self, progress: Progress) -> None:
+        self.at = Beat(self.at.run, progress.iteration)  # in one step: another thread reads it
+
+
+class _Worker(Living):
+    """One that is talked to through a pipe."""
+
     def __init__(self, pipe: Connection) -> None:
+        super().__init__()
         self.jobs: SimpleQueue[bytes | None] = SimpleQueue()
         self.leaving = False
         self._pausing = False
-        self._at = Beat("", 0)
         self._pipe = pipe
         self._speaking = threading.Lock()
 
@@ -77,7 +123,7 @@ class _Worker:
                     if heard is not None:
                         self.jobs.put(heard)
                 with self._speaking:
-                    self._pipe.send(self._at)
+                    self._pipe.send(self.at)
         except (EOFError, OSError):  # the parent has hung up, or is dead
             self.leave()
             time.sleep(ORPHAN_SECONDS)
@@ -91,32 +137,11 @@ class _Worker:
         except OSError:
             self.leave()
 
-    def live(self, canonical: bytes, store: Store, weights: Path | None) -> Ended:
-        """Make one record; return what became of it."""
-        from rulescope import runner, spec
-        from rulescope.errors import DivergedError, SpecError, WeightsError
-
-        item = spec.decode(canonical)
-        self._at = Beat(item.id, 0)
-        try:
-            runner.find_or_make(
-                item, store, report=self._note, stop=self._asked_to_stop, weights=weights
-            )
-        except runner.Paused as pause:
-            return Ended(item.id, "paused", pause.iteration)
-        except BaseException as fault:
-            # Lifetimes are deterministic: these would come again, and others might not.
-            again = not isinstance(fault, DivergedError | SpecError | WeightsError)
-            trace = traceback.format_exc()[-TRACE:] if again else ""
-            return Ended(item.id, "failed", self._at.iteration, _cause(fault), again, trace)
-        return Ended(item.id, "done", item.iterations)
-
-    def _note(self, progress: Progress) -> None:
-        self._at = Beat(self._at.run, progress.iteration)  # in one step: another thread reads it
-
-    def _asked_to_stop(self) -> bool:
+    def asked_to_stop(self) -> bool:
+        """Tell whether the parent said so, or is gone."""
         return self._pausing or self.leaving
 
 
-def _cause(fault: BaseException) -> str:
+def cause_of(fault: BaseException) -> str:
+    """Return what went wrong in one line or a few."""
     return f"{type(fault).__name__}: {fault}"[:CAUSE]

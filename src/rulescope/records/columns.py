@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from rulescope.arrays import Arrays
 from rulescope.errors import RecordError
+from rulescope.frozen import expanded
 from rulescope.records.record import Logged, Manifest
-from rulescope.spec import Intervention, RunSpec, expanded
+from rulescope.spec import Intervention, RunSpec
 
 TYPES = {
     "b": "BOOLEAN",
@@ -96,8 +97,9 @@ def _of_rule(manifest: Manifest) -> dict[str, Any]:
 
 def _of_spec(spec: RunSpec) -> dict[str, Any]:
     """Return every field of ``spec`` that holds one value, by a name such as ``learner_batch``."""
-    # What donors were is not spelt out: they have rows of their own, found by ``parents``.
-    plain = expanded(msgspec.structs.replace(spec, interventions=()))
+    # What donors and origins were is not spelt out: they have rows of their own, found by
+    # ``parents``.
+    plain = expanded(msgspec.structs.replace(spec, interventions=(), origin=None))
     named = dict(_flat(plain))
     named["interventions"] = "; ".join(map(describe, spec.interventions))
     named["boundary"] = named.pop("boundary_terminals")

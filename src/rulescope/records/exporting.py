@@ -19,9 +19,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from rulescope import spec as specs
 from rulescope.arrays import Arrays
 from rulescope.errors import RecordError
+from rulescope.frozen import expanded
 from rulescope.records import disk
 from rulescope.records.record import Logged
 from rulescope.records.store import Problem, Store
@@ -73,7 +73,7 @@ def about(logged: Logged) -> dict[str, Any]:
     return {
         "id": manifest.id,
         "science_hash": manifest.science_hash,
-        "spec": specs.expanded(logged.spec),
+        "spec": expanded(logged.spec),
         "rule": rule,
         "source": manifest.source,
         "runtime": manifest.runtime,

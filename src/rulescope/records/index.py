@@ -16,7 +16,7 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from rulescope.errors import RecordError
 from rulescope.records import columns, disk, shards
 from rulescope.records.record import FILES
 from rulescope.records.shards import Batch, Shard
-from rulescope.records.store import Problem, Store
+from rulescope.records.store import Problem, Report, Store
 
 VERSION = 1
 """Raised by every change of what shards hold or how their columns are made."""
@@ -40,8 +40,6 @@ _GLOB = re.compile(r"[*?\[]")
 
 Live = Mapping[str, str | None]
 """The signature of every record that there is."""
-Report = Callable[[int, int], None]
-"""Told how many records have been indexed, of how many."""
 
 
 class Index:

@@ -16,6 +16,7 @@ ID = re.compile(r"[0-9a-f]{64}")
 PREFIX = re.compile(r"[0-9a-f]{1,64}")
 REASON = "reason.txt"
 _REASONABLE = 10_000
+_NOTE = 16 << 20
 
 
 def checked(run: str) -> str:
@@ -64,16 +65,21 @@ def content(path: Path) -> bytes:
         raise RecordError(f"{path.name} cannot be read ({fault.strerror})") from None
 
 
+def note(path: Path) -> bytes | None:
+    """Return what a file for people says, which no result depends on; None if nothing sensible."""
+    try:
+        about = path.lstat()
+        if not stat.S_ISREG(about.st_mode) or about.st_size > _NOTE:
+            return None
+        return path.read_bytes()
+    except OSError:
+        return None
+
+
 def reason(folder: Path) -> str:
     """Return why something was put into quarantine."""
-    try:
-        path = folder / REASON
-        if not stat.S_ISREG(path.lstat().st_mode):
-            return "unknown"
-        with path.open("rb") as file:
-            return file.read(_REASONABLE).decode("utf-8", "replace").strip()
-    except OSError:
-        return "unknown"
+    said = note(folder / REASON)
+    return "unknown" if said is None else said[:_REASONABLE].decode("utf-8", "replace").strip()
 
 
 def give_reason(folder: Path, text: str) -> None:

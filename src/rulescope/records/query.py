@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from rulescope.errors import RecordError
 from rulescope.records import columns, disk, layout, shards
 from rulescope.records.columns import literal
-from rulescope.records.index import Index, Report
-from rulescope.records.store import Problem, Store
+from rulescope.records.index import Index
+from rulescope.records.store import Problem, Report, Store
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

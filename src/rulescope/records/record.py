@@ -19,6 +19,7 @@ from rulescope import arrays
 from rulescope import spec as specs
 from rulescope.arrays import ArrayFileError, Arrays, TooLargeError
 from rulescope.errors import RecordError, SpecError
+from rulescope.frozen import expanded
 from rulescope.records.migration import SCHEMA, upgraded
 from rulescope.runtime import Identity
 from rulescope.spec import RunSpec
@@ -114,7 +115,7 @@ class Record:
         """
         manifest = Manifest(
             id=spec.id,
-            spec=specs.expanded(spec),
+            spec=expanded(spec),
             canonical=specs.canonical(spec).decode(),
             source=source,
             runtime=runtime,
@@ -196,7 +197,7 @@ def _open(content: bytes) -> Manifest:
     """Read what :func:`_seal` wrote."""
     try:
         plain = msgspec.json.decode(content, type=dict[str, Any])
-        whole = plain.pop("checksum", None) == _checksum(plain)
+        whole = plain.pop("checksum", None) == _checksum(plain) and content == _seal(plain)
     except (msgspec.MsgspecError, ValueError, RecursionError) as fault:
         raise DamageError(f"{MANIFEST} is not valid JSON ({fault})") from None
     if not whole:
@@ -230,7 +231,7 @@ def _spec(manifest: Manifest) -> RunSpec:
         raise RecordError(f"{fault} (perhaps written by another version)") from None
     # Defaults are left out of the canonical text, so a default that has changed since would go
     # unnoticed there; the expanded form still tells. Fields added since are no contradiction.
-    if spec.id != manifest.id or not _agrees(manifest.spec, specs.expanded(spec)):
+    if spec.id != manifest.id or not _agrees(manifest.spec, expanded(spec)):
         raise RecordError(f"run {manifest.id}: its specification has another meaning today")
     return spec
 

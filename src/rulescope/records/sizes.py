@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
+import stat
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from rulescope.errors import RecordError
 from rulescope.records import disk, query
-from rulescope.records.index import Report
-from rulescope.records.store import Problem, Store
+from rulescope.records.store import Problem, Report, Store
 
 PARTS = {
     "runs": "records",
@@ -17,6 +17,8 @@ PARTS = {
     "quarantine": "what failed verification",
     "index": "made from the records, safe to delete",
     "tmp": "writes in progress, or rubbish of dead processes",
+    "campaigns": "what running campaigns say of themselves",
+    "failures": "why runs without a record failed",
 }
 """The folders of a store, and what is in them."""
 
@@ -56,24 +58,28 @@ def _room(folder: Path) -> Room:
     with disk.reading(folder):
         if folder.is_symlink():
             return Room(0, 0)
-        return Room(len(disk.listed(folder)), _bytes(folder))
+        return Room(len(disk.listed(folder)), room(folder))
 
 
-def _bytes(folder: Path) -> int:
-    """Return the bytes of all files below ``folder``; what vanishes meanwhile counts nothing."""
+def room(path: Path) -> int:
+    """Return the bytes of a file, or of all below a folder; what vanishes meanwhile has none."""
+    with disk.reading(path), suppress(FileNotFoundError):
+        about = path.lstat()
+        return _inside(path) if stat.S_ISDIR(about.st_mode) else about.st_size
+    return 0
+
+
+def _inside(folder: Path) -> int:
     total, waiting = 0, [str(folder)]
     while waiting:
-        try:
-            with os.scandir(waiting.pop()) as entries:
-                for entry in entries:
-                    if entry.is_dir(follow_symlinks=False):
-                        waiting.append(entry.path)
-                    else:
-                        total += entry.stat(follow_symlinks=False).st_size
-        except FileNotFoundError:
-            continue
-        except OSError as fault:
-            raise RecordError(f"{fault.filename}: cannot be read ({fault.strerror})") from None
+        here = Path(waiting.pop())
+        with disk.reading(here), suppress(FileNotFoundError), os.scandir(here) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+                    continue
+                with suppress(FileNotFoundError):
+                    total += entry.stat(follow_symlinks=False).st_size
     return total
 
 

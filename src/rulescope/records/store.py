@@ -5,6 +5,7 @@
     <root>/quarantine/<id>-<n>/   what failed verification, with reason.txt
     <root>/index/                 made from the records for queries; safe to delete
     <root>/tmp/                   writes in progress; anything else in here is rubbish
+    <root>/campaigns/, failures/  what the engine says of campaigns that run and runs that failed
 
 There are no locks. Everything is written under ``tmp``, flushed to the disk, and moved into place
 by one rename, which either happens or does not; whoever loses a race finds the winner's record. A
@@ -15,23 +16,19 @@ The root may be a symbolic link; one below it is refused, so that nothing outsid
 from __future__ import annotations
 
 import errno
-import hashlib
 import itertools
 import logging
 import shutil
-import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-import numpy as np
 from numpy.typing import NDArray
 
-from rulescope import arrays
 from rulescope.arrays import ArrayFileError, Arrays
 from rulescope.errors import RecordError
-from rulescope.records import disk, layout
+from rulescope.records import checkpoint, disk, layout, staging
 from rulescope.records.layout import checked
 from rulescope.records.record import (
     FILES,
@@ -50,14 +47,18 @@ from rulescope.records.record import (
 _log = logging.getLogger(__name__)
 
 T = TypeVar("T")
-_SEAL = "checkpoint-sha256"
-"""Name of the extra entry by which a checkpoint vouches for itself."""
+Report = Callable[[int, int], None]
+"""Told how many records have been read, of how many."""
 _ROUNDS = 8
 """How often a commit may find a damaged record in its place before it gives up."""
 
 
 class ConflictError(RecordError):
     """Two results of one run; the one in the store stays."""
+
+
+class CheckpointError(RecordError):
+    """A checkpoint that is there, but cannot be gone on from."""
 
 
 class Problem(NamedTuple):
@@ -86,7 +87,7 @@ class Store:
 
     def folder(self, run: str) -> Path:
         """Return where the record of ``run`` is, or would be."""
-        return self._inside("runs", checked(run)[:2], run)
+        return self.inside("runs", checked(run)[:2], run)
 
     def require_writable(self) -> None:
         """Raise :class:`RecordError` now rather than after hours, if nothing can be written."""
@@ -102,7 +103,7 @@ class Store:
         self._require()
         if not layout.PREFIX.fullmatch(prefix):
             raise RecordError(f"{prefix!r} is not the beginning of a run id, such as 1cced3")
-        shards = disk.listed(self._inside("runs"))
+        shards = disk.listed(self.inside("runs"))
         near = [shard for shard in shards if shard.name.startswith(prefix[:2])]
         entries = (
             entry for shard in near if layout.is_real_folder(shard) for entry in disk.listed(shard)
@@ -171,10 +172,12 @@ class Store:
             place.rename(staged / run)
             disk.sync(place.parent)
 
-    def verify(self) -> list[Problem]:
+    def verify(self, report: Report | None = None) -> list[Problem]:
         """Read every record; return what is wrong, having put damaged ones into quarantine."""
-        found = []
-        for path in self._entries():
+        found, entries = [], self._entries()
+        for done, path in enumerate(entries):
+            if report is not None:
+                report(done, len(entries))
             if not layout.is_record(path):
                 what = (
                     "a symbolic link, which is not followed"
@@ -200,12 +203,8 @@ class Store:
     def save_checkpoint(self, run: str, state: Arrays) -> None:
         """Write (or replace) the checkpoint of ``run``: named arrays of any shapes."""
         path = self._checkpoint(run)
-        if _SEAL in state:
-            raise RecordError(f"{path}: the array name {_SEAL!r} is reserved")
-        sealed = {**state, _SEAL: np.array(_seal(run, state))}
         try:
-            # Not compressed: it is short-lived, and floats hardly shrink for the time it takes.
-            content = arrays.pack(sealed, compress=False)
+            content = checkpoint.encode(run, state)
         except ArrayFileError as fault:
             raise RecordError(f"{path}: not a valid checkpoint ({fault})") from None
         with disk.writing(path), self.staging(run) as staged:
@@ -214,29 +213,32 @@ class Store:
             (staged / path.name).rename(path)
             disk.sync(path.parent)
 
-    def load_checkpoint(self, run: str) -> dict[str, NDArray[Any]] | None:
-        """Return the checkpoint of ``run``, or None if there is none that can be trusted.
+    def read_checkpoint(self, run: str) -> dict[str, NDArray[Any]] | None:
+        """Return the checkpoint of ``run``, or None if there is none.
 
-        A damaged one is put into quarantine with a logged warning: the lifetime starts again.
+        A damaged one is put into quarantine and raises :class:`CheckpointError`.
         """
         path = self._checkpoint(run)
         try:
-            if path.is_symlink():
-                raise ArrayFileError("is a symbolic link")
-            state = arrays.read(path)
-            seal = state.pop(_SEAL, None)
-            if seal is None or str(seal) != _seal(run, state):
-                raise ArrayFileError("does not match its own sha256")
+            return checkpoint.read(run, path)
         except FileNotFoundError:
             return None
         except OSError as fault:
-            _log.warning("%s: checkpoint ignored (%s)", path, fault.strerror)
-            return None
+            raise CheckpointError(f"{path}: cannot be read ({fault.strerror})") from None
         except ArrayFileError as fault:
             moved = self._quarantine(path, run, str(fault))
-            _log.warning("%s: checkpoint ignored (%s); %s", path, fault, moved)
+            raise CheckpointError(f"{path}: damaged ({fault}); {moved}") from None
+
+    def load_checkpoint(self, run: str) -> dict[str, NDArray[Any]] | None:
+        """Return the checkpoint of ``run``, or None if there is none that can be trusted.
+
+        Else as :meth:`read_checkpoint`, but only with a logged warning: the lifetime starts again.
+        """
+        try:
+            return self.read_checkpoint(run)
+        except CheckpointError as fault:
+            _log.warning("checkpoint ignored: %s", fault)
             return None
-        return state
 
     def drop_checkpoint(self, run: str) -> None:
         """Remove the checkpoint of ``run``, if there is one."""
@@ -247,9 +249,9 @@ class Store:
     # Where things are
 
     def _checkpoint(self, run: str) -> Path:
-        return self._inside("checkpoints") / f"{checked(run)}.npz"
+        return self.inside("checkpoints") / f"{checked(run)}.npz"
 
-    def _inside(self, *parts: str) -> Path:
+    def inside(self, *parts: str) -> Path:
         """Return a path below the root, no folder of which may be a symbolic link."""
         path = self.root
         for part in parts:
@@ -264,11 +266,11 @@ class Store:
             raise RecordError(f"{self.root}: no such store")
 
     def _entries(self) -> list[Path]:
-        """Return what lies where records should be, sorted; see :func:`_is_record`."""
+        """Return what lies where records should be, sorted; see :func:`layout.is_record`."""
         self._require()
         return [
             entry
-            for shard in disk.listed(self._inside("runs"))
+            for shard in disk.listed(self.inside("runs"))
             for entry in (disk.listed(shard) if layout.is_real_folder(shard) else [shard])
         ]
 
@@ -350,7 +352,7 @@ class Store:
     def staging(self, run: str) -> Iterator[Path]:
         """Lend a fresh folder under ``tmp``, gone afterwards whatever happens."""
         # Not tempfile.mkdtemp: its folders are closed to the group that may share the store.
-        folder = self._inside("tmp") / f"{run[:16]}-{uuid.uuid4().hex}"
+        folder = self.inside("tmp") / staging.name(run[:16])
         disk.make(folder.parent)
         folder.mkdir()
         try:
@@ -380,7 +382,7 @@ class Store:
 
     def _claim(self, run: str) -> Path:
         """Make and return the first free folder ``quarantine/<run>-<n>``; mkdir is exclusive."""
-        place = self._inside("quarantine")
+        place = self.inside("quarantine")
         disk.make(place)
         for n in itertools.count(1):
             folder = place / f"{run}-{n}"
@@ -388,8 +390,3 @@ class Store:
                 folder.mkdir()
                 break
         return folder
-
-
-def _seal(run: str, state: Arrays) -> str:
-    """Return the sha256 of a checkpoint's content and of the run that it belongs to."""
-    return hashlib.sha256(f"{run}|{arrays.digest(state)}".encode()).hexdigest()

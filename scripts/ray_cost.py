@@ -1,0 +1,75 @@
+"""What it costs to hand out a lifetime: by the local engine, and by Ray on this machine.
+
+The lifetimes are as short as can be, so that nearly all of the time is that of the engine and of
+the store. Start-up is told apart: it is the time until the first record is in the store.
+
+    python scripts/ray_cost.py --runs 200 --workers 2
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from rulescope.engine import cluster, local
+from rulescope.engine.campaign import Campaign
+from rulescope.learners.baselines import RandomPolicy
+from rulescope.records import Store
+from rulescope.runner import find_or_make
+from rulescope.spec import RunSpec
+
+TINY = RunSpec(learner=RandomPolicy(), iterations=1, log_every=1, steps=2, lanes=1)
+
+
+def main() -> None:
+    """Measure, and print one line a way."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--runs", type=int, default=200)
+    parser.add_argument("--workers", type=int, default=2)
+    options = parser.parse_args()
+    specs = [msgspec.structs.replace(TINY, seed=seed) for seed in range(options.runs)]
+    print(f"in this process  {1000 * alone(specs):6.1f} ms a lifetime, without any engine")
+    for name, run_all in {"local": local.run_all, "ray": cluster.run_all}.items():
+        start, each = through(run_all, specs, options.workers)
+        print(
+            f"{name:6}{options.workers} workers  {1000 * each:6.1f} ms a lifetime, "
+            f"{start:.1f} s until the first"
+        )
+
+
+def alone(specs: list[RunSpec]) -> float:
+    """Return the seconds that a lifetime takes by itself, the median."""
+    spent = []
+    with tempfile.TemporaryDirectory() as folder:
+        for spec in specs:
+            began = time.perf_counter()
+            find_or_make(spec, Store(Path(folder)))
+            spent.append(time.perf_counter() - began)
+    return statistics.median(spent)
+
+
+def through(
+    run_all: Callable[..., Campaign], specs: list[RunSpec], workers: int
+) -> tuple[float, float]:
+    """Return the seconds until the first record, and for each of the others."""
+    marks: list[tuple[float, int]] = []
+
+    def mark(campaign: Campaign) -> None:
+        if campaign.finished:
+            marks.append((time.perf_counter(), campaign.finished))
+
+    with tempfile.TemporaryDirectory() as folder:
+        began = time.perf_counter()
+        run_all(specs, Store(Path(folder)), workers=workers, report=mark)
+    (first, some), (last, everything) = marks[0], marks[-1]
+    return first - began, (last - first) / (everything - some)
+
+
+if __name__ == "__main__":
+    main()

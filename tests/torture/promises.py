@@ -1,0 +1,189 @@
+"""The promises, each with the torture that puts it to the test and the figures that came out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from torture import faults, flips, kills, orders, points, scale, throughput, writers
+from torture.campaign import Lives
+
+Say = Callable[[str], None]
+
+
+class Shown(NamedTuple):
+    """One promise, and what was found."""
+
+    promise: str
+    found: str
+    kept: bool
+    problems: list[str]
+    figures: dict[str, Any]
+
+
+class Sizes(NamedTuple):
+    """How much torture."""
+
+    kills: int = 200
+    damages: int = 64
+    writers: int = 16
+    commits: int = 200
+    commands: int = 3
+    """Of those that meet a bad disk."""
+    records: int = 20_000
+    few_records: int = 1_000
+    seeds: int = 3
+    """Of the grid: eight runs each."""
+    lives: Lives = "real"
+    seed: int = 1
+
+
+def every_point(folder: Path, _: Sizes, __: Say) -> Iterable[Shown]:
+    """Kill a writer at every single step."""
+    found = points.torture(folder)
+    deaths = found.phases.total()
+    yield Shown(
+        "killed at every step of a write: the old store or the new one, never half",
+        f"{deaths} deaths: {_counted(found.phases)}",
+        deaths > 0 and not found.wrong,
+        found.wrong,
+        {"deaths": deaths, "phases": dict(found.phases), "rubbish": found.rubbish},
+    )
+
+
+def random_kills(folder: Path, sizes: Sizes, say: Say) -> Iterable[Shown]:
+    """Kill workers and supervisors."""
+    found = kills.torture(
+        folder, sizes.kills, sizes.seed, lives=sizes.lives, seeds=sizes.seeds, say=say
+    )
+    runs = 8 * sizes.seeds
+    yield Shown(
+        f"{sizes.kills} SIGKILLs: {runs}/{runs} science hashes as undisturbed, no partial record",
+        f"{found.kills} kills ({_counted(found.instants)} at random instants; "
+        f"{_counted(found.phases)}), {found.campaigns} campaigns, "
+        f"{found.complete} × {runs}/{runs} equal, {found.checks} looks at all visible records",
+        found.kills >= sizes.kills and found.complete > 0 and not found.wrong,
+        found.wrong,
+        asdict(found) | {"kills": found.kills},
+    )
+
+
+def all_orders(folder: Path, sizes: Sizes, _: Say) -> Iterable[Shown]:
+    """Run the grid in other ways."""
+    found = orders.torture(folder, orders.ways(sizes.lives, sizes.seeds))
+    yield Shown(
+        "workers and order change no science hash",
+        f"{found.runs} runs, equal in: {'; '.join(found.ways)}",
+        not found.different,
+        [f"{way}: run {run} differs" for way, runs in found.different.items() for run in runs],
+        found._asdict(),
+    )
+
+
+def damage(folder: Path, sizes: Sizes, _: Say) -> Iterable[Shown]:
+    """Flip bits and cut files off."""
+    found = flips.torture(folder, sizes.damages, sizes.seed, lives=sizes.lives, seeds=sizes.seeds)
+    caught = found.detected.total()
+    yield Shown(
+        f"{sizes.damages} bit flips and truncations: all detected, damaged runs redone",
+        f"{caught}/{found.damages} detected ({_counted(found.detected)}), {found.redone} runs "
+        f"redone, equal; {(found.flips + found.truncations)[flips.NOTES]} damaged notes harmless",
+        caught == found.damages >= sizes.damages and not found.wrong,
+        found.wrong,
+        asdict(found),
+    )
+
+
+def many_writers(folder: Path, sizes: Sizes, _: Say) -> Iterable[Shown]:
+    """Commit the same runs from many processes."""
+    found = writers.torture(folder, sizes.writers, sizes.commits)
+    once = sum(count == 1 for count in found.won.values())
+    yield Shown(
+        f"{sizes.writers} processes commit {sizes.commits} runs: each exactly once",
+        f"{once}/{len(found.won)} runs exactly once, of {found.commits:,} commits",
+        once == len(found.won) == sizes.commits and not found.problems,
+        found.problems,
+        {"commits": found.commits, "once": once, "rubbish": found.rubbish},
+    )
+
+
+def bad_disks(folder: Path, sizes: Sizes, _: Say) -> Iterable[Shown]:
+    """Let the disk fail."""
+    found = faults.torture(folder, sizes.commands)
+    skipped = "".join(f"; not tried: {what}" for what in found.skipped)
+    yield Shown(
+        "disk full, read-only, EIO at every step: store unchanged, error names the path",
+        f"{found.faults.total()} faults ({_counted(found.faults)}), {found.committed} after the "
+        f"record was in place, whole{skipped}",
+        found.faults.total() > 0 and not found.wrong,
+        found.wrong,
+        asdict(found),
+    )
+
+
+def large_store(folder: Path, sizes: Sizes, say: Say) -> Iterable[Shown]:
+    """Fill a store with made-up records."""
+    few = scale.torture(folder / "few", sizes.few_records, say)
+    many = scale.torture(folder / "many", sizes.records, say)
+    figures = {"few": _plain(few), "many": _plain(many)}
+    for what, cost, limit in (
+        ("status", many.status, 3.0),
+        ("records query over all logs, indexed", many.query, 10.0),
+        ("records query over all logs, 10 records new", many.query_after_ten, 10.0),
+    ):
+        yield Shown(
+            f"{sizes.records:,} records: {what} under {limit:g} s and 1 GB",
+            f"{cost.seconds:.2f} s, {cost.memory:.0f} MB",
+            cost.seconds < limit and cost.memory < 1000,
+            [],
+            figures,
+        )
+    each = [1000 * one.first_query.seconds / one.records for one in (few, many)]
+    yield Shown(
+        f"cost of a record flat from {sizes.few_records:,} to {sizes.records:,}",
+        f"to index {each[0]:.2f} ms, then {each[1]:.2f} ms; "
+        f"to commit {few.commit:.1f} ms, then {many.commit:.1f} ms",
+        each[1] < 1.25 * each[0],
+        [],
+        {"index_ms": each},
+    )
+
+
+def two_workers(folder: Path, _: Sizes, __: Say) -> Iterable[Shown]:
+    """Measure the speed of two workers."""
+    found = throughput.torture(folder)
+    yield Shown(
+        "2 workers at least 1.8 times as fast as 1 on Disco lifetimes",
+        f"{found.ratio:.2f} times ({', '.join(f'{ratio:.2f}' for ratio in found.ratios)}) with "
+        f"{found.rule}; load of the machine at the start {found.load:.1f}",
+        found.ratio >= 1.8,
+        [],
+        found._asdict(),
+    )
+
+
+PARTS: dict[str, Callable[[Path, Sizes, Say], Iterable[Shown]]] = {
+    "points": every_point,
+    "faults": bad_disks,
+    "writers": many_writers,
+    "orders": all_orders,
+    "flips": damage,
+    "kills": random_kills,
+    "scale": large_store,
+    "throughput": two_workers,
+}
+"""By the names of the command line. Those that fork come first, while there is one thread."""
+
+
+def _counted(counts: Counter[str]) -> str:
+    return ", ".join(f"{count} {what}" for what, count in counts.most_common())
+
+
+def _plain(scaled: scale.Scaled) -> dict[str, Any]:
+    return {
+        name: value._asdict() if isinstance(value, scale.Cost) else value
+        for name, value in scaled._asdict().items()
+    }

@@ -1,0 +1,117 @@
+"""What a store of many records costs: to fill, to index, to ask about all logs, to tell the status.
+
+The records are made up (see ``rulescope.bench.synthetic``), 100 log rows each. Stopped, it goes on
+where it was. Times and memory are those of processes of their own, their start included.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import rulescope
+from rulescope.bench.synthetic import made_up
+from rulescope.learners.variants import VARIANTS
+from rulescope.records import Store
+from rulescope.spec import RunSpec
+
+QUESTION = (
+    "SELECT learner, scale, iteration, avg(score), stddev(score), max(effective_bins) "
+    "FROM runs JOIN logs USING (id) GROUP BY ALL"
+)
+DURABLE = 100
+"""Records that are written as always, flushed to the disk; the others need not survive."""
+
+
+class Cost(NamedTuple):
+    """Of one command: seconds, and megabytes at its peak."""
+
+    seconds: float
+    memory: float
+
+
+class Scaled(NamedTuple):
+    """What a store of so many records costs."""
+
+    records: int
+    commit: float
+    """Milliseconds a record, flushed to the disk; 0 if the store was there already."""
+    listing: float
+    """Seconds to list all ids."""
+    status: Cost
+    first_query: Cost
+    """Over all logs, without an index."""
+    query: Cost
+    """Over all logs, with one."""
+    query_after_ten: Cost
+    """Over all logs, when ten records are new."""
+
+
+def spec(number: int) -> RunSpec:
+    """Return the specification of one of any number of different lifetimes."""
+    learner = VARIANTS["disco" if number % 2 else "a2c"]
+    return RunSpec(learner=learner, scale=10.0 ** (number % 7 - 3), seed=number)
+
+
+def fill(store: Store, count: int) -> float:
+    """Bring ``store`` to ``count`` records; return milliseconds a record that is flushed."""
+    missing = [each for each in map(spec, range(count)) if each.id not in store]
+    start = time.perf_counter()
+    for each in missing[:DURABLE]:
+        store.commit(made_up(each))
+    cost = 1000 * (time.perf_counter() - start) / max(len(missing[:DURABLE]), 1)
+    real = os.fsync
+    os.fsync = lambda _: None  # type: ignore[assignment]
+    try:
+        for each in missing[DURABLE:]:
+            store.commit(made_up(each))
+    finally:
+        os.fsync = real
+    return cost
+
+
+def cost(*command: str) -> Cost:
+    """Run ``rulescope`` with these words; return what it took."""
+    program = "from rulescope.cli.main import run; run()"
+    paths = str(Path(rulescope.__file__).parents[1])
+    start = time.perf_counter()
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, *command],
+        env=os.environ | {"PYTHONPATH": paths},
+        stdout=subprocess.DEVNULL,
+    )
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise RuntimeError(f"rulescope {' '.join(command)} ended with {process.returncode}")
+    return Cost(time.perf_counter() - start, _megabytes(used))
+
+
+def _megabytes(used: resource.struct_rusage) -> float:
+    return used.ru_maxrss * (1 if sys.platform == "darwin" else 1024) / 1e6
+
+
+def torture(root: Path, count: int, say: Callable[[str], None] = lambda _: None) -> Scaled:
+    """Fill a store and measure what it costs."""
+    store = Store(root)
+    commit = fill(store, count)
+    say(f"{count:,} records are there")
+    start = time.perf_counter()
+    listed = sum(1 for _ in store.ids())
+    listing = time.perf_counter() - start
+    assert listed == count, f"{root}: holds {listed:,} records instead of {count:,}"
+    shutil.rmtree(root / "index", ignore_errors=True)
+    where = ("--store", str(root))
+    query = ("records", "query", QUESTION, "--csv", *where)
+    status, first, later = cost("status", *where), cost(*query), cost(*query)
+    for number in range(10):
+        store.delete(spec(number).id)
+    fill(store, count)
+    return Scaled(count, commit, listing, status, first, later, cost(*query))

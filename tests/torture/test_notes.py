@@ -1,0 +1,23 @@
+"""A flipped bit in what campaigns note for people must never end a campaign."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rulescope.engine import failures, live
+from rulescope.records import Store
+from torture.grid import grid
+
+
+def test_notes_that_are_no_text_say_nothing(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    run = next(iter(grid(1)))
+    failures.add(store, run, "a cause")
+    path = store.root / failures.FOLDER / f"{run}.json"
+    path.write_bytes(path.read_bytes().replace(b"cause", b"c\xa2use"))
+    assert failures.known(store) == {}
+    failures.add(store, run, "another")
+    assert failures.known(store)[run].cause == "another"
+    (store.root / live.FOLDER).mkdir()
+    (store.root / live.FOLDER / "a.json").write_bytes(b'{"host": "\xa2"}')
+    assert live.running(store) == []

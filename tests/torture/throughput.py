@@ -1,0 +1,55 @@
+"""Two workers against one, on Disco lifetimes of standard size. Only an idle machine can tell."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from rulescope.bench.measure import FALLBACK, RULE
+from rulescope.engine.local import run_all
+from rulescope.learners.disco.config import Disco
+from rulescope.records import Store
+from rulescope.rules import locate, registry
+from rulescope.spec import RunSpec
+
+
+class Throughput(NamedTuple):
+    """Iterations a second of a whole campaign, the start of its workers included."""
+
+    rule: str
+    one: list[float]
+    two: list[float]
+    ratios: list[float]
+    """Of each round, in which both were measured one after the other."""
+    load: float
+    """Of the machine at the start: well above zero means that it was not idle."""
+
+    @property
+    def ratio(self) -> float:
+        """The median over rounds."""
+        return statistics.median(self.ratios)
+
+
+def torture(folder: Path, rounds: int = 3, lifetimes: int = 4, iterations: int = 300) -> Throughput:
+    """Measure in rounds: the same lifetimes with one worker, then with two."""
+    load = os.getloadavg()[0]
+    rule = RULE if locate.find(registry.get(RULE)) is not None else FALLBACK
+    specs = [
+        RunSpec(learner=Disco(rule=rule), iterations=iterations, seed=seed)
+        for seed in range(lifetimes)
+    ]
+    one: list[float] = []
+    two: list[float] = []
+    for number in range(rounds):
+        for workers, speeds in ((1, one), (2, two)):
+            start = time.perf_counter()
+            store = Store(folder / f"{number}-{workers}")
+            campaign = run_all(specs, store, workers=workers, name="throughput")
+            speeds.append(campaign.total / (time.perf_counter() - start))
+            if campaign.failed:
+                raise RuntimeError(f"lifetimes failed: {campaign.failed}")
+    ratios = [fast / slow for slow, fast in zip(one, two, strict=True)]
+    return Throughput(rule, one, two, ratios, load)
