@@ -76,6 +76,13 @@ SIZE_FROM: dict[str, str] = {
 
 
 DISCO103 = DiscoSizes()
+SPROUT = DiscoSizes(
+    predictions=16,
+    trajectory=64,
+    lifetime=32,
+    action_embedding=4,
+    lifetime_action_embedding=4,
+)
 
 
 def shapes(sizes: DiscoSizes = DISCO103) -> dict[str, Shape]:

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from rulescope import arrays as files
 from rulescope.errors import WeightsError
 from rulescope.rules import disco_format, locate, registry
+from rulescope.rules.fresh import fresh
 
 MAX_BYTES = 64 << 20
 """Largest rule file read, packed or unpacked: twenty times Disco103."""
@@ -87,7 +88,9 @@ def load(name: str, explicit: Path | None = None, *, download: bool = True) -> R
     """Return the weights of a registered rule, or random ones.
 
     ``random:SEED`` is a random Disco rule, ``open-random:SEED`` a small and
-    ``open-random-large:SEED`` a large OPEN rule.
+    ``open-random-large:SEED`` a large OPEN rule, and ``sprout-random:SEED`` one of Sprout's size as
+    it is before any discovery. ``sha256:CONTENT`` is the Disco rule in the file ``explicit``, which
+    must have that content (see :func:`name_of`).
 
     The file is searched for, and downloaded unless ``download`` is false, as
     :func:`rulescope.rules.locate.ensure` says; ``explicit`` is a file or folder to take it from.
@@ -95,6 +98,10 @@ def load(name: str, explicit: Path | None = None, *, download: bool = True) -> R
     kind = name.partition(":")[0]
     if kind == "random":
         return random_weights(_seed(name))
+    if kind == "sprout-random":
+        return _drawn(name, fresh(disco_format.SPROUT, _seed(name)))
+    if kind == "sha256":
+        return _of_content(name, explicit)
     if kind in _RANDOM_OPEN:
         return _random_open(name, _RANDOM_OPEN[kind], _seed(name))
     rule = registry.get(name)
@@ -160,16 +167,33 @@ def random_weights(seed: int) -> RuleWeights:
         key: (rng.standard_normal(shape) * _RANDOM_SCALE).astype(np.float32)
         for key, shape in disco_format.shapes().items()
     }
+    return _drawn(f"random:{seed}", values)
+
+
+def _drawn(name: str, values: Mapping[str, NDArray[np.float32]]) -> RuleWeights:
+    """Return weights that were never in a file."""
     content = files.digest(values)
-    return RuleWeights(f"random:{seed}", values, content, content)
+    return RuleWeights(name, values, content, content)
+
+
+def name_of(path: Path) -> str:
+    """Return the name by which a run knows the Disco rule in the file at ``path``: its content."""
+    return f"sha256:{read_disco(path).content}"
+
+
+def _of_content(name: str, path: Path | None) -> RuleWeights:
+    if path is None:
+        raise WeightsError(f"{name}: the rule of a file; name the file with --weights")
+    weights = read_disco(path)
+    if f"sha256:{weights.content}" != name:
+        raise WeightsError(f"{path}: holds another rule (sha256:{weights.content[:12]}) than {name}")
+    return replace(weights, name=name)
 
 
 def _random_open(name: str, length: int, seed: int) -> RuleWeights:
     """Return an OPEN rule whose weights are normal with deviation 0.4."""
     draws = np.random.default_rng(seed).standard_normal(length)
-    values = {OPEN_KEY: (draws * _RANDOM_OPEN_SCALE).astype(np.float32)}
-    content = files.digest(values)
-    return RuleWeights(name, values, content, content)
+    return _drawn(name, {OPEN_KEY: (draws * _RANDOM_OPEN_SCALE).astype(np.float32)})
 
 
 def _seed(name: str) -> int:
