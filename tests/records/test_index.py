@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from rulescope.errors import RecordError
-from rulescope.records import Store, index, query, shards
+from rulescope.records import Store, columns, index, query, shards
 
 from .samples import sample
 
@@ -220,10 +220,12 @@ def test_records_with_absurd_logs_are_left_out_and_told(
     good = store.commit(sample(0))
     wide = store.commit(sample(1, log={f"c{n}": np.zeros(1) for n in range(1001)}))
     long = store.commit(sample(2, log={"score": np.zeros(300_000)}))
+    many = store.commit(sample(3, log={"score": np.zeros((500, 500), dtype=bool)}))
     monkeypatch.setattr(index, "MAX_LOG", 1_000_000)
+    monkeypatch.setattr(columns, "MAX_VALUES", 200_000)  # small as a file, and large as objects
     with query.asking(store) as questions:
         assert questions.ids("true") == [good]
-        assert {problem.id for problem in questions.problems} == {wide, long}
+        assert {problem.id for problem in questions.problems} == {wide, long, many}
     assert store.quarantined() == []
 
 

@@ -19,6 +19,8 @@ from rulescope.assays import (
     learning_rate,
     mapping,
     masking,
+    minatar_context,
+    open_carry,
     popart,
     scale,
     scale_minatar,
@@ -61,12 +63,14 @@ ASSAYS: dict[str, Assay] = {
         synthetic,
         masking,
         scale_minatar,
+        minatar_context,
         interface_state,
         conventions,
         exploration_conventions,
         ladder,
         discovery,
         directions,
+        open_carry,
     )
 }
 """By id, in the order of the published catalogue."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import UnionType
 from typing import NamedTuple
 
 import msgspec
@@ -15,7 +16,8 @@ from rulescope.envs.config import WORLDS, Boundary, Change, DeepSea
 from rulescope.errors import SpecError, nearest
 from rulescope.learners.baselines import RandomPolicy
 from rulescope.learners.disco.config import INTERFACES, PROFILES, Disco
-from rulescope.learners.variants import VARIANTS, LearnerSpec, suited
+from rulescope.learners.open_config import Open
+from rulescope.learners.variants import VARIANTS, Habits, LearnerSpec, habits, suited
 from rulescope.spec import Intervention, RunSpec
 from rulescope.stats import tail_from, updates_for_depth
 
@@ -46,6 +48,7 @@ class Budget:
     seeds: int
     """Seeds are consecutive from 0."""
     iterations: int
+    """Of two lanes and 29 steps each. Learners with other habits live for as many interactions."""
     arms: tuple[str, ...]
     scales: tuple[float, ...] = (1.0,)
     tasks: tuple[str, ...] = ("catch",)
@@ -83,6 +86,8 @@ class Arm(NamedTuple):
     ``legacy``; its other conventions are those of the budget."""
     learning_rate: float | None = None
     """If not the learner's own."""
+    rule: str | None = None
+    """Rule of an OPEN learner, if not its own. (That of a Disco learner is the budget's.)"""
 
 
 class Cell(NamedTuple):
@@ -134,6 +139,41 @@ def learner(budget: Budget, *, rule: str | None = None, interface: str = "defaul
     )
 
 
+class Measures(NamedTuple):
+    """How a lifetime is cut into iterations."""
+
+    lanes: int
+    steps: int
+    iterations: int
+    remainder: int
+    log_every: int
+
+
+def measures(budget: Budget, who: LearnerSpec, task: str) -> Measures:
+    """Return the measures of a lifetime of ``who``, which has the interactions of ``budget``.
+
+    What is no whole iteration of a learner with habits of its own is its ``remainder``.
+    """
+    iterations, usual, own = budget.length(task), Habits(), habits(who)
+    if (own.lanes, own.steps) == (usual.lanes, usual.steps):
+        return Measures(own.lanes, own.steps, iterations, 0, budget.log_every)
+    each = iterations * usual.lanes * usual.steps // own.lanes
+    whole, rest = divmod(each, own.steps)
+    return Measures(own.lanes, own.steps, whole, rest, own.log_every)
+
+
+def enough(budget: Budget, learner: str, task: str, fewest: int) -> None:
+    """Raise unless a lifetime of the learner called so has ``fewest`` iterations of its own."""
+    made = measures(budget, VARIANTS[learner], task)
+    if made.iterations < fewest:
+        usual, one = Habits(), made.lanes * made.steps
+        least = -(-fewest * one // (usual.lanes * usual.steps))
+        raise SpecError(
+            f"--iterations: {budget.length(task)} of {usual.lanes * usual.steps} interactions are "
+            f"less than {fewest} of {learner}'s ({one:,} each); nearest: {least}"
+        )
+
+
 def lifetime(
     budget: Budget,
     who: LearnerSpec,
@@ -150,6 +190,7 @@ def lifetime(
     Every assay makes its lifetimes here, so that cells which two assays have in common are one
     run in the store.
     """
+    lanes, steps, iterations, remainder, log_every = measures(budget, who, task)
     return RunSpec(
         learner=suited(who, WORLDS[task]),
         environment=WORLDS[task],
@@ -157,8 +198,11 @@ def lifetime(
         change=change,
         scale=float(scale),
         interventions=interventions,
-        iterations=budget.length(task),
-        log_every=budget.log_every,
+        iterations=iterations,
+        log_every=log_every,
+        lanes=lanes,
+        steps=steps,
+        remainder=remainder,
         seed=seed,
     )
 
@@ -205,6 +249,8 @@ def _who(budget: Budget, arm: Arm) -> LearnerSpec:
                 conventions, alignment=old.alignment, retrace=old.retrace
             )
         who = msgspec.structs.replace(who, rule=budget.rule, conventions=conventions)
+    if arm.rule is not None and isinstance(who, Open):
+        who = msgspec.structs.replace(who, rule=arm.rule)
     if arm.learning_rate is not None and not isinstance(who, RandomPolicy):
         who = msgspec.structs.replace(who, learning_rate=arm.learning_rate)
     return who
@@ -249,14 +295,17 @@ def narrowed(
         rule=rule or budget.rule,
     )
     chosen = replace(chosen, iterations=max(chosen.length(task) for task in chosen.tasks))
-    for option, given in (("--profile", profile), ("--rule", rule)):
-        if given is not None and not _has_rule(assay, chosen):
-            raise SpecError(f"{option}: no learner of this part of {assay.id} has a rule")
+    if profile is not None and not _has_rule(assay, chosen, Disco):
+        raise SpecError(
+            f"--profile: no learner of this part of {assay.id} has a rule with profiles"
+        )
+    if rule is not None and not _has_rule(assay, chosen, Disco | Open):
+        raise SpecError(f"--rule: no learner of this part of {assay.id} has a rule")
     return chosen
 
 
-def _has_rule(assay: Assay, budget: Budget) -> bool:
-    return any(isinstance(cell.runs[0].learner, Disco) for cell in assay.grid(budget))
+def _has_rule(assay: Assay, budget: Budget, kinds: type | UnionType) -> bool:
+    return any(isinstance(cell.runs[0].learner, kinds) for cell in assay.grid(budget))
 
 
 def _check_length(

@@ -33,7 +33,7 @@ def compare(results: Results) -> list[Comparison]:
     # A deeper sea has longer lifetimes: compare with what was published for the seas that were run.
     tasks = [str(task) for task in results.axes.get("task", ()) if task in paper.tasks]
     longest = max(paper.length(task) for task in tasks or paper.tasks)
-    terms = ("disco103", "published", longest)
+    terms = (paper.rule, paper.profile, longest)
     as_published = (results.rule, results.profile, results.iterations) == terms
     return [
         Comparison(
@@ -53,8 +53,10 @@ def table(results: Results, rows: Sequence[Comparison]) -> Table:
     """Return comparisons as a table."""
     judged = [row.overlap for row in rows if row.overlap is not None]
     note = f"Ours: {results.budget}. {sum(judged)} of {len(judged)} pairs of intervals overlap"
-    if (results.rule, results.profile) != ("disco103", "published"):
-        note += "; the published values are of disco103, profile published"
+    paper = find(results.assay).budget("paper")
+    if (results.rule, results.profile) != (paper.rule, paper.profile):
+        profile = f", profile {paper.profile}" if paper.profile else ""
+        note += f"; the published values are of {paper.rule}{profile}"
     if not all(row.same_budget for row in rows):
         note += "; ours do not have the published budget"
     if not all(row.same_grid for row in rows):

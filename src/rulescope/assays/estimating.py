@@ -91,16 +91,22 @@ def in_words(frame: Frame) -> str:
 
 
 def _subject(frame: Frame) -> str:
-    return f"{frame.rule}, profile {frame.profile}, " if frame.ruled else ""
+    profile = f"profile {frame.profile}, " if frame.profile else ""
+    return f"{frame.rule}, {profile}" if frame.ruled else ""
 
 
 def _length(frame: Frame) -> str:
-    shortest = int(frame.lengths[frame.lengths > 0].min(initial=frame.iterations))
+    planned = frame.lengths > 0
+    shortest = int(frame.lengths[planned].min(initial=frame.iterations))
     less = frame.interactions * shortest // max(frame.iterations, 1)
-    iterations, interactions = f"{frame.iterations:,}", f"{frame.interactions:,}"
-    if shortest < frame.iterations:
-        iterations, interactions = f"{shortest:,} to {iterations}", f"{less:,} to {interactions}"
-    return f"{iterations} iterations ({interactions} interactions) a lifetime"
+    if frame.spans is not None:
+        less = int(frame.spans[planned].min(initial=frame.interactions))
+    iterations = _span(shortest, frame.iterations)
+    return f"{iterations} iterations ({_span(less, frame.interactions)} interactions) a lifetime"
+
+
+def _span(least: int, most: int) -> str:
+    return f"{most:,}" if least == most else f"{least:,} to {most:,}"
 
 
 def summed_up(

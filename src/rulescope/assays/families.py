@@ -44,3 +44,38 @@ INTERFACE_STATE = Family(
     "interface-state", tuple(f"P1:{key}" for key in (*STATE_EFFECTS, *STATE_INTERACTIONS))
 )
 """The fifteen comparisons of P1, a family of their own."""
+
+OPEN_GAMES = ("gymnax-breakout", "gymnax-freeway")
+OPEN_SCALES = ("0.1", "1", "10")
+CARRY_CONTRASTS = (
+    "live-minus-zero",
+    "interaction",
+    "reset-minus-live",
+    "early-reset",
+    "live-minus-initial",
+    "live-minus-random",
+)
+OPEN_CARRY = Family(
+    "open-carry",
+    tuple(
+        f"OPEN:{contrast}/{game}/{scale}"
+        for contrast in CARRY_CONTRASTS
+        for game in OPEN_GAMES
+        for scale in OPEN_SCALES
+        if (contrast, scale) != ("interaction", "1")
+    ),
+)
+"""The 34 contrasts of the audit of OPEN's carry. Six of them compare learners soon after the reset,
+when nobody was tried: they cannot be estimated, and stay in the family."""
+
+CONTEXT_PAIRS = (("open", "open-adam"), ("disco", "open"), ("disco", "open-adam"))
+MINATAR_CONTEXT = Family(
+    "minatar-context",
+    tuple(
+        f"minatar-context:{first}-minus-{second}/{game}/{scale}"
+        for first, second in CONTEXT_PAIRS
+        for game in OPEN_GAMES
+        for scale in ("0.01", *OPEN_SCALES, "100")
+    ),
+)
+"""The thirty differences between learners in MinAtar at one number of interactions."""

@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 
 from rulescope.errors import RulescopeError, nearest
 from rulescope.learners.disco.config import Disco
+from rulescope.learners.open_config import Open
 
 if TYPE_CHECKING:
     from rulescope.assays.base import Cell
+    from rulescope.learners.variants import LearnerSpec
     from rulescope.records import Record
     from rulescope.spec import RunSpec
 
@@ -56,6 +58,11 @@ class Frame:
     """[*axes]: iterations between the log rows of each cell; None if all log every row."""
     ruled: bool = True
     """Whether any of the learners is driven by the rule."""
+    spans: NDArray[np.int64] | None = None
+    """[*axes]: interactions of a lifetime in each cell, a fork's counted from birth; None if they
+    go with its iterations."""
+    trial: int = 0
+    """Steps of each lane in which policies were tried when their lifetimes were over."""
 
     @property
     def counts(self) -> NDArray[np.int64]:
@@ -75,6 +82,8 @@ class Frame:
         if intervals is not None:
             every = _common(intervals, lengths > 0, f"logs at {dict(labels)} differ in interval")
             rows &= self.iteration % max(every, 1) == 0
+        spans = None if self.spans is None else self._at(self.spans, labels)
+        in_proportion = self.interactions * longest // max(self.iterations, 1)
         return replace(
             self,
             axes={axis: values for axis, values in self.axes.items() if axis not in labels},
@@ -84,11 +93,12 @@ class Frame:
             },
             states={name: self._at(values, labels) for name, values in self.states.items()},
             iterations=longest,
-            interactions=self.interactions * longest // max(self.iterations, 1),
+            interactions=in_proportion if spans is None else int(spans.max(initial=0)),
             lived=self._at(self.lived, labels),
             planned=self._at(self.planned, labels),
             lengths=lengths,
             intervals=intervals,
+            spans=spans,
         )
 
     def places(self) -> Iterator[tuple[str, tuple[int, ...]]]:
@@ -163,10 +173,11 @@ def gather(
     logs = {name: np.full((*shape, len(iteration)), np.nan) for name in columns}
     ends: dict[str, Floats] = {}
     lived, planned = np.zeros(shape, dtype=np.bool_), np.zeros(shape, dtype=np.bool_)
-    lengths, intervals = np.zeros(grid, dtype=np.int64), np.zeros(grid, dtype=np.int64)
+    lengths, intervals, spans = (np.zeros(grid, dtype=np.int64) for _ in range(3))
     for cell in cells:
         where = tuple(axes[axis].index(label) for axis, label in cell.labels.items())
         lengths[where], intervals[where] = cell.runs[0].iterations, cell.runs[0].log_every
+        spans[where] = _from_birth(cell.runs[0])
         for run in cell.runs:
             place = (*where, seeds.index(run.seed))
             planned[place] = True
@@ -191,15 +202,35 @@ def gather(
         columns=logs,
         states=ends,
         iterations=longest.iterations,
-        interactions=longest.interactions,
+        interactions=_from_birth(longest),
         lived=lived,
         planned=planned,
         lengths=lengths,
         rule=rule,
         profile=profile,
         intervals=intervals,
-        ruled=any(isinstance(run.learner, Disco) for run in runs),
+        ruled=any(_driven(run.learner, rule) for run in runs),
+        spans=spans,
+        trial=_trial(runs),
     )
+
+
+def _driven(learner: LearnerSpec, rule: str) -> bool:
+    """Tell whether ``rule`` is what drives ``learner``: OPEN learns by no rule of Disco's."""
+    return isinstance(learner, Open if rule.startswith("open") else Disco)
+
+
+def _from_birth(run: RunSpec) -> int:
+    """Return the interactions of a lifetime, those before a fork too."""
+    return run.interactions + run.start * run.steps * run.lanes
+
+
+def _trial(runs: Sequence[RunSpec]) -> int:
+    """Return how many steps policies are tried for (0 if they are not)."""
+    found = {run.evaluation.steps for run in runs if run.evaluation is not None}
+    if len(found) > 1:
+        raise RulescopeError(f"policies are tried for different numbers of steps: {sorted(found)}")
+    return max(found, default=0)
 
 
 def _rows(runs: Sequence[RunSpec]) -> Floats:

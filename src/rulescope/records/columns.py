@@ -60,6 +60,8 @@ LOGS = {"id": "t", "iteration": "f", "steps": "f"}
 
 MAX_COLUMNS = 1000
 """Of one log; no learner has more than a few dozen."""
+MAX_VALUES = 8 << 20
+"""Numbers and texts in one log, each of which takes tens of bytes on its way into the index."""
 
 Row = dict[str, Any]
 """Values of one record by column, such as ``{"i:seed": 3}``."""
@@ -137,6 +139,9 @@ def log_columns(log: Arrays) -> dict[str, NDArray[Any]]:
     """Return the columns of a log: numbers as float64 [rows], text and lists as objects [rows]."""
     if len(log) > MAX_COLUMNS:
         raise RecordError(f"has {len(log):,} log columns, more than {MAX_COLUMNS:,}")
+    count = sum(column.size for column in log.values())
+    if count > MAX_VALUES:
+        raise RecordError(f"has {count:,} log values, more than {MAX_VALUES:,}")
     found: dict[str, NDArray[Any]] = {}
     for name, column in log.items():
         text = column.dtype.kind == "U"

@@ -61,7 +61,7 @@ def _offered(
             raise RecordError(f"{source}: is not a store; it has no folder 'runs'")
         store = Store(source)
         for run in store.ids():
-            yield run, lambda run=run: store.files(run)  # type: ignore[misc]
+            yield run, lambda run=run: store.files(run, limits.unpacked)  # type: ignore[misc]
         return
     for run, files in archive.read(source, limits):
         yield run, lambda files=files: files  # type: ignore[misc]

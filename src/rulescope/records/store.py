@@ -154,14 +154,15 @@ class Store:
                 run, lambda: decode_manifest(run, self._contents(run, (MANIFEST,))[MANIFEST])
             )
 
-    def files(self, run: str) -> dict[str, bytes]:
+    def files(self, run: str, max_bytes: int | None = None) -> dict[str, bytes]:
         """Return the files of a record as they are, verified, and leave even a damaged one alone.
 
-        Damage raises :class:`RecordError`, like everything that is wrong with it.
+        Damage raises :class:`RecordError`, like everything that is wrong with it, and like a file
+        that unpacks to more than ``max_bytes``.
         """
         self._present(run)
         contents = self._contents(run, FILES)
-        decode(run, contents)
+        decode(run, contents, max_bytes)
         return contents
 
     def delete(self, run: str) -> None:

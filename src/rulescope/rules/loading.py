@@ -186,7 +186,8 @@ def _of_content(name: str, path: Path | None) -> RuleWeights:
         raise WeightsError(f"{name}: the rule of a file; name the file with --weights")
     weights = read_disco(path)
     if f"sha256:{weights.content}" != name:
-        raise WeightsError(f"{path}: holds another rule (sha256:{weights.content[:12]}) than {name}")
+        held = f"sha256:{weights.content[:12]}"
+        raise WeightsError(f"{path}: holds another rule ({held}) than {name}")
     return replace(weights, name=name)
 
 

@@ -9,6 +9,7 @@ from rulescope.assays.published import (
     change,
     conventions,
     exploration,
+    learned_optimiser,
     state,
     streams,
 )
@@ -23,6 +24,7 @@ _ESTIMATES: dict[str, Callable[[], dict[str, Published]]] = {
     **conventions.ESTIMATES,
     **streams.ESTIMATES,
     **exploration.ESTIMATES,
+    **learned_optimiser.ESTIMATES,
 }
 
 
