@@ -8,11 +8,12 @@ import pytest
 
 from discover.specs import TINY, tiny
 from rulescope import arrays
-from rulescope.discover import runner
+from rulescope.discover import runner, weights
+from rulescope.discover.spec import RuleSizes
 from rulescope.discover.training import Outcome, Training
-from rulescope.errors import RecordError
+from rulescope.errors import RecordError, SpecError
 from rulescope.records import Store
-from rulescope.rules.loading import read_disco
+from rulescope.rules.loading import name_of, read_disco
 
 
 def test_a_discovery_is_kept_whole_and_found_again(tmp_path: Path) -> None:
@@ -52,3 +53,20 @@ def test_a_damaged_discovery_is_not_taken_for_one(tmp_path: Path, name: str) -> 
     (folder / name).write_bytes(content)
     with pytest.raises(RecordError, match=name):
         runner.find_or_make(tiny(meta_steps=1), Store(tmp_path))
+
+
+def test_a_discovery_may_start_from_another_ones_rule(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    first = runner.find_or_make(tiny(meta_steps=2, learning_rate=0.5), store) / runner.RULE
+    spec = tiny(start=name_of(first))
+    rules: list[float] = []
+    runner.find_or_make(
+        spec, store, lambda t, _: rules.append(float(t.rule["lstm/linear/w"].sum())), first
+    )
+    begun = float(arrays.read(first)["lstm/linear/w"].sum())
+    assert abs(rules[0] - begun) < 0.02
+    assert abs(begun - float(weights.fresh(TINY.sizes, 0)["lstm/linear/w"].sum())) > 0.1
+    with pytest.raises(SpecError, match="other sizes"):
+        runner.find_or_make(
+            tiny(start=name_of(first), sizes=RuleSizes(predictions=3)), store, None, first
+        )

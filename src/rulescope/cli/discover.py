@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -22,8 +22,8 @@ def discover(
     recipe: Annotated[
         str,
         typer.Argument(
-            help="One of: smoke (seconds), sprout (hours: the embedded rule), sprout-scales, "
-            "sprout-transplants."
+            help="One of: smoke (seconds); sprout-start, then sprout, which made the embedded rule "
+            "(hours); sprout-scales, sprout-transplants."
         ),
     ] = "smoke",
     spec: Annotated[
@@ -38,6 +38,10 @@ def discover(
     ] = None,
     warm_start: Annotated[
         int | None, typer.Option(help="Instead of the recipe's own.", show_default=False)
+    ] = None,
+    start: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A rule to start from, instead of a fresh one."),
     ] = None,
     store: Annotated[Path, typer.Option(metavar="DIR", help="Where discoveries are kept.")] = Path(
         "store"
@@ -57,14 +61,17 @@ def discover(
 
       rulescope discover smoke
 
-      rulescope discover sprout --seed 1 --store discoveries
+      rulescope discover sprout-start --store discoveries
+
+      rulescope discover sprout --start discoveries/discoveries/ID/rule.npz --store discoveries
 
       rulescope discover sprout --show-spec > mine.json; rulescope discover --spec mine.json
     """
     from rulescope.discover import runner
     from rulescope.frozen import expanded
 
-    chosen = _chosen(recipe, spec, seed=seed, meta_steps=meta_steps, warm_start=warm_start)
+    given = {"seed": seed, "meta_steps": meta_steps, "warm_start": warm_start}
+    chosen = _chosen(recipe, spec, start, given)
     if show_spec:
         print(json.dumps(expanded(chosen), indent=2))
         return
@@ -75,7 +82,7 @@ def discover(
             scores = " ".join(f"{score:.2f}" for score in outcome.scores)
             meter.update(training.step, f"scores {scores}")
 
-        folder = runner.find_or_make(chosen, Store(store), report)
+        folder = runner.find_or_make(chosen, Store(store), report, start)
     manifest = runner.read(folder)
     if as_json:
         print(json.dumps(manifest | {"folder": str(folder)}))
@@ -86,12 +93,15 @@ def discover(
     out.print(f"seconds     {duration(manifest['seconds'])}")
 
 
-def _chosen(recipe: str, path: Path | None, **changes: int | None) -> Discovery:
+def _chosen(
+    recipe: str, path: Path | None, start: Path | None, changes: dict[str, int | None]
+) -> Discovery:
     """Return the discovery that the options describe."""
     from msgspec.structs import replace
 
     from rulescope.discover.recipes import RECIPES
     from rulescope.discover.spec import checked, decode
+    from rulescope.rules.loading import name_of
 
     if path is not None:
         try:
@@ -102,5 +112,7 @@ def _chosen(recipe: str, path: Path | None, **changes: int | None) -> Discovery:
         found = RECIPES[recipe]
     else:
         raise SpecError(f"no recipe is called {recipe!r}{nearest(recipe, RECIPES)}")
-    given = {name: value for name, value in changes.items() if value is not None}
+    given: dict[str, Any] = {name: value for name, value in changes.items() if value is not None}
+    if start is not None:
+        given["start"] = name_of(start)
     return checked(replace(found, **given), "options")

@@ -25,7 +25,8 @@ def _scaled(world: World) -> World:
     return replace(world, scales=_SCALES)
 
 
-SPROUT = Discovery(worlds=_WORLDS, warm_start=600, meta_steps=3000)
+START = Discovery(worlds=_WORLDS, warm_start=600, meta_steps=0)
+SPROUT = Discovery(worlds=_WORLDS, meta_steps=3000)
 
 RECIPES: dict[str, Discovery] = {
     "smoke": Discovery(
@@ -37,6 +38,7 @@ RECIPES: dict[str, Discovery] = {
         meta_steps=4,
         log_every=1,
     ),
+    "sprout-start": START,
     "sprout": SPROUT,
     "sprout-scales": replace(SPROUT, worlds=tuple(_scaled(world) for world in _WORLDS)),
     "sprout-transplants": replace(SPROUT, transplants=0.05),

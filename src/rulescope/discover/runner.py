@@ -18,9 +18,10 @@ from rulescope.discover import weights
 from rulescope.discover.spec import Discovery, checked
 from rulescope.discover.training import Outcome, Training
 from rulescope.engine.interrupts import Interrupts
-from rulescope.errors import RecordError
+from rulescope.errors import RecordError, SpecError
 from rulescope.frozen import expanded
 from rulescope.records import Store, disk
+from rulescope.rules import disco_format, loading
 
 _log = logging.getLogger(__name__)
 
@@ -31,17 +32,22 @@ RULE, LOG, MANIFEST = "rule.npz", "log.npz", "manifest.json"
 Report = Callable[[Training, Outcome], None]
 
 
-def find_or_make(spec: Discovery, store: Store, report: Report | None = None) -> Path:
+def find_or_make(
+    spec: Discovery, store: Store, report: Report | None = None, start: Path | None = None
+) -> Path:
     """Return the folder of the discovery of ``spec``, after making what is missing of it.
 
+    ``start`` is the file of the rule that ``spec`` starts from, if it does not start afresh.
     It goes on from its checkpoint in ``store``, to the bit. Ctrl-C leaves one.
     """
     folder = store.root / "discoveries" / spec.id
     if (folder / MANIFEST).exists():
         read(folder)
         return folder
+    spec = checked(spec)
+    rule = _start(spec, start)
     store.require_writable()
-    training = Training(checked(spec))
+    training = Training(spec, rule)
     identity = _identity()
     seconds = _resume(training, store, identity)
     started = kept = time.monotonic()
@@ -66,6 +72,16 @@ def find_or_make(spec: Discovery, store: Store, report: Report | None = None) ->
     _write(folder, training, seconds + time.monotonic() - started, store)
     store.drop_checkpoint(spec.id)
     return folder
+
+
+def _start(spec: Discovery, path: Path | None) -> weights.Rule | None:
+    """Return the rule that ``spec`` starts from, or None for a fresh one."""
+    if not spec.start:
+        return None
+    found = loading.load(spec.start, path)
+    if disco_format.sizes_of(found.arrays) != weights.sizes(spec.sizes):
+        raise SpecError(f"{path}: the rule to start from has other sizes than the specification")
+    return weights.from_arrays(found.arrays)
 
 
 def _identity() -> str:

@@ -90,7 +90,10 @@ class Discovery(Frozen, frozen=True):
     objective: Objective = Objective()
     learning_rate: Rate = 3e-4
     """Of the meta-optimiser, Adam."""
-    meta_steps: Positive = 2000
+    start: Annotated[str, Meta(pattern="^(sha256:[0-9a-f]{64})?$")] = ""
+    """The content of the rule to start from, as :func:`rulescope.rules.loading.name_of` tells it;
+    a fresh one if empty."""
+    meta_steps: Annotated[int, Meta(ge=0)] = 2000
     warm_start: Annotated[int, Meta(ge=0)] = 0
     """Meta-steps before the first, in which the policy target is fitted to a clipped-advantage
     improvement of the slow policy while the agents learn from that."""
@@ -132,6 +135,8 @@ def _converted(data: Any, source: str) -> Discovery:
     first, last = spec.lifetime
     if first > last:
         raise SpecError(f"{source}: lifetime: the shortest ({first}) is longer than the longest")
+    if spec.warm_start + spec.meta_steps == 0:
+        raise SpecError(f"{source}: meta_steps: nothing is to be done without any")
     for index, world in enumerate(spec.worlds):
         if not world.scales:
             raise SpecError(f"{source}: worlds[{index}].scales: names no scale; give at least 1.0")

@@ -38,10 +38,11 @@ class Outcome(NamedTuple):
 class Training:
     """A discovery, advanced one meta-step at a time; ``save`` and ``load`` go on to the bit."""
 
-    def __init__(self, spec: Discovery) -> None:
+    def __init__(self, spec: Discovery, start: Rule | None = None) -> None:
+        """``start`` is the rule that ``spec`` names, if it names one."""
         runtime.single_threaded()
         self.spec = spec
-        self.rule = weights.fresh(spec.sizes, spec.seed)
+        self.rule = weights.fresh(spec.sizes, spec.seed) if start is None else start
         self._first = {name: torch.zeros_like(array) for name, array in self.rule.items()}
         self._second = {name: torch.zeros_like(array) for name, array in self.rule.items()}
         self.population = Population(spec)
