@@ -1,0 +1,85 @@
+"""Sums and differences of cells that are centred each on its own, in common draws of seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rulescope.assays.estimating import FEWEST, absent
+from rulescope.assays.frame import Floats
+from rulescope.stats import (
+    Estimate,
+    Statistic,
+    bootstrap,
+    estimate_from,
+    seed_blocks,
+)
+
+DRAWS = 200_000
+"""Enough for the tails of families of more than thirty."""
+
+
+@dataclass(frozen=True, eq=False)
+class Marginals:
+    """Cells by name, and their centres in every draw; one draw of seeds serves all cells."""
+
+    cells: Mapping[str, Floats]
+    """The values [seeds] of each cell; NaN where there is none."""
+    centre: Mapping[str, float]
+    samples: Mapping[str, Floats]
+    """[draws] of each cell."""
+
+    @classmethod
+    def of(cls, cells: Mapping[str, Floats], statistic: Statistic, draws: int = DRAWS) -> Marginals:
+        """Centre ``cells`` [seeds] by ``statistic``, as they are and in every draw."""
+        if not cells:
+            return cls({}, {}, {})
+        values = np.stack(list(cells.values()))
+        drawn = common_draws(values, draws, statistic)
+        centres = statistic(values)
+        return cls(
+            dict(cells),
+            {name: float(centres[i]) for i, name in enumerate(cells)},
+            {name: drawn[i] for i, name in enumerate(cells)},
+        )
+
+    def n(self, name: str) -> int:
+        """Return the number of values of a cell; 0 if there is no such cell."""
+        return int(np.isfinite(self.cells[name]).sum()) if name in self.cells else 0
+
+    def level(self, name: str) -> Estimate:
+        """Estimate the centre of one cell; few values get their range for an interval."""
+        n = self.n(name)
+        if 0 < n < FEWEST:
+            values = self.cells[name]
+            low, high = float(np.nanmin(values)), float(np.nanmax(values))
+            return Estimate(self.centre[name], low, high, n, method="range")
+        return self.contrast([name])
+
+    def contrast(self, plus: Sequence[str], minus: Sequence[str] = (), family: int = 1) -> Estimate:
+        """Estimate the sum of the centres of ``plus`` less those of ``minus``."""
+        n = min(self.n(name) for name in (*plus, *minus))
+        if n == 0:
+            return absent(family)
+        value = sum(self.centre[name] for name in plus) - sum(self.centre[name] for name in minus)
+        drawn = np.add.reduce([self.samples[name] for name in plus])
+        for name in minus:
+            drawn = drawn - self.samples[name]
+        return estimate_from(value, drawn, n, family)
+
+
+def common_draws(values: Floats, draws: int, statistic: Statistic) -> Floats:
+    """Return ``statistic`` of cells [cells, seeds] in every draw of seeds: [cells, draws].
+
+    Which seeds are drawn matters and their order does not. Of eight seeds there are 6,435
+    selections, so each is computed once however many draws there are.
+    """
+    n = values.shape[-1]
+    blocks = seed_blocks(n, draws)
+    if (n + 1) ** n > np.iinfo(np.int64).max:  # so many seeds hardly ever repeat a selection
+        return bootstrap(values, blocks, statistic).T
+    place = (n + 1) ** np.arange(n)  # a digit of this base counts how often a seed is drawn
+    _, first, which = np.unique(place[blocks].sum(axis=1), return_index=True, return_inverse=True)
+    return bootstrap(values, blocks[first], statistic).T[:, which]
