@@ -44,7 +44,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/.developer: $(VENV)/.installed
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev,bench,minatar,ray]'
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev,bench,minatar,ray,wandb]'
 	@touch $@
 
 clean:

@@ -18,6 +18,8 @@ from rulescope.spec import RunSpec, with_donors
 
 CALIBRATION = 8
 """Iterations that are timed to estimate how long a campaign takes."""
+PATIENCE = 2.0
+"""Seconds after which no further one is timed."""
 
 
 @dataclass(frozen=True)
@@ -154,9 +156,11 @@ def iteration_seconds(spec: RunSpec, weights: Path | None = None) -> float:
     )
     life = Lifetime(msgspec.structs.replace(plain, log_every=plain.iterations), weights=weights)
     life.run(until=warm)
-    started = time.perf_counter()
-    life.run()
-    return (time.perf_counter() - started) / CALIBRATION
+    started, passed = time.perf_counter(), 0.0
+    while not life.finished and passed < PATIENCE:
+        life.advance()
+        passed = time.perf_counter() - started
+    return passed / (life.iteration - warm)
 
 
 def companions(assay: Assay) -> list[Assay]:

@@ -20,11 +20,13 @@ def lived(
     assay: Assay,
     budget: Budget,
     log: Callable[[Labels, int, Floats], Mapping[str, float | Floats] | None],
+    state: Callable[[Labels, RunSpec], Mapping[str, Floats]] = lambda _labels, _run: {},
 ) -> Frame:
     """Return the frame of ``assay`` in which ``log`` says what lifetimes logged.
 
     It is given the labels of the cell, the seed and the iterations of the rows [rows], and returns
-    columns; a number stands in every row. None: the lifetime is missing.
+    columns; a number stands in every row. None: the lifetime is missing. ``state`` says what
+    records hold besides.
     """
     cells = assay.grid(budget)
     known: dict[str, tuple[Labels, RunSpec]] = {
@@ -38,6 +40,14 @@ def lived(
         if columns is None:
             return None
         whole = {name: np.broadcast_to(values, rows.shape) for name, values in columns.items()}
-        return cast("Record", SimpleNamespace(log={"iteration": rows, **whole}, state={}))
+        log_of = {"iteration": rows, **whole}
+        return cast("Record", SimpleNamespace(log=log_of, state=state(labels, run)))
 
-    return gather(cells, read, columns=assay.columns, states=assay.states)
+    return gather(
+        cells,
+        read,
+        columns=assay.columns,
+        states=assay.states,
+        rule=budget.rule,
+        profile=budget.profile,
+    )

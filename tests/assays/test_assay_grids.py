@@ -13,7 +13,7 @@ import pytest
 
 from rulescope.assays import ASSAYS, PRESETS, Budget, find, narrowed
 from rulescope.assays.base import Assay
-from rulescope.assays.families import INTERFACE_STATE, PRIMARY
+from rulescope.assays.families import INTERFACE_STATE, MINATAR_CONTEXT, OPEN_CARRY, PRIMARY
 from rulescope.assays.inheritance import donor, panel, reciprocal
 from rulescope.errors import SpecError
 from rulescope.learners.disco.config import PROFILES, Disco
@@ -289,7 +289,7 @@ def test_narrowing_keeps_the_order_of_the_catalogue() -> None:
 
 def test_assays_are_found_by_id_or_name_in_any_case() -> None:
     assert list(ASSAYS)[:3] == ["E1", "E2", "E3"]
-    assert len(ASSAYS) == 21
+    assert len(ASSAYS) == 23
     names = [name.lower() for assay in ASSAYS.values() for name in {assay.id, assay.name}]
     assert len(set(names)) == len(names)
     for assay in ASSAYS.values():
@@ -304,6 +304,8 @@ def test_assays_are_found_by_id_or_name_in_any_case() -> None:
 def test_families_have_their_planned_sizes() -> None:
     assert PRIMARY.size == 11
     assert INTERFACE_STATE.size == 15
+    assert OPEN_CARRY.size == 34
+    assert MINATAR_CONTEXT.size == 30
 
 
 def test_importing_the_assays_does_not_import_torch() -> None:

@@ -13,6 +13,7 @@ from rulescope import arrays
 from rulescope.errors import RecordError
 from rulescope.records import Store, query, sizes
 from rulescope.records import record as records
+from rulescope.records.merge import merge
 
 from .samples import sample
 
@@ -210,3 +211,14 @@ def test_nothing_is_overwritten_or_awaited_in_an_index(store: Store, tmp_path: P
         assert questions.ids("true") == [RUN]
     assert precious.read_text() == "precious"
     assert not folder.exists()
+
+
+def test_a_source_that_is_closed_to_us_is_named(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: Path) -> bool:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "is_dir", refuse)
+    with pytest.raises(RecordError, match="theirs: cannot be read"):
+        merge(store, tmp_path / "theirs")

@@ -13,6 +13,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
@@ -209,10 +210,13 @@ def _real_faults(folder: Path, found: Faulted) -> None:
         with _closed(theirs.store.root):
             _all(theirs, "closed folder")
         return
-    theirs = _Torturer(folder / "theirs", Store(folder / "theirs" / "store"), found)
-    _all(theirs, "closed folder", NOBODY)
+    # Not in ``folder``: nobody may be let into what is above it.
+    with tempfile.TemporaryDirectory(prefix="rulescope-torture-") as public:
+        Path(public).chmod(0o755)
+        theirs = _Torturer(Path(public) / "theirs", Store(Path(public) / "theirs" / "store"), found)
+        _all(theirs, "closed folder", NOBODY)
     disk = folder / "disk"
-    disk.mkdir()
+    disk.mkdir(parents=True)
     if not _mounted(disk, "-t", "tmpfs", "-o", f"size={TINY}", "rulescope"):
         found.skipped.append("a real full disk and a real read-only one: mounting is not allowed")
         return

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -67,7 +66,7 @@ def random_kills(folder: Path, sizes: Sizes, say: Say) -> Iterable[Shown]:
         f"{found.complete} × {runs}/{runs} equal, {found.checks} looks at all visible records",
         found.kills >= sizes.kills and found.complete > 0 and not found.wrong,
         found.wrong,
-        asdict(found) | {"kills": found.kills},
+        vars(found) | {"kills": found.kills},
     )
 
 
@@ -93,7 +92,7 @@ def damage(folder: Path, sizes: Sizes, _: Say) -> Iterable[Shown]:
         f"redone, equal; {(found.flips + found.truncations)[flips.NOTES]} damaged notes harmless",
         caught == found.damages >= sizes.damages and not found.wrong,
         found.wrong,
-        asdict(found),
+        vars(found),
     )
 
 
@@ -120,7 +119,7 @@ def bad_disks(folder: Path, sizes: Sizes, _: Say) -> Iterable[Shown]:
         f"record was in place, whole{skipped}",
         found.faults.total() > 0 and not found.wrong,
         found.wrong,
-        asdict(found),
+        vars(found),
     )
 
 

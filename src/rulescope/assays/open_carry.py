@@ -62,9 +62,7 @@ NAMES = {
 
 def grid(budget: Budget) -> list[Cell]:
     """Return a cell for every game, arm and scale of ``budget``; Adam has scale 1 alone."""
-    if budget.rule == Open().rule and budget.tasks != TASKS[:1]:
-        raise SpecError(f"--rule: {budget.rule!r} is trained on Breakout; add --tasks {TASKS[0]}")
-    rule = None if budget.rule == OWN_RULE else budget.rule
+    rule = _rule(budget)
     for task in budget.tasks:
         enough(budget, "open", task, fewest=2)
     cells = [
@@ -80,6 +78,17 @@ def grid(budget: Budget) -> list[Cell]:
     if not cells:
         raise SpecError("--scales: Adam lives at reward scale 1 alone; add 1")
     return cells
+
+
+def _rule(budget: Budget) -> str | None:
+    """Return the rule of all games, if it is not each one's own."""
+    if budget.rule == OWN_RULE:
+        return None
+    if not budget.rule.startswith("open-"):
+        raise SpecError(f"--rule: {budget.rule!r} is no OPEN rule, such as open-multi")
+    if budget.rule == Open().rule and budget.tasks != TASKS[:1]:  # see `suited`
+        raise SpecError(f"--rule: {budget.rule!r} is of Breakout alone; add --tasks {TASKS[0]}")
+    return budget.rule
 
 
 def audited(

@@ -88,9 +88,9 @@ def choose(
 
 def folder_name(assay: Assay, budget: Budget) -> str:
     """Return the name of a results folder: the assay, and what is unusual about it."""
-    parts = [assay.id]
-    parts += [budget.profile] if budget.profile != "published" else []
-    parts += [budget.rule.replace(":", "-")] if budget.rule != "disco103" else []
+    parts, usual = [assay.id], assay.budget("paper")
+    parts += [budget.profile] if budget.profile != usual.profile else []
+    parts += [budget.rule.replace(":", "-")] if budget.rule != usual.rule else []
     return "-".join(parts)
 
 

@@ -19,6 +19,7 @@ from rulescope.cli.output import console, counted, spanned
 from rulescope.cli.progress import Meter, duration
 from rulescope.errors import RecordError
 from rulescope.learners.disco.config import Disco
+from rulescope.learners.open_config import Open
 from rulescope.plan import Plan, interactions, seconds_left, write
 from rulescope.records import Store
 from rulescope.report.files import require_writable
@@ -163,7 +164,7 @@ def _check_rules(specs: list[RunSpec], weights: Path | None) -> None:
     from rulescope.rules.loading import load
 
     learners = (spec.learner for spec in specs)
-    for name in dict.fromkeys(who.rule for who in learners if isinstance(who, Disco)):
+    for name in dict.fromkeys(who.rule for who in learners if isinstance(who, Disco | Open)):
         load(name, weights)
 
 
@@ -173,7 +174,8 @@ def _tell_plan(plan: Plan, workers: int, weights: Path | None, screen: Console) 
     lifetimes = plan.runs.values()
     budget = plan.budget
     screen.print(f"[bold]{plan.assay.id} {plan.assay.name}[/bold]: {plan.assay.question}")
-    screen.print(f"  rule {budget.rule}, profile {budget.profile}")
+    profile = f", profile {budget.profile}" if budget.profile else ""
+    screen.print(f"  rule {budget.rule}{profile}")
     seeds = [len(cell.runs) for cell in plan.cells]
     screen.print(
         f"  {counted(len(plan.cells), 'cell')} × {spanned(seeds)} seed{'s' * (max(seeds) > 1)} = "

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rulescope.errors import RecordError
-from rulescope.records import archive
+from rulescope.records import archive, disk
 from rulescope.records.archive import LIMITS, Limits
 from rulescope.records.store import ConflictError, Problem, Store
 
@@ -54,10 +54,10 @@ def _offered(
     source: Path, target: Store, limits: Limits
 ) -> Iterator[tuple[str, Callable[[], dict[str, bytes]]]]:
     """Yield the id of every record in ``source``, with the function that reads its files."""
-    if source.is_dir():
+    if disk.is_folder(source):
         if source.resolve() == target.root.resolve():
             raise RecordError(f"{source}: is the store itself")
-        if not (source / "runs").is_dir():
+        if not disk.is_folder(source / "runs"):
             raise RecordError(f"{source}: is not a store; it has no folder 'runs'")
         store = Store(source)
         for run in store.ids():

@@ -19,6 +19,7 @@ from rulescope.report.files import stem
 from rulescope.report.inheritance_figures import detail_inheritance, scale
 from rulescope.report.interface_figures import app_interface, interface_state
 from rulescope.report.lifetime_figures import arms, describe, learning_curve
+from rulescope.report.open_figures import minatar_context, open_carry
 from rulescope.report.recovery_figures import (
     change_streams,
     recovery_mapping,
@@ -57,6 +58,8 @@ FIGURES: dict[str, Callable[[Mapping[str, Results]], Figure]] = {
     "scale-audit": scale_audit,
     "change-streams": change_streams,
     "interface-state": interface_state,
+    "open-carry": open_carry,
+    "minatar-context": minatar_context,
 }
 """Each takes results by assay id; panels of absent ones say so."""
 

@@ -117,6 +117,9 @@ LEARNERS: dict[str, Look] = {
     "dqn": Look("DQN", "#000000", "X"),
     "dqn-28672": Look("DQN 28,672", "#7A5C2E", "<", DASHED),
     "dqn-cleared": Look("DQN cleared", "#999933", ">", DOTTED, filled=False),
+    "open": Look("OPEN", "#882255", "s"),
+    "open-adam": Look("PPO, Adam", "#CC79A7", "D", DASHED),
+    "disco-minatar": Look("Disco (M1)", "#0072B2", "o", DOTTED, filled=False),
     "random": Look("random policy", "#9A9A9A", "x", DOTTED),
 }
 """Arms of assays that compare learners; no figure has these and the above."""

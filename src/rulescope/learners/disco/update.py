@@ -128,9 +128,7 @@ class DiscoUpdate:
         gradient = agent.gradient(pull)
         state.target.lerp_(state.params, 1.0 - config.target_decay)
         moments = clipped_adam_(state.params, gradient, state.moments, config.learning_rate)
-        step = Step(
-            batch, probabilities, slow, targets, found, trace, mask, gradient, None, None
-        )
+        step = Step(batch, probabilities, slow, targets, found, trace, mask, gradient, None, None)
         return LearnerState(state.params, state.target, recurrent, averages, moments), step
 
     def _consult(
