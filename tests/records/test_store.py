@@ -4,11 +4,12 @@ import multiprocessing
 import shutil
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rulescope.errors import RecordError
-from rulescope.records import Store, science_hash
+from rulescope.records import Store, quarantine, science_hash
 
 from .samples import changed_log, sample
 
@@ -207,3 +208,24 @@ def test_eight_processes_commit_one_record(store: Store) -> None:
     assert store.verify() == []
     assert store.quarantined() == []
     assert listing(store, "tmp") == []
+
+
+def test_a_sound_record_that_took_the_place_of_a_damaged_one_is_put_back(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.commit(sample())
+    damaged = folder_of(store) / "log.npz"
+    content = damaged.read_bytes()
+    damaged.write_bytes(content[:-1])
+    real = quarantine.aside
+
+    def late(path: Path, *rest: Any, **options: Any) -> str:
+        # Another process was faster: what was damaged is gone, and has been lived again.
+        damaged.write_bytes(content)
+        return real(path, *rest, **options)
+
+    monkeypatch.setattr(quarantine, "aside", late)
+    with pytest.raises(RecordError, match="put a sound one in its place"):
+        store.read(RUN)
+    assert store.read(RUN).spec.id == RUN
+    assert store.quarantined() == []

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from rulescope.errors import RecordError
-from rulescope.records import Store, disk
+from rulescope.records import Store, disk, quarantine
 from rulescope.records import store as stores
 
 from .samples import changed_log, sample
@@ -210,7 +210,7 @@ def test_a_damaged_record_that_cannot_be_moved_does_not_trap_the_commit(
 ) -> None:
     store.commit(sample())
     (store.root / "runs" / RUN[:2] / RUN / "log.npz").write_bytes(b"")
-    monkeypatch.setattr(Store, "_claim", Failing(Store._claim, 0, FULL))
+    monkeypatch.setattr(quarantine, "_claim", Failing(quarantine._claim, 0, FULL))
     monkeypatch.setattr(stores, "_ROUNDS", 1)
     with pytest.raises(RecordError, match="in the way"):
         store.commit(sample())

@@ -16,11 +16,10 @@ The root may be a symbolic link; one below it is refused, so that nothing outsid
 from __future__ import annotations
 
 import errno
-import itertools
 import logging
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -28,7 +27,7 @@ from numpy.typing import NDArray
 
 from rulescope.arrays import ArrayFileError, Arrays
 from rulescope.errors import RecordError
-from rulescope.records import checkpoint, disk, layout, staging
+from rulescope.records import checkpoint, disk, layout, quarantine, staging
 from rulescope.records.layout import checked
 from rulescope.records.record import (
     FILES,
@@ -364,30 +363,16 @@ class Store:
     def _quarantine(self, path: Path, run: str, reason: str) -> str:
         """Move a damaged folder or file aside; return what came of it, in words."""
         try:
-            folder = self._claim(run)
-            try:
-                # A folder takes the place of the empty one that was claimed; a file goes into it.
-                path.rename(folder if path.is_dir() else folder / path.name)
-            except OSError:
-                folder.rmdir()
-                raise
-        except FileNotFoundError:
-            return "another process has moved it already"
+            place = self.inside("quarantine")
         except RecordError as fault:
             return f"it could not be moved into quarantine ({fault})"
-        except OSError as fault:
-            return f"it could not be moved into quarantine ({fault.strerror})"
-        with suppress(OSError):  # a full disk must not hide where it went
-            layout.give_reason(folder, reason)
-        return f"moved to {folder}"
+        return quarantine.aside(path, place, run, reason, lambda moved: _is_sound(run, moved))
 
-    def _claim(self, run: str) -> Path:
-        """Make and return the first free folder ``quarantine/<run>-<n>``; mkdir is exclusive."""
-        place = self.inside("quarantine")
-        disk.make(place)
-        for n in itertools.count(1):
-            folder = place / f"{run}-{n}"
-            with suppress(FileExistsError):
-                folder.mkdir()
-                break
-        return folder
+
+def _is_sound(run: str, folder: Path) -> bool:
+    """Tell whether ``folder`` holds the whole record of ``run``."""
+    try:
+        decode(run, {name: layout.content(folder / name) for name in FILES})
+    except RecordError:
+        return False
+    return True
