@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import msgspec
@@ -110,3 +111,16 @@ def test_estimates_are_enough_and_not_absurd(learner: LearnerSpec) -> None:
     life.run()
     assert sum(map(len, encode(life.record()).values())) <= guess.record
     assert np.isfinite(life.log()["iteration"]).all()
+
+
+@pytest.mark.parametrize(
+    ("quota", "expected"),
+    [("max 100000", 4), ("250000 100000", 2), ("50000 100000", 1), ("rubbish", 4), ("", 4)],
+)
+def test_as_many_cores_as_this_process_may_use(
+    quota: str, expected: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 2, 4, 6})
+    (tmp_path / "cpu.max").write_text(quota)
+    assert resources.cores(tmp_path / "cpu.max") == expected
+    assert resources.cores(tmp_path / "none") == 4

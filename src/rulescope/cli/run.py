@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,6 +16,7 @@ from rulescope.cli.choosing import choose, folder_name
 from rulescope.cli.engines import Engine
 from rulescope.cli.output import console, counted, spanned
 from rulescope.cli.progress import Meter, duration
+from rulescope.engine.resources import cores
 from rulescope.errors import RecordError
 from rulescope.learners.disco.config import Disco
 from rulescope.learners.open_config import Open
@@ -134,7 +134,7 @@ def perform(
     screen = console(quiet)
     plan = Plan.of(assay, budget, store)
     # How many a cluster will take is not known before it is asked: one is told of, then.
-    processes = workers or (1 if engine.elsewhere else os.cpu_count()) or 1
+    processes = workers or (1 if engine.elsewhere else cores())
     left = list(plan.missing.values())
     if not dry:
         require_writable(out)

@@ -6,7 +6,6 @@ missing: resuming is not a feature of the engine, it is what the store makes tru
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -47,7 +46,7 @@ def run_all(
     refuse_rerun_script()
 
     def enlist(missing: dict[str, RunSpec]) -> Processes:
-        size = min(workers or os.cpu_count() or 1, len(missing))
+        size = min(workers or resources.cores(), len(missing))
         if not force:
             resources.require(missing.values(), size, store.root)
         return Processes(size, store.root, weights, patience or Patience())

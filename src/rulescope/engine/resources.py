@@ -6,6 +6,7 @@ it may become, and nothing is compressed.
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -112,6 +113,19 @@ def free_memory() -> int | None:
     except (OSError, KeyError, ValueError):
         return None
     return min([available, *_container_memory()])
+
+
+def cores(quota: Path = Path("/sys/fs/cgroup/cpu.max")) -> int:
+    """Return how many processors this process may use: those of its affinity, within its quota."""
+    try:
+        count = len(os.sched_getaffinity(0))
+    except AttributeError:  # not on every system
+        count = os.cpu_count() or 1
+    try:
+        share, period = map(int, quota.read_text().split())  # "max" is no number: no limit
+        return max(min(count, share // period), 1)
+    except (OSError, ValueError):
+        return count
 
 
 class _Groups(NamedTuple):
