@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from rulescope.discover.spec import Discovery, Objective, RuleSizes, World
 from rulescope.envs.config import Boundary, Catch, DeepSea, Tracking
+from rulescope.learners.disco.config import SPROUT as LEARNER
 
 _WORLDS = (
     World(environment=Catch(rows=5, columns=5), agents=4),
@@ -26,7 +27,15 @@ def _scaled(world: World) -> World:
 
 
 START = Discovery(worlds=_WORLDS, warm_start=600, meta_steps=0)
-SPROUT = Discovery(worlds=_WORLDS, meta_steps=3000)
+SPROUT = Discovery(
+    worlds=_WORLDS,
+    # Plenty of fresh experience for every update, so that a few updates make a difference that the
+    # objective can see. With little, what a rule does for newborns is lost in noise.
+    lanes=16,
+    learner=replace(LEARNER, batch=16, capacity=32),
+    lifetime=(20, 150),
+    meta_steps=1200,
+)
 
 RECIPES: dict[str, Discovery] = {
     "smoke": Discovery(

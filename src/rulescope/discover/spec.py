@@ -60,15 +60,13 @@ class Objective(Frozen, frozen=True):
     critic_rate: Rate = 3e-3
     critic_updates: Positive = 4
     averages_decay: Annotated[float, Meta(ge=0.0, lt=1.0)] = 0.99
-    entropy: NonNegative = 0.05
-    """Bonus for the entropy of the policy after learning. The objective looks a few updates ahead,
-    and to be certain early pays in so short a time; at 0.01 rules were found that make any policy
-    certain before it is good."""
+    entropy: NonNegative = 0.01
+    """Bonus for the entropy of the policy after learning."""
     prediction_entropy: NonNegative = 0.001
     """Bonus for the entropy of both predictions after learning."""
     target_size: NonNegative = 0.001
     """Price of the squared mean logit of each target."""
-    target_divergence: NonNegative = 0.05
+    target_divergence: NonNegative = 0.01
     """Price of KL(slow policy || policy target)."""
 
 

@@ -30,7 +30,7 @@ class Outcome(NamedTuple):
     """For each world, what was earned in the judged experience: 0 is random play, 1 optimal."""
     judgement: Judgement
     gradient_norm: float
-    """Mean over the agents' own meta-gradients, before each is brought to length one."""
+    """Mean over the agents' own meta-gradients, before the longer ones are cut."""
     broken: int
     """Agents that were replaced because they, or their meta-gradients, were no longer finite."""
 
@@ -141,8 +141,11 @@ def _gradients(loss: Tensor, rule: Rule) -> Rule:
 
 
 def _combined(own: Rule, alive: Tensor) -> tuple[Rule | None, float, NDArray[np.bool_]]:
-    """Return the mean of the agents' gradients brought to length one, their mean length, and who
-    is broken: an agent [N] that is not ``alive``, or whose gradient is not finite, has no say.
+    """Return the mean of the agents' gradients, their mean length, and who is broken.
+
+    Gradients that are longer than the mean are cut to it, so that no agent drowns the others; short
+    ones stay short, for they are those of agents that have nothing to tell. An agent [N] that is
+    not ``alive``, or whose gradient is not finite, has no say. The mean is in units of that length.
     """
     squares: Tensor = sum(
         (g.flatten(1).square().sum(1) for g in own.values()), start=torch.zeros(())
@@ -151,12 +154,13 @@ def _combined(own: Rule, alive: Tensor) -> tuple[Rule | None, float, NDArray[np.
     sound = norms.isfinite() & alive
     if not bool(sound.any()):
         return None, float("nan"), ~sound.numpy()
-    share = sound / (norms + 1e-12) / sound.sum()
+    typical = norms[sound].mean() + 1e-12
+    share = sound / norms.clamp_min(typical) / sound.sum()
     mean = {
         name: torch.where(_like(sound, g), g * _like(share, g), 0.0).sum(0)
         for name, g in own.items()
     }
-    return mean, float(norms[sound].mean()), ~sound.numpy()
+    return mean, float(typical), ~sound.numpy()
 
 
 def _like(per_agent: Tensor, array: Tensor) -> Tensor:
