@@ -30,6 +30,7 @@ PARTS: list[tuple[str, dict[str, Any]]] = [
     ("E3", {"tasks": ["catch"], "conditions": ["action-flip"], "arms": REPLAYS, "seeds": 4}),
     ("E-A3c", {"seeds": 2}),
     ("exposure", {"conditions": ["natural"], "arms": ["disco", "a2c", "dqn"], "seeds": 2}),
+    ("OPEN", {"scales": [1], "seeds": 2}),
     ("E-POP", {"seeds": 4}),
     ("E-A5", {"tasks": SHALLOW, "arms": ["a2c", "dqn"], "seeds": 6}),
     ("E-A3c", {"arms": ["a2c", "dqn"], "seeds": 4}),
@@ -41,10 +42,13 @@ PARTS: list[tuple[str, dict[str, Any]]] = [
     ("E3", {"tasks": ["catch"], "conditions": ["reward-move"], "arms": REPLAYS, "seeds": 4}),
     ("exposure", {"conditions": ["episodic", "masked"], "arms": ["a2c", "ppo", "dqn"], "seeds": 4}),
     ("synthetic", {"arms": ["a2c"], "seeds": 4}),
+    ("OPEN", {"scales": [1]}),
     ("E-A4x", {"seeds": 4}),
     ("E1", {"tasks": ["catch"], "arms": ["hold", "both"], "seeds": 4}),
     ("P1", {"seeds": 4}),
     ("E2", {"seeds": 4}),
+    ("OPEN", {}),
+    ("minatar-context", {"arms": ["open", "open-adam"]}),
     ("E-A5", {"arms": ["a2c", "dqn", "ppo"], "seeds": 6}),
     ("E3", {"tasks": ["catch"], "seeds": 4}),
     ("E1", {"tasks": ["catch"], "seeds": 12}),
@@ -52,6 +56,7 @@ PARTS: list[tuple[str, dict[str, Any]]] = [
     ("E1", {"seeds": 4}),
     ("P1", {}),
     ("E1", {}),
+    ("minatar-context", {}),
 ]
 """Parts of the published grids, at their full length; a later part may contain an earlier one."""
 

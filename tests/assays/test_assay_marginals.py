@@ -21,10 +21,10 @@ def middle(values: list[float]) -> float:
 
 
 def test_worked_examples() -> None:
-    cells = Marginals.of({"live": LIVE, "zero": ZERO}, exact_iqm, draws=100)
+    cells = Marginals.of({"live": LIVE, "zero": ZERO}, exact_iqm, draws=1000)
     assert cells.contrast(["live"], ["zero"]).value == pytest.approx(0.045 - 0.035)
     late, early = np.array([0, 0, 0, 1, 1, 1, 1, 1.0]), np.array([0, 0, 1, 1, 1, 1, 1, 1.0])
-    cells = Marginals.of({"live": late, "zero": early}, exact_iqm, draws=100)
+    cells = Marginals.of({"live": late, "zero": early}, exact_iqm, draws=1000)
     assert cells.contrast(["live"], ["zero"]).value == -0.25
 
 

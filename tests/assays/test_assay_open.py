@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,12 +13,17 @@ import pytest
 from rulescope.assays import ASSAYS, narrowed, published
 from rulescope.assays.base import Budget
 from rulescope.assays.compare import compare
+from rulescope.assays.compare import table as comparison_table
 from rulescope.assays.families import OPEN_CARRY
 from rulescope.assays.frame import Floats, Frame
 from rulescope.assays.open_carry import SCALES, TASKS, analyse, rates
 from rulescope.assays.results import Results, scale_label
+from rulescope.bench.synthetic import fill
 from rulescope.errors import SpecError
 from rulescope.learners.open_config import Open, OpenAdam
+from rulescope.plan import Plan
+from rulescope.records import Store
+from rulescope.report.tables import markdown
 from rulescope.spec import Pin, PinSteps, Reset, RunSpec, checked
 from rulescope.stats import Estimate
 
@@ -186,6 +192,12 @@ def test_published_budgets_are_known_as_such(results: Results) -> None:
     assert not any(one.same_budget for one in other)
 
 
+def test_small_differences_can_be_told_apart_beside_the_published(results: Results) -> None:
+    shown = markdown(comparison_table(results, compare(results)))
+    assert "| live-minus-zero/gymnax-freeway/1 | 8 | 0.000099 [" in shown
+    assert "| 0.000099 [−0.000380, 0.000843] |" in shown
+
+
 def test_a_rate_is_reward_per_interaction_of_all_lanes() -> None:
     budget = narrowed(ASSAY, PAPER, seeds=2, iterations=300, tasks=[TASKS[0]], scales=[1.0])
     frame = tried(budget, {"live/gymnax-breakout/1": 0.25})
@@ -211,6 +223,17 @@ def test_seeds_that_are_missing_are_told() -> None:
     assert results.estimates["reset-minus-live/gymnax-freeway/1"].n == 8
     assert results.estimates["live-minus-zero/gymnax-breakout/1"].n == 0
     assert results.notes[0].startswith("6 of 80 lifetimes are missing")
+
+
+def test_records_are_read_from_a_store(tmp_path: Path) -> None:
+    budget = narrowed(ASSAY, PAPER, seeds=3, scales=[1.0], tasks=[TASKS[0]])
+    store = Store(tmp_path)
+    fill(store, list(Plan.of(ASSAY, budget).missing.values()))
+    found = Plan.of(ASSAY, budget, store).analyse(store).estimates
+    for arm in ("live", "zero", "reset", "adam", "initial", "random"):
+        level = found[f"rate/gymnax-breakout/{arm}/1"]
+        assert level.value == pytest.approx(0.05, abs=0.005)
+        assert level.n == 3
 
 
 def test_another_rule_can_be_audited() -> None:

@@ -27,7 +27,7 @@ from rulescope.errors import RecordError
 from rulescope.records import Store
 from rulescope.spec import canonical
 from torture.grid import grid, hashes
-from torture.light import live_lightly
+from torture.light import lightly
 from torture.steps import Failer, watched
 
 FAULTS = {
@@ -192,13 +192,13 @@ def _content(root: Path) -> dict[str, str]:
 
 def torture(folder: Path, commands: int = 3) -> Faulted:
     """Try every fault at every step of the first ``commands``; and real ones, where we may."""
-    live_lightly()
     torturer = _Torturer(folder, Store(folder / "store"))
-    torturer.warm_up()
-    for name in [*torturer.commands][:commands]:
-        for wrong in FAULTS:
-            torturer.sweep(name, wrong)
-    _real_faults(folder / "real", torturer.found)
+    with lightly():
+        torturer.warm_up()
+        for name in [*torturer.commands][:commands]:
+            for wrong in FAULTS:
+                torturer.sweep(name, wrong)
+        _real_faults(folder / "real", torturer.found)
     return torturer.found
 
 

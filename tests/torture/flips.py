@@ -6,6 +6,7 @@ import random
 import shutil
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from rulescope.records.record import FILES
 from rulescope.spec import RunSpec
 from torture.campaign import Lives, Order
 from torture.grid import grid, hashes
-from torture.light import live_lightly
+from torture.light import lightly
 
 CHECKPOINT = "checkpoint"
 INDEX = ("runs.parquet", "logs.parquet")
@@ -67,6 +68,18 @@ class _Torturer:
             del content[place:]
             self.found.truncations[kind] += 1
         path.write_bytes(content)
+
+    def spoil(self, kind: str, count: int) -> None:
+        """Damage so many files of one kind."""
+        if kind in INDEX:
+            self.index(kind, count)
+        elif kind == CHECKPOINT:
+            self.checkpoints(count)
+        else:
+            donors = count // 4
+            self.records(kind, count - donors)
+            if donors:
+                self.donors(kind, donors)
 
     def records(self, kind: str, count: int) -> None:
         """Damage one file of so many records; look for it, and run the campaign again."""
@@ -159,26 +172,14 @@ def _worn(path: Path) -> bool:
 def torture(
     root: Path, damages: int, seed: int, *, lives: Lives = "real", seeds: int = 3
 ) -> Flipped:
-    """Damage files of every kind, ``damages`` altogether, in a store that holds the grid.
-
-    (Light lives are lived by this process too, which must be one that does nothing else.)
-    """
-    if lives == "light":
-        live_lightly()
+    """Damage files of every kind, ``damages`` altogether, in a store that holds the grid."""
     store = Store(root)
-    Order(str(root), lives, seeds).finish()
-    torturer = _Torturer(store, lives, grid(seeds), hashes(store), random.Random(seed))
-    for kind, count in _shares(damages):
-        if kind in INDEX:
-            torturer.index(kind, count)
-        elif kind == CHECKPOINT:
-            torturer.checkpoints(count)
-        else:
-            donors = count // 4
-            torturer.records(kind, count - donors)
-            if donors:
-                torturer.donors(kind, donors)
-    torturer.notes(2 * seeds)
+    with lightly() if lives == "light" else nullcontext():
+        Order(str(root), lives, seeds).finish()
+        torturer = _Torturer(store, lives, grid(seeds), hashes(store), random.Random(seed))
+        for kind, count in _shares(damages):
+            torturer.spoil(kind, count)
+        torturer.notes(2 * seeds)
     return torturer.found
 
 

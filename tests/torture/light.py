@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -89,6 +90,17 @@ class LightLifetime:
             seconds=0.0,
             inherited=self._inherited,
         )
+
+
+@contextmanager
+def lightly() -> Iterator[None]:
+    """Let this process live such lifetimes for a while."""
+    before = runtime.single_threaded, runner.Lifetime
+    live_lightly()
+    try:
+        yield
+    finally:
+        runtime.single_threaded, vars(runner)["Lifetime"] = before
 
 
 def live_lightly() -> None:

@@ -11,6 +11,8 @@ from rulescope.assays.published import Published
 from rulescope.assays.results import Column, Results, Table
 from rulescope.stats import Estimate, Method
 
+SMALL = 0.1
+
 
 class Comparison(NamedTuple):
     """One estimate of ours and the value that was published for it."""
@@ -67,8 +69,8 @@ def table(results: Results, rows: Sequence[Comparison]) -> Table:
         columns=(
             Column("Estimate"),
             Column("n", digits=0),
-            Column("Ours"),
-            Column("Published"),
+            Column("Ours", digits=_digits(rows)),
+            Column("Published", digits=_digits(rows)),
             Column("Intervals"),
         ),
         rows=tuple(
@@ -77,6 +79,11 @@ def table(results: Results, rows: Sequence[Comparison]) -> Table:
         note=f"{note}.",
         tells_n=False,
     )
+
+
+def _digits(rows: Sequence[Comparison]) -> int:
+    """Return the decimals that tell values apart: rewards per interaction are small numbers."""
+    return 6 if all(abs(row.published.value) < SMALL for row in rows) else 3
 
 
 def _judged(row: Comparison) -> str | None:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import msgspec
+import numpy as np
 
 from rulescope.assays.base import Arm, Assay, Budget, Cell, enough, lifetimes
 from rulescope.assays.estimating import adjusted, below, missing, noted, summed_up
@@ -165,7 +166,10 @@ def rates(frame: Frame) -> dict[str, Floats]:
 
 def _rate(frame: Frame, policy: str) -> Floats:
     """Return rewards per interaction [task, arm, scale, seeds]: all lanes together."""
-    rewards = frame.state(f"evaluation.{policy}/reward")
+    name = f"evaluation.{policy}/reward"
+    if name not in frame.states:  # nobody has lived yet
+        return np.full(frame.lived.shape, np.nan)
+    rewards = frame.state(name)
     found: Floats = rewards.sum(axis=-1) / (rewards.shape[-1] * max(frame.trial, 1))
     return found
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rulescope import seeds
 from rulescope.meters import HEADLINES
@@ -36,7 +37,12 @@ def made_up(spec: RunSpec) -> Record:
         "effective_bins": rng.uniform(1.0, 3.0, score.shape),
     }
     shift = np.log10(spec.scale)
-    state = {f"recurrent/{name}": rng.normal(shift, 1.0, UNITS).astype(np.float32) for name in "hc"}
+    state: dict[str, NDArray[np.generic]] = {
+        f"recurrent/{name}": rng.normal(shift, 1.0, UNITS).astype(np.float32) for name in "hc"
+    }
+    if (tried := spec.evaluation) is not None:
+        for name in tried.policies:
+            state[f"evaluation.{name}/reward"] = rng.binomial(tried.steps, 0.05, tried.lanes) * 1.0
     return Record.make(
         spec,
         log,
