@@ -95,7 +95,7 @@ class LightLifetime:
 @contextmanager
 def lightly() -> Iterator[None]:
     """Let this process live such lifetimes for a while."""
-    before = runtime.single_threaded, runner.Lifetime
+    before = runtime.single_threaded, vars(runner)["Lifetime"]
     live_lightly()
     try:
         yield
