@@ -7,12 +7,13 @@ import json
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import get_args
 
 from torture.campaign import Lives
-from torture.promises import PARTS, Shown, Sizes
+from torture.promises import PARTS, Say, Shown, Sizes
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -29,13 +30,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 print(f"{part}: {what} [{time.monotonic() - begun:.0f} s]", file=sys.stderr)
 
             say("begins")
-            shown += [(part, each) for each in PARTS[part](Path(folder) / part, sizes, say)]
+            found = [(part, each) for each in _tried(part, Path(folder) / part, sizes, say)]
             say("has ended")
+            shown += found
+            if not chosen.as_json:
+                _print_table(found)
     if chosen.as_json:
         print(json.dumps([{"part": part, **each._asdict()} for part, each in shown]))
-    else:
-        _print_table(shown)
     return 0 if all(each.kept for _, each in shown) else 1
+
+
+def _tried(part: str, folder: Path, sizes: Sizes, say: Say) -> list[Shown]:
+    """Return what one part shows; that it breaks down shows something, too."""
+    try:
+        return list(PARTS[part](folder, sizes, say))
+    except Exception as fault:
+        text = traceback.format_exc()
+        return [Shown(f"{part} runs to its end", repr(fault)[:300], False, [text], {})]
 
 
 def _print_table(shown: Sequence[tuple[str, Shown]]) -> None:
