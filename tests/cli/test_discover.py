@@ -30,8 +30,10 @@ def test_a_discovery_ends_in_a_rule(mine: Path, tmp_path: Path) -> None:
     told = json.loads(found.stdout)
     assert told["id"] == TINY.id
     assert read_disco(Path(told["folder"]) / "rule.npz").parameter_count == told["parameters"]
-    again = RUN.invoke(app, words[:-1], catch_exceptions=False)
-    assert TINY.id in again.stdout
+    again = [*words[:-1], "--tensorboard", str(tmp_path / "events")]
+    assert TINY.id in RUN.invoke(app, again, catch_exceptions=False).stdout
+    [events] = tmp_path.glob("events/discovery-*/events.out.tfevents.*")
+    assert b"gradient_norm" in events.read_bytes()
 
 
 def test_a_shown_specification_can_be_read_back() -> None:

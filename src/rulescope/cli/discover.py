@@ -49,6 +49,10 @@ def discover(
     show_spec: Annotated[
         bool, typer.Option("--show-spec", help="Print the specification and do nothing else.")
     ] = False,
+    tensorboard: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Also write the meta-curves for TensorBoard."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
     """Discover an update rule: gradient descent on a rule, through the learning of its agents.
@@ -84,6 +88,8 @@ def discover(
 
         folder = runner.find_or_make(chosen, Store(store), report, start)
     manifest = runner.read(folder)
+    if tensorboard is not None:
+        runner.to_tensorboard(folder, tensorboard)
     if as_json:
         print(json.dumps(manifest | {"folder": str(folder)}))
         return

@@ -20,7 +20,7 @@ from rulescope.discover.training import Outcome, Training
 from rulescope.engine.interrupts import Interrupts
 from rulescope.errors import RecordError, SpecError
 from rulescope.frozen import expanded
-from rulescope.records import Store, disk
+from rulescope.records import Store, disk, exporting
 from rulescope.rules import disco_format, loading
 
 _log = logging.getLogger(__name__)
@@ -126,6 +126,21 @@ def _write(folder: Path, training: Training, seconds: float, store: Store) -> No
         disk.make(folder.parent)
         staged.rename(folder)
         disk.sync(folder.parent)
+
+
+def to_tensorboard(folder: Path, out: Path) -> Path:
+    """Write the meta-curves of a finished discovery for TensorBoard; return their folder."""
+    manifest, log = read(folder), arrays.read(folder / LOG)
+    place = out / f"discovery-{folder.name[:12]}"
+    steps = log.pop("meta_step")
+    rows = (
+        (int(step), {name: float(column[i]) for name, column in log.items()})
+        for i, step in enumerate(steps)
+    )
+    with disk.writing(place):
+        place.mkdir(parents=True, exist_ok=True)
+        exporting.event_file(place, rows, 0.0, manifest["seconds"] / max(float(steps[-1]), 1.0))
+    return place
 
 
 def read(folder: Path) -> dict[str, Any]:

@@ -124,33 +124,40 @@ def _half(out: Path) -> Iterator[Path]:
 
 def to_tensorboard(store: Store, runs: Iterable[str], out: Path) -> tuple[int, int, list[Problem]]:
     """Write an event file for each record, in a folder of its own."""
-    protos = needs("tensorboardX.proto.event_pb2", "tensorboard")
-    summaries = needs("tensorboardX.proto.summary_pb2", "tensorboard")
-    writers = needs("tensorboardX.record_writer", "tensorboard")
+    needs("tensorboardX.proto.event_pb2", "tensorboard")
 
     def write(logged: Logged, folder: Path) -> None:
-        began = _seconds(logged.manifest.started)
-        # Not the library's own file name: it holds the name of the machine, and the present time.
-        path = folder / f"events.out.tfevents.{int(began)}.rulescope"
-        record = writers.RecordWriter(str(path))
-        try:
-            version = protos.Event(wall_time=began, file_version="brain.Event:2")
-            record.write(version.SerializeToString())
-            last = logged.spec.iterations
-            for step, values in points(logged.log):
-                tags = {tag: value for tag, value in values.items() if tag not in AXES}
-                found = [summaries.Summary.Value(tag=t, simple_value=v) for t, v in tags.items()]
-                event = protos.Event(
-                    wall_time=began + logged.manifest.seconds * min(step / last, 1.0),
-                    step=step,
-                    summary=summaries.Summary(value=found),
-                )
-                record.write(event.SerializeToString())
-        finally:
-            record.close()
+        began, took = _seconds(logged.manifest.started), logged.manifest.seconds
+        rows = (
+            (step, {tag: value for tag, value in values.items() if tag not in AXES})
+            for step, values in points(logged.log)
+        )
+        event_file(folder, rows, began, took / logged.spec.iterations)
         (folder / "record.json").write_bytes(msgspec.json.encode(about(logged)))
 
     return export(store, runs, out, write, title)
+
+
+def event_file(
+    folder: Path, rows: Iterable[tuple[int, dict[str, float]]], began: float, pace: float
+) -> None:
+    """Write ``rows`` of values by step for TensorBoard; a step is said to take ``pace`` seconds."""
+    protos = needs("tensorboardX.proto.event_pb2", "tensorboard")
+    summaries = needs("tensorboardX.proto.summary_pb2", "tensorboard")
+    writers = needs("tensorboardX.record_writer", "tensorboard")
+    # Not the library's own file name: it holds the name of the machine, and the present time.
+    record = writers.RecordWriter(str(folder / f"events.out.tfevents.{int(began)}.rulescope"))
+    try:
+        version = protos.Event(wall_time=began, file_version="brain.Event:2")
+        record.write(version.SerializeToString())
+        for step, values in rows:
+            found = [summaries.Summary.Value(tag=t, simple_value=v) for t, v in values.items()]
+            event = protos.Event(
+                wall_time=began + pace * step, step=step, summary=summaries.Summary(value=found)
+            )
+            record.write(event.SerializeToString())
+    finally:
+        record.close()
 
 
 def _seconds(started: str) -> float:
