@@ -9,9 +9,17 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 import msgspec
 
-from rulescope.errors import nearest
+from rulescope.errors import SpecError, nearest
 
 Kinds = list[type[msgspec.Struct]]
+
+
+def parsed(text: bytes | str, source: str) -> Any:
+    """Return what the JSON ``text`` of ``source`` says, or raise :class:`SpecError`."""
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:
+        raise SpecError(f"{source}: not valid JSON ({fault})") from None
 
 
 def explain(fault: msgspec.ValidationError, root: type[msgspec.Struct], data: Any) -> str:

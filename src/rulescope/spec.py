@@ -13,7 +13,7 @@ from msgspec import Meta
 
 from rulescope.envs.config import Boundary, Catch, Change, EnvironmentSpec, misfit
 from rulescope.errors import SpecError, nearest
-from rulescope.explain import explain
+from rulescope.explain import explain, parsed
 from rulescope.frozen import Frozen, expanded, without_defaults
 from rulescope.learners.disco.config import Disco
 from rulescope.learners.variants import LearnerSpec, stepwise, unfit
@@ -254,11 +254,7 @@ def canonical(spec: RunSpec) -> bytes:
 
 def decode(text: bytes | str, source: str = "spec") -> RunSpec:
     """Read a ``RunSpec`` from JSON; any fault is a :class:`SpecError` that names the key."""
-    try:
-        data = msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:
-        raise SpecError(f"{source}: not valid JSON ({fault})") from None
-    return convert(data, source)
+    return convert(parsed(text, source), source)
 
 
 def convert(data: Any, source: str = "spec") -> RunSpec:

@@ -14,7 +14,7 @@ from msgspec import Meta
 
 from rulescope.envs.config import Boundary, Catch, EnvironmentSpec
 from rulescope.errors import SpecError
-from rulescope.explain import explain
+from rulescope.explain import explain, parsed
 from rulescope.frozen import Frozen, without_defaults
 from rulescope.learners.disco.config import SPROUT, Disco, Fraction, NonNegative, Positive
 
@@ -115,11 +115,7 @@ class Discovery(Frozen, frozen=True):
 
 def decode(text: bytes, source: str) -> Discovery:
     """Read a ``Discovery`` from JSON; any fault is a :class:`SpecError` that names the key."""
-    try:
-        data = msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:
-        raise SpecError(f"{source}: not valid JSON ({fault})") from None
-    return _converted(data, source)
+    return _converted(parsed(text, source), source)
 
 
 def checked(spec: Discovery, source: str = "spec") -> Discovery:
