@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
 from rulescope.cli import choosing
 from rulescope.cli.output import counted
@@ -38,7 +39,13 @@ def import_(
     Records that are here already with the same science hash are skipped. Where the hashes differ,
     this store's record stays and the conflict is told. Interrupted, the same command completes it.
     """
-    found = merge.merge(Store(store), source)
+    with Console(stderr=True).status("importing") as shown:  # which only a terminal shows
+
+        def report(found: merge.Merged) -> None:
+            done = len(found.new) + len(found.same)
+            shown.update(f"importing: {done:,} records, {len(found.new):,} of them new")
+
+        found = merge.merge(Store(store), source, report=report)
     if as_json:
         said = {
             "new": found.new,
