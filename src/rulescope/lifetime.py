@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ from rulescope import spec as specs
 from rulescope.arrays import Arrays, digest
 from rulescope.errors import DivergedError, RecordError
 from rulescope.interventions import States, Treatment
-from rulescope.learners.base import Learner, Rollout, under
+from rulescope.learners.base import Learner, Rollout, joined, under
 from rulescope.meters import Meters
 from rulescope.records.record import Record, RuleIdentity
 from rulescope.spec import Fork, RunSpec
@@ -98,7 +98,7 @@ class Lifetime:
         """Become what the other run was at the fork; only what is counted starts anew."""
         there = under(f"mark.{fork.at}", self._donors[fork.run.id])
         counts = self.meters.save() | {"running": there["meters/running"]}  # of unfinished episodes
-        self._resume(there | _joined({"meters": counts}))
+        self._resume(there | joined({"meters": counts}))
 
     @property
     def finished(self) -> bool:
@@ -203,7 +203,7 @@ class Lifetime:
 
     def _present(self) -> dict[str, NDArray[Any]]:
         """Return what the future depends on: learner, world, what is measured, and their chance."""
-        return _joined(
+        return joined(
             {
                 "learner": self.learner.save(),
                 "world": self.world.save(),
@@ -233,7 +233,7 @@ class Lifetime:
                 "started": np.array(self._started.timestamp()),
             },
         }
-        return self._present() | _joined(treatments | past | self._marked())
+        return self._present() | joined(treatments | past | self._marked())
 
     def load(self, checkpoint: Arrays) -> None:
         """Continue from what :meth:`save` of the same spec returned."""
@@ -274,7 +274,7 @@ class Lifetime:
         return Record.make(
             self.spec,
             log=self.log(),
-            state=_joined(kept | self._marked() | self._evaluated()),
+            state=joined(kept | self._marked() | self._evaluated()),
             source=runtime.source_identity(),
             runtime=runtime.runtime_identity(self.device),
             rule=None if rule is None else RuleIdentity(rule.name, rule.sha256, rule.content),
@@ -282,11 +282,6 @@ class Lifetime:
             seconds=self._seconds,
             inherited=self._inherited(),
         )
-
-
-def _joined(parts: Mapping[str, Arrays]) -> dict[str, NDArray[Any]]:
-    """Return all arrays of all parts, as ``part/name``."""
-    return {f"{part}/{name}": a for part, content in parts.items() for name, a in content.items()}
 
 
 def _state(donor: RunSpec, states: States) -> Arrays:

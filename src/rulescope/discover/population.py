@@ -25,7 +25,7 @@ from rulescope.discover.experience import Experience, Store
 from rulescope.discover.habitat import Habitat
 from rulescope.discover.spec import Discovery
 from rulescope.discover.weights import Rule
-from rulescope.learners.base import under
+from rulescope.learners.base import joined, under
 from rulescope.learners.disco.batch import Batch
 from rulescope.learners.disco.meta_net import MetaNetwork, RuleState
 from rulescope.learners.disco.update import DiscoUpdate, LearnerState
@@ -223,7 +223,7 @@ class Population:
             "fate": {"ages": self.ages, "spans": self.spans, "scales": self.scales},
             **{f"habitat-{name}": habitat.save() for name, habitat in self._habitats.items()},
         }
-        return {f"{part}/{name}": np.array(a) for part, c in parts.items() for name, a in c.items()}
+        return {name: np.array(array) for name, array in joined(parts).items()}
 
     def load(self, state: Arrays) -> None:
         """Go on from what :meth:`save` of the same specification returned."""

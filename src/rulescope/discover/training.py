@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,10 +16,9 @@ from rulescope.discover.objective import Judgement, judge
 from rulescope.discover.population import Emitted, Population
 from rulescope.discover.spec import Discovery
 from rulescope.discover.weights import Rule
-from rulescope.learners.base import under
+from rulescope.learners.adam import EPSILON, FIRST_DECAY, SECOND_DECAY
+from rulescope.learners.base import joined, under
 from rulescope.learners.disco.losses import kl
-
-FIRST_DECAY, SECOND_DECAY, EPSILON = 0.9, 0.999, 1e-8
 
 
 class Outcome(NamedTuple):
@@ -86,7 +84,9 @@ class Training:
         for name, array in self.rule.items():
             first, second = self._first[name], self._second[name]
             first.lerp_(gradient[name], 1.0 - FIRST_DECAY)
-            second.mul_(SECOND_DECAY).addcmul_(gradient[name], gradient[name], value=1e-3)
+            second.mul_(SECOND_DECAY).addcmul_(
+                gradient[name], gradient[name], value=1.0 - SECOND_DECAY
+            )
             scale = (second / (1.0 - SECOND_DECAY**count)).sqrt_().add_(EPSILON)
             array.addcdiv_(first, scale, value=-rate / (1 - FIRST_DECAY**count))
 
@@ -98,7 +98,7 @@ class Training:
 
     def save(self) -> dict[str, NDArray[Any]]:
         """Return a complete checkpoint."""
-        parts: Mapping[str, Arrays] = {
+        parts: dict[str, Arrays] = {
             "rule": weights.as_arrays(self.rule),
             "first": weights.as_arrays(self._first),
             "second": weights.as_arrays(self._second),
@@ -106,7 +106,7 @@ class Training:
             "log": self.columns(),
             "population": self.population.save(),
         }
-        return {f"{part}/{name}": a for part, c in parts.items() for name, a in c.items()}
+        return joined(parts)
 
     def load(self, checkpoint: Arrays) -> None:
         """Go on from what :meth:`save` of the same specification returned."""
@@ -133,11 +133,8 @@ def _imitation(emitted: list[Emitted]) -> Tensor:
 
 def _gradients(loss: Tensor, rule: Rule) -> Rule:
     """Return the derivative of ``loss`` by every array of ``rule``; zero where there is none."""
-    found = torch.autograd.grad(loss, list(rule.values()), allow_unused=True)
-    return {
-        name: torch.zeros_like(array) if gradient is None else gradient
-        for (name, array), gradient in zip(rule.items(), found, strict=True)
-    }
+    found = torch.autograd.grad(loss, list(rule.values()), materialize_grads=True)
+    return dict(zip(rule, found, strict=True))
 
 
 def _combined(own: Rule, alive: Tensor) -> tuple[Rule | None, float, NDArray[np.bool_]]:

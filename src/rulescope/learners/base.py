@@ -96,6 +96,11 @@ class Learner(ABC):
             self.streams[key] = seeds.unpack(words)
 
 
+def joined(parts: Mapping[str, Arrays]) -> dict[str, NDArray[Any]]:
+    """Return the arrays of all ``parts``, each named ``part/name``; :func:`under` undoes it."""
+    return {f"{part}/{name}": a for part, content in parts.items() for name, a in content.items()}
+
+
 def under(prefix: str, arrays: Arrays) -> dict[str, NDArray[Any]]:
     """Return the arrays called ``prefix/...``, without the prefix."""
     start = f"{prefix}/"

@@ -59,11 +59,8 @@ def gradients(golden: Golden, rule: str, case: str, dtype: torch.dtype) -> dict[
     taken = log_policy.gather(-1, actions.unsqueeze(-1)).squeeze(-1)
     weight = torch.tensor(golden["metagrad_common"]["adv_weight"], dtype=dtype)
     loss = (-taken * weight).mean() + 0.01 * (outputs.y.square().mean() + outputs.z.square().mean())
-    found = torch.autograd.grad(loss, list(weights.values()), allow_unused=True)
-    return {
-        name: torch.zeros_like(array) if gradient is None else gradient
-        for (name, array), gradient in zip(weights.items(), found, strict=True)
-    }
+    found = torch.autograd.grad(loss, list(weights.values()), materialize_grads=True)
+    return dict(zip(weights, found, strict=True))
 
 
 def _start(golden: Golden, state: LearnerState, case: str) -> LearnerState:
