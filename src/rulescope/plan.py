@@ -178,12 +178,17 @@ def write(
     store: Store,
     folder: Path,
     figures: tuple[str, ...] | None = None,
+    *,
+    alone: bool = False,
 ) -> list[Path]:
-    """Write ``results`` as a folder, with the panels of other assays where ``store`` has them."""
+    """Write ``results`` as a folder, with the panels of other assays where ``store`` has them.
+
+    Unless it stands ``alone``: then figures have its own panels only.
+    """
     from rulescope.report.folder import write_results  # here, because drawing is not always needed
 
     others = {}
-    for other in companions(plan.assay):
+    for other in () if alone else companions(plan.assay):
         try:
             theirs = Plan.of(other, _on_the_terms_of(plan, other), store)
         except SpecError:  # its grid cannot be had at this length
@@ -213,6 +218,7 @@ def _on_the_terms_of(plan: Plan, other: Assay) -> Budget:
         episodes=episodes,
         profile=budget.profile,
         rule=budget.rule,
+        subject=budget.subject,
     )
 
 

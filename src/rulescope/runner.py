@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
+from rulescope import plugins
 from rulescope import spec as specs
 from rulescope.arrays import Arrays
 from rulescope.engine.interrupts import Interrupts
@@ -79,6 +80,7 @@ def find_or_make(
     spec = specs.checked(spec)
     if spec.id in store:
         return store.read(spec.id)
+    plugins.require(item for key, item in specs.with_donors([spec]).items() if key not in store)
     donors = {
         donor.id: find_or_make(
             donor, store, report=report, stop=stop, weights=weights, device=device

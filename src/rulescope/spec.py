@@ -16,6 +16,7 @@ from rulescope.errors import SpecError, nearest
 from rulescope.explain import explain, parsed
 from rulescope.frozen import Frozen, expanded, without_defaults
 from rulescope.learners.disco.config import Disco
+from rulescope.learners.plugin_config import HISTORY, Plugin
 from rulescope.learners.variants import LearnerSpec, stepwise, unfit
 
 Mode = Literal["natural", "clamp"]
@@ -351,7 +352,12 @@ def _no_change(change: Change, spec: RunSpec) -> Iterator[str]:
 
 def _no_carrier(name: str, spec: RunSpec) -> list[str]:
     valid = spec.learner.CARRIERS
-    return [] if name in valid else [f"no carrier {name!r}{nearest(name, valid)}"]
+    if name in valid:
+        return []
+    told = f"no carrier {name!r}{nearest(name, valid)}"
+    if isinstance(spec.learner, Plugin) and name == HISTORY:
+        told += f" (the rule {spec.learner.rule!r} has no history under that name to intervene on)"
+    return [told]
 
 
 def _misuse(item: Intervention, spec: RunSpec) -> Iterator[str]:

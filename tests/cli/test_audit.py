@@ -9,13 +9,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from rulescope.cli import audit
+from rulescope.audit import profile
 from rulescope.cli.main import app
 from rulescope.engine import local
-from rulescope.errors import RulescopeError, WeightsError
-from rulescope.rules import loading, locate
-
-SHORT = ["--iterations", "20", "--seeds", "1", "--workers", "1"]
+from rulescope.errors import RulescopeError, SpecError
 
 
 def invoke(*arguments: str | Path) -> Any:
@@ -23,20 +20,46 @@ def invoke(*arguments: str | Path) -> Any:
     return CliRunner().invoke(app, command, catch_exceptions=False)
 
 
-def test_the_audit_writes_figures_tables_and_data(tmp_path: Path) -> None:
-    places: list[str | Path] = ["--store", tmp_path / "store", "--out", tmp_path / "results"]
-    result = invoke("random:20240", *SHORT, "--scales", "0.1,1", *places)
+@pytest.fixture
+def places(tmp_path: Path) -> list[str | Path]:
+    return ["--store", tmp_path / "store", "--out", tmp_path / "results"]
+
+
+def test_the_audit_of_the_embedded_rule_writes_one_profile_and_every_assay(
+    tmp_path: Path, places: list[str | Path]
+) -> None:
+    smoke = ["--preset", "smoke", "--workers", "1", "--only", "scale,exposure"]
+    result = invoke(*smoke, *places)
     assert result.exit_code == 0
-    assert "Pin 0" in result.stdout
-    folder = tmp_path / "results" / "E1-random-20240"
+    assert "Competence and pace" in result.stdout
+    assert "Final score, Catch 8×8" in result.stdout
+    folder = tmp_path / "results" / "audit-sprout-smoke"
     names = {path.name for path in folder.iterdir()}
-    assert {"README.md", "results.json", "scale-audit.png", "tab-e1-all.csv"} <= names
-    data = json.loads((folder / "results.json").read_text())
-    assert data["axes"]["arm"] == ["live", "pin"]
-    assert len(data["runs"]) == 4
+    assert {"README.md", "profile.json", "profile.md", "profile.csv", "profile.tex"} <= names
+    assert {"profile.png", "profile.svg", "profile.pdf", "E1", "exposure"} <= names
+    found = profile.read(folder / "profile.json")
+    assert (found.rule, found.preset) == ("sprout", "smoke")
+    by_name = {axis.name: axis for axis in found.axes}
+    assert by_name["Reward scale"].measures
+    assert by_name["Exploration"].measures == ()
+    columns = by_name["Competence and pace"].measures[0].figures
+    assert set(columns) == {"rule", "without history", "null rule", "A2C"}
+    again = invoke(*smoke, *places, "--json")
+    said = json.loads(again.stdout)
+    assert (said["missing"], said["failed"]) == (0, {})
+    assert said["profile"]["rule"] == "sprout"
 
 
-def test_limits_are_passed_on_as_by_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plan_runs_nothing(tmp_path: Path, places: list[str | Path]) -> None:
+    result = invoke("--preset", "smoke", "--only", "E1", "--plan", *places)
+    assert result.exit_code == 0
+    assert "4 to live" in result.stdout
+    assert not (tmp_path / "store").exists()
+
+
+def test_limits_are_passed_on_as_by_run(
+    places: list[str | Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked: dict[str, Any] = {}
 
     def run_all(specs: Any, _: Any, **options: Any) -> local.Campaign:
@@ -44,46 +67,18 @@ def test_limits_are_passed_on_as_by_run(tmp_path: Path, monkeypatch: pytest.Monk
         return local.Campaign(total=0, failed={item.id: "none" for item in specs})
 
     monkeypatch.setattr(local, "run_all", run_all)
-    places: list[str | Path] = ["--store", tmp_path / "store", "--out", tmp_path / "results"]
-    assert invoke("random:0", *SHORT, "--time-limit", "9", "--force", *places).exit_code == 3
+    options = ["--preset", "smoke", "--only", "E1", "--time-limit", "9", "--force"]
+    assert invoke("sprout", *options, *places).exit_code == 3
     assert (asked["patience"].run, asked["force"]) == (9.0, True)
 
 
-def test_an_unknown_rule_is_refused_before_anything_runs(tmp_path: Path) -> None:
-    with pytest.raises(RulescopeError, match="disco103"):
-        invoke("disco1003", "--store", tmp_path / "store")
+def test_what_is_unknown_is_refused_before_anything_runs(
+    tmp_path: Path, places: list[str | Path]
+) -> None:
+    with pytest.raises(RulescopeError, match="nearest: 'sprout'"):
+        invoke("sprouts", *places)
+    with pytest.raises(SpecError, match="--preset: no 'quik'; nearest: 'quick'"):
+        invoke("--preset", "quik", *places)
+    with pytest.raises(SpecError, match="--only: 'P1' is not in this audit"):
+        invoke("--only", "P1", *places)
     assert not (tmp_path / "store").exists()
-
-
-def without_rule(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
-    def refuse(name: str, *rest: Any, **options: Any) -> Any:
-        if name == "disco103":
-            raise WeightsError(fault)
-        return real(name, *rest, **options)
-
-    real = loading.load
-    monkeypatch.setattr(loading, "load", refuse)
-
-
-def test_without_weights_it_audits_random_ones_and_says_how_to_get_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    without_rule(monkeypatch, "the weights of disco103 could not be fetched: by hand: ...")
-    monkeypatch.setattr(locate, "find", lambda *_: None)
-    places: list[str | Path] = ["--store", tmp_path / "store", "--out", tmp_path / "results"]
-    result = invoke(*SHORT, *places, "--json")
-    assert result.exit_code == 0
-    assert "could not be fetched" in result.stderr
-    assert "get its weights as above" in result.stderr
-    said = json.loads(result.stdout)
-    assert said["folder"].endswith("E1-random-0")
-    assert said["results"]["axes"]["arm"] == ["live", "pin", "hold"]
-
-
-def test_damaged_weights_are_an_error_not_a_reason_for_other_ones(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    without_rule(monkeypatch, "disco_103.npz: wrong sha256")
-    monkeypatch.setattr(locate, "find", lambda *_: tmp_path)
-    with pytest.raises(WeightsError, match="wrong sha256"):
-        audit._available(None)

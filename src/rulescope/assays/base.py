@@ -12,13 +12,15 @@ import numpy as np
 
 from rulescope.assays.frame import Frame, Label
 from rulescope.assays.results import Results
+from rulescope.assays.subject import Subject, named, spoken, varied
 from rulescope.envs.config import WORLDS, Boundary, Change, DeepSea
 from rulescope.errors import SpecError, nearest
 from rulescope.learners.baselines import RandomPolicy
-from rulescope.learners.disco.config import INTERFACES, PROFILES, Disco
+from rulescope.learners.disco.config import PROFILES, Disco
 from rulescope.learners.open_config import Open
+from rulescope.learners.plugin_config import Plugin
 from rulescope.learners.variants import VARIANTS, Habits, LearnerSpec, habits, suited
-from rulescope.spec import Intervention, RunSpec
+from rulescope.spec import Intervention, Pin, RunSpec
 from rulescope.stats import tail_from, updates_for_depth
 
 PRESETS = ("smoke", "quick", "standard", "paper")
@@ -28,8 +30,6 @@ LARGEST_SCALE = 1e12
 EPISODIC = Boundary()
 MASKED = Boundary(terminals="masked")
 """Of what a learner is told: every episode end, or none."""
-NULL_RULE = "random:0"
-"""Rule of the ``null`` arm: the same architecture without the knowledge."""
 
 
 def prefix(iterations: int) -> int:
@@ -59,8 +59,15 @@ class Budget:
     """Length of a lifetime in DeepSea, where an episode has as many steps as the sea is deep.
     ``iterations`` is then that of the deepest."""
     profile: str = "published"
-    """Conventions of the learner: published, reference or legacy."""
+    """Conventions of the learner: published, reference or legacy; its own if empty."""
     rule: str = "disco103"
+    subject: Subject | None = None
+    """Who is audited, if the rule's name does not tell."""
+
+    @property
+    def audited(self) -> Subject:
+        """The rule under audit and its learner."""
+        return self.subject or named(self.rule)
 
     @property
     def prefix(self) -> int:
@@ -88,6 +95,15 @@ class Arm(NamedTuple):
     """If not the learner's own."""
     rule: str | None = None
     """Rule of an OPEN learner, if not its own. (That of a Disco learner is the budget's.)"""
+    null: bool = False
+    """Whether who is audited learns under its null rule."""
+
+
+CONTROLS: dict[str, Arm] = {
+    "disco-pin": Arm("disco", (Pin(carrier="recurrent"),)),
+    "disco-null": Arm("disco", null=True),
+}
+"""Who is audited without its history, and without the knowledge in its rule."""
 
 
 class Cell(NamedTuple):
@@ -130,13 +146,10 @@ class Assay:
         return self.presets[preset]
 
 
-def learner(budget: Budget, *, rule: str | None = None, interface: str = "default") -> Disco:
-    """Return the learner of ``budget``, perhaps with another rule or value interface."""
-    return Disco(
-        rule=rule or budget.rule,
-        conventions=PROFILES[budget.profile],
-        interface=INTERFACES[interface],
-    )
+def learner(budget: Budget, *, null: bool = False, interface: str = "default") -> Disco | Plugin:
+    """Return who is audited, or its twin under a ``null`` rule, perhaps with another interface."""
+    who = budget.audited.twin() if null else budget.audited.learner
+    return spoken(who, budget.profile, interface) if isinstance(who, Disco) else who
 
 
 class Measures(NamedTuple):
@@ -239,16 +252,16 @@ def at_unit_scale(budget: Budget, assay: str) -> None:
 
 
 def _who(budget: Budget, arm: Arm) -> LearnerSpec:
-    """Return the learner of ``arm``; a Disco learner has the rule and conventions of ``budget``."""
+    """Return the learner of ``arm``; every variant of Disco stands for who is audited."""
     who = VARIANTS[arm.learner]
     if isinstance(who, Disco):
-        conventions = PROFILES[budget.profile]
-        if arm.legacy:
+        who = varied(learner(budget, null=arm.null), arm.learner)
+        if arm.legacy and isinstance(who, Disco):
             old = PROFILES["legacy"]
             conventions = msgspec.structs.replace(
-                conventions, alignment=old.alignment, retrace=old.retrace
+                who.conventions, alignment=old.alignment, retrace=old.retrace
             )
-        who = msgspec.structs.replace(who, rule=budget.rule, conventions=conventions)
+            who = msgspec.structs.replace(who, conventions=conventions)
     if arm.rule is not None and isinstance(who, Open):
         who = msgspec.structs.replace(who, rule=arm.rule)
     if arm.learning_rate is not None and not isinstance(who, RandomPolicy):
@@ -269,6 +282,7 @@ def narrowed(
     conditions: Sequence[str] = (),
     profile: str | None = None,
     rule: str | None = None,
+    subject: Subject | None = None,
 ) -> Budget:
     """Return ``budget`` with what was asked for; anything unknown is an error that names it."""
     _known("--arms", arms, assay.arms)
@@ -291,17 +305,27 @@ def narrowed(
         scales=tuple(sorted({float(scale) for scale in scales})) or budget.scales,
         tasks=_ordered(tasks, assay.tasks) or budget.tasks,
         conditions=_ordered(conditions, assay.conditions) or budget.conditions,
-        profile=profile or budget.profile,
-        rule=rule or budget.rule,
+        rule=subject.learner.rule if subject else rule or budget.rule,
+        subject=subject,
     )
+    chosen = replace(chosen, profile=_profile(chosen, profile))
     chosen = replace(chosen, iterations=max(chosen.length(task) for task in chosen.tasks))
     if profile is not None and not _has_rule(assay, chosen, Disco):
         raise SpecError(
             f"--profile: no learner of this part of {assay.id} has a rule with profiles"
         )
-    if rule is not None and not _has_rule(assay, chosen, Disco | Open):
+    if rule is not None and not _has_rule(assay, chosen, Disco | Open | Plugin):
         raise SpecError(f"--rule: no learner of this part of {assay.id} has a rule")
     return chosen
+
+
+def _profile(budget: Budget, asked: str | None) -> str:
+    """Return the conventions of who is audited: those asked for, the usual, or its own."""
+    if not budget.profile or budget.audited.has_profiles:
+        return asked or budget.profile
+    if asked is not None:
+        raise SpecError(f"--profile: {budget.rule!r} has a learner of its own, without profiles")
+    return ""
 
 
 def _has_rule(assay: Assay, budget: Budget, kinds: type | UnionType) -> bool:

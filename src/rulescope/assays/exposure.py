@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from rulescope.assays.base import (
+    CONTROLS,
     EPISODIC,
     MASKED,
     Arm,
@@ -60,7 +61,12 @@ def grid(budget: Budget) -> list[Cell]:
     return [
         Cell(
             {"condition": name, "arm": arm},
-            lifetimes(budget, Arm(arm), task=exposure.task, boundary=exposure.boundary),
+            lifetimes(
+                budget,
+                CONTROLS.get(arm, Arm(arm)),
+                task=exposure.task,
+                boundary=exposure.boundary,
+            ),
         )
         for name, exposure in chosen.items()
         for arm in budget.arms
@@ -92,7 +98,7 @@ ASSAY = Assay(
     id=ID,
     name="exposure",
     question="Does a learner need to be told of episode ends, or need there be any?",
-    arms=ARMS,
+    arms=(*ARMS, *CONTROLS),
     tasks=TASKS,
     conditions=tuple(EXPOSURES),
     presets={

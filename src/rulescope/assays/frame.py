@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from rulescope.errors import RulescopeError, nearest
 from rulescope.learners.disco.config import Disco
 from rulescope.learners.open_config import Open
+from rulescope.learners.plugin_config import Plugin
 
 if TYPE_CHECKING:
     from rulescope.assays.base import Cell
@@ -217,7 +218,7 @@ def gather(
 
 def _driven(learner: LearnerSpec, rule: str) -> bool:
     """Tell whether ``rule`` is what drives ``learner``: OPEN learns by no rule of Disco's."""
-    return isinstance(learner, Open if rule.startswith("open") else Disco)
+    return isinstance(learner, Open if rule.startswith("open") else Disco | Plugin)
 
 
 def _from_birth(run: RunSpec) -> int:

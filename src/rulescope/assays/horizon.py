@@ -11,11 +11,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from rulescope.assays.base import Arm, Assay, Budget, Cell, at_unit_scale, lifetimes
+from rulescope.assays.base import CONTROLS, Arm, Assay, Budget, Cell, at_unit_scale, lifetimes
 from rulescope.assays.estimating import ATLAS_DRAWS, below, final, missing, noted, summed_up
 from rulescope.assays.frame import Floats, Frame
 from rulescope.assays.results import Column, Results, Table, Value
-from rulescope.spec import Freeze, Pin
+from rulescope.spec import Freeze
 from rulescope.stats import (
     Estimate,
     estimate,
@@ -44,11 +44,9 @@ def early(iterations: int) -> int:
 
 def arm_of(name: str, budget: Budget) -> Arm:
     """Return the learner called ``name`` and what is done to it."""
-    if name == "disco-pin":
-        return Arm("disco", (Pin(carrier="recurrent"),))
     if name == "disco-freeze":
         return Arm("disco", (Freeze(carrier="recurrent", at=early(budget.iterations)),))
-    return Arm(name)
+    return CONTROLS.get(name, Arm(name))
 
 
 def grid(budget: Budget) -> list[Cell]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from rulescope.assays import inheritance_tables
-from rulescope.assays.base import LARGEST_SCALE, NULL_RULE, Assay, Budget, Cell, learner, lifetime
+from rulescope.assays.base import LARGEST_SCALE, Assay, Budget, Cell, learner, lifetime
 from rulescope.assays.estimating import CORE_DRAWS, absent, missing, noted, summed_up, tail20
 from rulescope.assays.families import INHERITANCE, PRIMARY
 from rulescope.assays.frame import Floats, Frame
@@ -80,7 +80,7 @@ def grid(budget: Budget) -> list[Cell]:
 def _recipient(budget: Budget, arm: str, scale: float, seed: int) -> RunSpec:
     return lifetime(
         budget,
-        learner(budget, rule=NULL_RULE if arm == "null" else None),
+        learner(budget, null=arm == "null"),
         seed,
         scale=scale,
         interventions=_interventions(budget, arm, scale, seed),

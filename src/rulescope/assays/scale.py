@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rulescope.assays import scale_tables
-from rulescope.assays.base import NULL_RULE, Assay, Budget, Cell, learner, lifetime
+from rulescope.assays.base import Assay, Budget, Cell, learner, lifetime
 from rulescope.assays.estimating import (
     CORE_DRAWS,
     absent,
@@ -62,7 +62,7 @@ def grid(budget: Budget) -> list[Cell]:
             tuple(
                 lifetime(
                     budget,
-                    learner(budget, rule=NULL_RULE if arm == "null" else None),
+                    learner(budget, null=arm == "null"),
                     seed,
                     scale=scale,
                     task=task,

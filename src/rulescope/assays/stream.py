@@ -6,7 +6,7 @@ left, and no end is ever told because there is none (see :mod:`rulescope.assays.
 
 from __future__ import annotations
 
-from rulescope.assays.base import Arm, Assay, Budget, Cell, at_unit_scale, lifetimes
+from rulescope.assays.base import CONTROLS, Arm, Assay, Budget, Cell, at_unit_scale, lifetimes
 from rulescope.assays.estimating import ATLAS_DRAWS, missing, noted, summed_up, tail15
 from rulescope.assays.frame import Frame
 from rulescope.assays.results import Results
@@ -26,7 +26,10 @@ TASK = "catch-stream"
 def grid(budget: Budget) -> list[Cell]:
     """Return a cell for every arm of ``budget``."""
     at_unit_scale(budget, ID)
-    return [Cell({"arm": arm}, lifetimes(budget, Arm(arm), task=TASK)) for arm in budget.arms]
+    return [
+        Cell({"arm": arm}, lifetimes(budget, CONTROLS.get(arm, Arm(arm)), task=TASK))
+        for arm in budget.arms
+    ]
 
 
 def analyse(frame: Frame) -> Results:
@@ -52,7 +55,7 @@ ASSAY = Assay(
     id=ID,
     name="stream",
     question="What does a learner achieve in a world that never resets?",
-    arms=ARMS,
+    arms=(*ARMS, *CONTROLS),
     tasks=(TASK,),
     presets={
         "smoke": _budget(1, 80, ("disco", "a2c")),

@@ -1,41 +1,48 @@
-"""``rulescope audit``: what a rule's learning history does, as one command."""
+"""``rulescope audit``: what a rule's learning history does along five axes, as one command."""
 
 from __future__ import annotations
 
 import json
-import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from rich.console import Console
 
-from rulescope.assays.base import NULL_RULE
+from rulescope.assays import PRESETS, Assay, Budget, Results
+from rulescope.audit import parts, subjects
+from rulescope.audit.profile import Profile
 from rulescope.cli import choosing, engines
-from rulescope.cli.choosing import choose
 from rulescope.cli.engines import Engine
-from rulescope.cli.run import SOME_FAILED, perform
-from rulescope.errors import WeightsError
+from rulescope.cli.output import console, counted
+from rulescope.cli.progress import duration
+from rulescope.cli.run import SOME_FAILED, check_rules, live
+from rulescope.engine.resources import cores
+from rulescope.errors import SpecError, nearest
+from rulescope.plan import Plan, interactions, seconds_left, write
 from rulescope.records import Store
-
-RELEASED = "disco103"
-ARMS = "live,pin"
-"""They differ in one thing only: whether the rule's recurrent state may carry on."""
-WITHOUT_RULE = {"arms": "live,pin,hold", "scales": "0.1,1"}
-"""What is audited when there is no rule: the carriers of a learner under random rule weights."""
+from rulescope.report.files import require_writable
+from rulescope.spec import RunSpec
 
 
 def audit(
     rule: Annotated[
-        str | None,
-        typer.Argument(help="A released rule, or random:SEED. Default: disco103 if it can be had."),
-    ] = None,
+        str,
+        typer.Argument(
+            help="sprout, disco103, open, open-breakout, ..., a file of weights, the folder of a "
+            "discovery, or the name of a plug-in."
+        ),
+    ] = "sprout",
     preset: choosing.Preset = "quick",
     seeds: choosing.Seeds = None,
-    iterations: choosing.Iterations = None,
-    arms: choosing.Arms = None,
-    scales: choosing.Scales = None,
-    tasks: choosing.Tasks = None,
-    profile: choosing.Profile = None,
+    only: Annotated[
+        str | None,
+        typer.Option(metavar="A,B", help="Only these assays of the audit, such as E1,exposure."),
+    ] = None,
+    dry: Annotated[
+        bool, typer.Option("--plan", help="Show what would be run, and how long, and stop.")
+    ] = False,
     workers: choosing.Workers = None,
     engine: engines.Name = "local",
     address: engines.Address = None,
@@ -48,66 +55,126 @@ def audit(
     weights: choosing.Weights = None,
     as_json: choosing.AsJson = False,
 ) -> None:
-    """Audit a rule along the scale axis: what does its recurrent state do for it?
+    """Audit a rule along five axes: is its learning history an asset or a burden?
 
-    Same rule, same seeds, same world at several reward scales. In the arm `pin` the rule's
-    recurrent state is set to zero after every iteration, so a difference between the arms is what
-    that history did. Run it again and it picks up where it stopped.
+    The same rule learns with its recurrent state as it is, pinned to zero, frozen, or transplanted
+    from another lifetime, while its weights stay fixed; beside it learn its null rule (the same
+    network, knowing nothing) and baselines. All of it comes to one profile: competence and pace,
+    reward scale, inheritance, streams and boundaries, change and replay, exploration.
+    Run it again and it picks up where it stopped.
+
+    Examples:
+
+      rulescope audit
+
+      rulescope audit disco103 --preset standard
+
+      rulescope audit store/discoveries/ID --preset quick
+
+      rulescope audit open --preset quick
     """
     place = Engine.chosen(engine, address, cpus_per_run, gpus_per_run)
-    if rule is None:
-        rule = _available(weights)
-        if rule == NULL_RULE:
-            arms, scales = arms or WITHOUT_RULE["arms"], scales or WITHOUT_RULE["scales"]
-    said = []
-    for assay, budget in choose(
-        "E1",
-        preset,
-        seeds=seeds,
-        iterations=iterations,
-        arms=arms or ARMS,
-        scales=scales,
-        tasks=tasks,
-        profile=profile,
-        rule=rule,
-    ):
-        # Only the figure of an audit: the others are for the whole grid.
-        said.append(
-            perform(
-                assay,
-                budget,
-                Store(store),
-                out,
-                workers=workers,
-                engine=place,
-                time_limit=time_limit,
-                force=force,
-                weights=weights,
-                quiet=as_json,
-                figures=("scale-audit", "fig:detail-scale"),
-            )
+    if preset not in PRESETS:
+        raise SpecError(f"--preset: no {preset!r}{nearest(preset, PRESETS)}")
+    audited, weights = subjects.find(rule, weights)
+    chosen = parts.budgets(
+        audited.rule, audited.subject, preset, seeds=seeds, only=choosing.words("--only", only)
+    )
+    keep = Store(store)
+    plans = [Plan.of(assay, budget, keep) for assay, budget in chosen]
+    screen = console(as_json)
+    left = {key: spec for plan in plans for key, spec in plan.missing.items()}
+    if left:
+        check_rules(list(left.values()), weights)
+    processes = workers or (1 if place.elsewhere else cores())
+    told = _tell(audited.name, plans, left, processes, weights, screen)
+    failed: dict[str, str] = {}
+    if dry:
+        _done(told, as_json, failed)
+        return
+    require_writable(out)
+    if left:
+        keep.require_writable()
+        failed = live(
+            left,
+            keep,
+            "audit",
+            workers=workers,
+            engine=place,
+            weights=weights,
+            time_limit=time_limit,
+            force=force,
         )
+    folder = out / f"audit-{audited.folder}-{preset}"
+    profile = _written(audited, preset, chosen, keep, folder)
+    _show(profile, folder, screen)
+    _done(told | {"folder": str(folder), "profile": json.loads(profile.to_json())}, as_json, failed)
+
+
+def _tell(
+    name: str,
+    plans: list[Plan],
+    left: dict[str, RunSpec],
+    workers: int,
+    weights: Path | None,
+    screen: Console,
+) -> dict[str, Any]:
+    """Print what is planned; return it as plain data."""
+    runs = {key: spec for plan in plans for key, spec in (*plan.runs.items(), *plan.donors.items())}
+    screen.print(f"[bold]audit of {name}[/bold]: {', '.join(p.assay.name for p in plans)}")
+    screen.print(
+        f"  {counted(sum(len(plan.cells) for plan in plans), 'cell')}, "
+        f"{counted(len(runs), 'lifetime')}, {interactions(runs.values()):,} interactions"
+    )
+    seconds = seconds_left(list(left.values()), workers, weights) if left else 0.0
+    screen.print(
+        f"  {len(left)} to live: about {duration(seconds)} with {counted(workers, 'worker')}"
+        if left
+        else "  all of them are in the store"
+    )
+    return {"rule": name, "runs": len(runs), "missing": len(left), "seconds": seconds}
+
+
+def _written(
+    audited: subjects.Audited,
+    preset: str,
+    chosen: list[tuple[Assay, Budget]],
+    store: Store,
+    folder: Path,
+) -> Profile:
+    """Analyse what is there, write every assay and the profile into ``folder``; return that."""
+    from rulescope.audit.optimiser import axes_of as optimiser_axes
+    from rulescope.audit.reading import axes_of
+    from rulescope.report.profile import write_profile
+
+    found: dict[str, Results] = {}
+    for assay, budget in chosen:
+        plan = Plan.of(assay, budget, store)
+        if any(key in plan.present for key in plan.runs):
+            found[assay.id] = plan.analyse(store)
+            write(plan, found[assay.id], store, folder / assay.id, alone=True)
+    axes = (optimiser_axes if audited.subject is None else axes_of)(found)
+    profile = Profile(audited.name, preset, audited.description, axes, _notes(found))
+    write_profile(profile, {name: name for name in found}, folder)
+    return profile
+
+
+def _notes(found: Mapping[str, Results]) -> tuple[str, ...]:
+    """Return what readers of the assays should know, with the assay that says it."""
+    return tuple(f"{name}: {note}" for name, results in found.items() for note in results.notes)
+
+
+def _show(profile: Profile, folder: Path, screen: Console) -> None:
+    from rulescope.report.profile import summary
+
+    screen.print()
+    for renderable in summary(profile):
+        screen.print(renderable)
+    screen.print(f"written: {folder / 'README.md'}, a picture (profile.png) and every assay beside")
+
+
+def _done(said: dict[str, Any], as_json: bool, failed: dict[str, str]) -> None:
     if as_json:
-        print(json.dumps(said[0] if len(said) == 1 else said))
-    if any(found["failed"] for found in said):
+        print(json.dumps(said | {"failed": failed}))
+    if failed:
         raise typer.Exit(SOME_FAILED)
-
-
-def _available(weights: Path | None) -> str:
-    """Return the released rule if it is here or can be fetched, else the null rule."""
-    from rulescope.rules import locate, registry
-    from rulescope.rules.loading import load
-
-    try:
-        load(RELEASED, weights)
-    except WeightsError as fault:
-        if locate.find(registry.get(RELEASED), weights) is not None:  # here, but damaged: raises
-            raise
-        print(
-            f"{fault}\nWithout a rule, the audit runs on random rule weights ({NULL_RULE}). It "
-            "shows how an audit works and what no knowledge looks like. To audit Disco103, get its "
-            "weights as above and run the same command again.",
-            file=sys.stderr,
-        )
-        return NULL_RULE
-    return RELEASED

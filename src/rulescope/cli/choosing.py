@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from rulescope.assays import ASSAYS, PRESETS, Assay, Budget, find, narrowed
+from rulescope.audit import subjects
 from rulescope.errors import SpecError
 from rulescope.learners.disco.config import PROFILES
 
@@ -37,7 +38,12 @@ Profile = Annotated[
     ),
 ]
 RuleName = Annotated[
-    str | None, typer.Option("--rule", help="A released rule, or random:SEED. Default: disco103.")
+    str | None,
+    typer.Option(
+        "--rule",
+        help="sprout, a released rule, random:SEED, a file of weights, the folder of a discovery, "
+        "or a plug-in. Default: disco103.",
+    ),
 ]
 StoreFolder = Annotated[Path, typer.Option("--store", metavar="DIR", help="Where records are.")]
 Workers = Annotated[int | None, typer.Option(min=1, help="Processes. Default: one a core.")]
@@ -65,6 +71,7 @@ def choose(
 ) -> list[tuple[Assay, Budget]]:
     """Return the assay with the budget asked for, once for each profile."""
     assay = find(name)
+    audited = None if rule is None else subjects.find(rule)[0]
     return [
         (
             assay,
@@ -74,36 +81,45 @@ def choose(
                 seeds=seeds,
                 iterations=iterations,
                 episodes=episodes,
-                arms=_words("--arms", arms),
-                scales=_numbers(scales),
-                tasks=_words("--tasks", tasks),
-                conditions=_words("--conditions", conditions),
+                arms=words("--arms", arms),
+                scales=numbers(scales),
+                tasks=words("--tasks", tasks),
+                conditions=words("--conditions", conditions),
                 profile=each,
-                rule=rule,
+                rule=None if audited is None else audited.rule,
+                subject=None if audited is None else audited.subject,
             ),
         )
-        for each in _words("--profile", profile) or (None,)
+        for each in words("--profile", profile) or (None,)
     ]
+
+
+def weights_of(rule: str | None, weights: Path | None) -> Path | None:
+    """Return where the weights of what ``--rule`` names are: itself, if it is a file or folder."""
+    return weights if rule is None else subjects.find(rule, weights)[1]
 
 
 def folder_name(assay: Assay, budget: Budget) -> str:
     """Return the name of a results folder: the assay, and what is unusual about it."""
     parts, usual = [assay.id], assay.budget("paper")
-    parts += [budget.profile] if budget.profile != usual.profile else []
-    parts += [budget.rule.replace(":", "-")] if budget.rule != usual.rule else []
+    parts += [budget.profile] if budget.profile not in ("", usual.profile) else []
+    rule = budget.rule[:19] if budget.rule.startswith("sha256:") else budget.rule
+    parts += [rule.replace(":", "-")] if budget.rule != usual.rule else []
     return "-".join(parts)
 
 
-def _words(option: str, text: str | None) -> list[str]:
+def words(option: str, text: str | None) -> list[str]:
+    """Return the names in a list that was typed with commas."""
     words = [word.strip() for word in (text or "").split(",")]
     if text is not None and not all(words):
         raise SpecError(f"{option}: {text!r} has an empty name in it; separate names by one comma")
     return [word for word in words if word]
 
 
-def _numbers(text: str | None) -> list[float]:
+def numbers(text: str | None) -> list[float]:
+    """Return the reward scales in a list that was typed with commas."""
     found = []
-    for word in _words("--scales", text):
+    for word in words("--scales", text):
         try:
             found.append(float(word))
         except ValueError:

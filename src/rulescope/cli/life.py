@@ -10,19 +10,21 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 import typer
 
+from rulescope import plugins
 from rulescope import spec as specs
+from rulescope.cli import describing
 from rulescope.cli.output import console
 from rulescope.cli.progress import Meter, duration
-from rulescope.envs.config import CHANGES, WORLDS, Boundary, Change
-from rulescope.errors import SpecError, nearest
+from rulescope.envs.config import CHANGES, WORLDS
+from rulescope.errors import SpecError
 from rulescope.frozen import expanded
 from rulescope.learners.baselines import RandomPolicy
-from rulescope.learners.disco.config import INTERFACES, PROFILES, Disco
+from rulescope.learners.disco.config import INTERFACES, PROFILES
 from rulescope.learners.open_config import Open
 from rulescope.learners.variants import VARIANTS, habits, suited
 from rulescope.meters import HEADLINES, headline
 from rulescope.records import Record, Store
-from rulescope.spec import Evaluation, Pin, PinSteps, RunSpec
+from rulescope.spec import Evaluation, RunSpec
 
 T = TypeVar("T")
 TAIL = 5
@@ -33,15 +35,19 @@ PLOTS = (".png", ".pdf", ".svg")
 
 def life(
     context: typer.Context,
-    learner: Annotated[str, typer.Option(help=f"One of: {', '.join(VARIANTS)}.")] = "disco",
+    learner: Annotated[
+        str, typer.Option(help=f"One of: {', '.join(VARIANTS)}; or a plug-in rule (see `list`).")
+    ] = "disco",
     rule: Annotated[
         str | None,
         typer.Option(
-            help="A released rule instead of the learner's own (Disco: disco103, OPEN: that of "
-            "the game), or random:SEED (OPEN: open-random:SEED) for random weights."
+            help="A rule instead of the learner's own (Disco: disco103, OPEN: that of the game): "
+            "sprout, a released one, a file of weights, or random:SEED (OPEN: open-random:SEED)."
         ),
     ] = None,
-    env: Annotated[str, typer.Option(help=f"One of: {', '.join(WORLDS)}.")] = "catch",
+    env: Annotated[
+        str, typer.Option(help=f"One of: {', '.join(WORLDS)}; or a plug-in world (see `list`).")
+    ] = "catch",
     scale: Annotated[float, typer.Option(help="Reward multiplier that the learner sees.")] = 1.0,
     terminals: Annotated[
         str,
@@ -133,26 +139,18 @@ def life(
       rulescope life --learner open --env gymnax-breakout --evaluate
     """
     if spec_file is not None:
-        _refuse(context, RUN_OPTIONS, "goes with options, not with --spec (edit the file)")
+        describing.refuse(
+            context, describing.RUN_OPTIONS, "goes with options, not with --spec (edit the file)"
+        )
         spec = specs.read(spec_file)
     else:
-        world = _pick("env", env, WORLDS)
-        chosen = suited(_pick("learner", learner, VARIANTS), world)
-        nothing = f"means nothing to the learner {learner!r}"
-        if isinstance(chosen, Disco):
-            chosen = msgspec.structs.replace(
-                chosen,
-                conventions=_pick("profile", profile, PROFILES),
-                interface=_pick("interface", interface, INTERFACES),
-            )
-        else:
-            _refuse(context, DISCO_OPTIONS, nothing)
-        if not isinstance(chosen, Disco | Open):
-            _refuse(context, ("rule",), nothing)
-        elif rule is not None:
-            chosen = msgspec.structs.replace(chosen, rule=rule)
+        world = describing.pick_any("env", env, WORLDS, plugins.worlds(), plugins.pinned_world)
+        who, weights = describing.chosen_learner(
+            context, learner, rule, profile, interface, weights
+        )
+        chosen = suited(who, world)
         if isinstance(chosen, RandomPolicy | Open):
-            _refuse(context, ("learning_rate",), nothing)
+            describing.refuse(context, ("learning_rate",), describing.nothing(learner))
         elif learning_rate is not None:
             chosen = msgspec.structs.replace(chosen, learning_rate=learning_rate)
         usual = habits(chosen)
@@ -160,10 +158,10 @@ def life(
             RunSpec(
                 learner=chosen,
                 environment=world,
-                boundary=_boundary(terminals),
-                change=_change(change),
+                boundary=describing.boundary_of(terminals),
+                change=describing.change_of(change),
                 scale=scale,
-                interventions=tuple(map(_pin, pin or ())),
+                interventions=tuple(map(describing.pinned, pin or ())),
                 iterations=usual.iterations if iterations is None else iterations,
                 log_every=usual.log_every if log_every is None else log_every,
                 lanes=usual.lanes if lanes is None else lanes,
@@ -195,6 +193,8 @@ def _live(
 
     found = spec.id in store
     if not found:
+        everything = specs.with_donors([spec])
+        plugins.require(item for key, item in everything.items() if key not in store)
         store.require_writable()
     for item in specs.with_donors([spec]).values() if not found else [spec]:
         who = "run" if item == spec else "donor"
@@ -298,40 +298,6 @@ def _tell_pause(spec: RunSpec, iteration: int, as_json: bool) -> None:
         )
 
 
-def _pick(option: str, name: str, choices: dict[str, T]) -> T:
-    if name not in choices:
-        raise SpecError(f"--{option}: no {name!r}{nearest(name, choices)}")
-    return choices[name]
-
-
-def _pin(text: str) -> Pin:
-    carrier, _, every = text.partition(":")
-    if every not in ("", "iteration", "step"):
-        raise SpecError(f"--pin: no {every!r}{nearest(every, ('iteration', 'step'))}")
-    return (PinSteps if every == "step" else Pin)(carrier=carrier)
-
-
-def _boundary(terminals: str) -> Boundary:
-    if terminals.isdecimal():
-        return Boundary(terminals="synthetic", interval=int(terminals))
-    if terminals == "episodic":
-        return Boundary()
-    if terminals == "masked":
-        return Boundary(terminals="masked")
-    choices = ("episodic", "masked", "29")
-    raise SpecError(f"--terminals: no {terminals!r}{nearest(terminals, choices)}")
-
-
-def _change(text: str | None) -> Change | None:
-    if text is None:
-        return None
-    kind, _, at = text.partition("@")
-    make = _pick("change", kind, CHANGES)
-    if not at.isdecimal():
-        raise SpecError(f"--change: {text!r} does not say after which iteration; try {kind}@1500")
-    return make(at=int(at))
-
-
 def _check_stop(stop_after: int | None, spec: RunSpec) -> None:
     if stop_after is not None and not 1 <= stop_after <= spec.iterations:
         raise SpecError(f"--stop-after: {stop_after} is not between 1 and {spec.iterations}")
@@ -340,31 +306,3 @@ def _check_stop(stop_after: int | None, spec: RunSpec) -> None:
 def _check_plot(plot: Path | None) -> None:
     if plot is not None and plot.suffix not in PLOTS:
         raise SpecError(f"--plot: cannot draw {plot.name!r}; valid endings: {', '.join(PLOTS)}")
-
-
-DISCO_OPTIONS = ("profile", "interface")
-RUN_OPTIONS = (
-    *DISCO_OPTIONS,
-    "rule",
-    "learner",
-    "env",
-    "scale",
-    "terminals",
-    "change",
-    "pin",
-    "iterations",
-    "lanes",
-    "steps",
-    "log_every",
-    "evaluate",
-    "seed",
-    "learning_rate",
-)
-
-
-def _refuse(context: typer.Context, names: tuple[str, ...], why: str) -> None:
-    """Refuse options that were given but would be ignored or contradict another."""
-    for name in names:
-        source = context.get_parameter_source(name)
-        if source is not None and source.name == "COMMANDLINE":
-            raise SpecError(f"--{name.replace('_', '-')}: {why}")

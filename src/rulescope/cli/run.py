@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -89,6 +90,7 @@ def run(
         profile=profile,
         rule=rule,
     )
+    weights = choosing.weights_of(rule, weights)
     said = []
     for each, budget in chosen:
         found = perform(
@@ -139,14 +141,23 @@ def perform(
     if not dry:
         require_writable(out)
     if left:
-        _check_rules(left, weights)
+        check_rules(left, weights)
         if not dry:
             store.require_writable()
     said: dict[str, Any] = {"plan": _tell_plan(plan, processes, weights, screen), "failed": {}}
     if dry:
         return said
     if left:
-        said["failed"] = _live(plan, store, engine, workers, weights, time_limit, force)
+        said["failed"] = live(
+            plan.missing,
+            store,
+            plan.assay.id,
+            workers=workers,
+            engine=engine,
+            weights=weights,
+            time_limit=time_limit,
+            force=force,
+        )
         plan = Plan.of(assay, budget, store)
         if said["failed"] and not any(key in plan.present for key in plan.runs):
             return said  # there is nothing to analyse, and why has been told
@@ -159,7 +170,7 @@ def perform(
     return said | {"results": as_data(results), "folder": str(folder)}
 
 
-def _check_rules(specs: list[RunSpec], weights: Path | None) -> None:
+def check_rules(specs: list[RunSpec], weights: Path | None) -> None:
     """Make sure, before anything runs, that every rule is there and whole."""
     from rulescope.rules.loading import load
 
@@ -203,21 +214,22 @@ def _tell_plan(plan: Plan, workers: int, weights: Path | None, screen: Console) 
     return told
 
 
-def _live(
-    plan: Plan,
+def live(
+    left: Mapping[str, RunSpec],
     store: Store,
-    engine: Engine,
+    name: str,
+    *,
     workers: int | None,
+    engine: Engine,
     weights: Path | None,
     time_limit: float | None,
     force: bool,
 ) -> dict[str, str]:
-    """Live what is missing; return the causes of failures by run id."""
+    """Live the lifetimes that are ``left``; return the causes of failures by run id."""
     from rulescope.engine.crew import Patience
 
-    left = plan.missing
     everything = with_donors(left.values()).values()  # those found in the store included
-    with Meter(plan.assay.id, sum(spec.iterations for spec in everything)) as meter:
+    with Meter(name, sum(spec.iterations for spec in everything)) as meter:
         campaign = engine.run_all(
             left.values(),
             store,
@@ -225,7 +237,7 @@ def _live(
             report=lambda now: meter.follow(now, _standing(now)),
             weights=weights,
             patience=Patience(run=time_limit),
-            name=plan.assay.id,
+            name=name,
             force=force,
         )
     for key, cause in campaign.failed.items():

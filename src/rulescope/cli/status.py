@@ -12,12 +12,14 @@ import msgspec
 import typer
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
+from rich.markup import escape
 from rich.table import Table
 
+from rulescope import plugins
 from rulescope.assays import ASSAYS, PRESETS
 from rulescope.cli import choosing, standing
 from rulescope.cli.choosing import choose
-from rulescope.cli.output import console, spanned
+from rulescope.cli.output import console, printable, spanned
 from rulescope.cli.progress import PLAIN_SECONDS
 from rulescope.engine import failures, live
 from rulescope.engine.failures import Failure
@@ -236,9 +238,15 @@ def _views(view: _View, seconds: float) -> Iterator[_View]:
 
 
 def list_(as_json: choosing.AsJson = False) -> None:
-    """List the assays: what each asks, its arms, and what each preset costs."""
+    """List the assays: what each asks, its arms, and what each preset costs.
+
+    Then the rules and worlds that other installed packages offer, if there are any.
+    """
+    offered = [*plugins.installed("rule"), *plugins.installed("world")]
     if as_json:
-        print(json.dumps([_described(name) for name in ASSAYS]))
+        known = [{"kind": "assay"} | _described(name) for name in ASSAYS]
+        also = [each._asdict() | {"id": each.name} for each in offered]
+        print(json.dumps([*known, *also]))
         return
     screen = console()
     for name, assay in ASSAYS.items():
@@ -262,6 +270,13 @@ def list_(as_json: choosing.AsJson = False) -> None:
             )
         screen.print()
     screen.print("Run one with: rulescope run scale --preset quick")
+    for each in offered:
+        option = "--learner" if each.kind == "rule" else "--env"
+        screen.print(
+            f"[bold]{each.kind} {escape(printable(each.name))}[/bold] of "
+            f"{escape(printable(each.package))}: rulescope life {option} "
+            f"{escape(printable(each.name))}"
+        )
 
 
 def _described(name: str) -> dict[str, Any]:

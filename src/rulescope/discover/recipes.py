@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from rulescope.discover.spec import Discovery, Objective, RuleSizes, World
 from rulescope.envs.config import Boundary, Catch, DeepSea, Tracking
 from rulescope.learners.disco.config import SPROUT as LEARNER
+from rulescope.rules.embedded import EMBEDDED
 
 _WORLDS = (
     World(environment=Catch(rows=5, columns=5), agents=4),
@@ -33,8 +34,12 @@ SPROUT = Discovery(
     # objective can see. With little, what a rule does for newborns is lost in noise.
     lanes=16,
     learner=replace(LEARNER, batch=16, capacity=32),
-    lifetime=(20, 150),
-    meta_steps=1200,
+    lifetime=(20, 300),
+    # What is judged is a policy a few updates later, which is best if it is greedy. A learner that
+    # lives on is better off undecided for longer: a tenth of the bonus made policies certain early.
+    objective=Objective(entropy=0.1),
+    start=f"sha256:{EMBEDDED['sprout-start'].content}",
+    meta_steps=600,
 )
 
 RECIPES: dict[str, Discovery] = {

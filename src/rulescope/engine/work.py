@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from graphlib import TopologicalSorter
 
-from rulescope import spec
+from rulescope import plugins, spec
 from rulescope.engine import failures
 from rulescope.engine.campaign import Campaign, Running
 from rulescope.engine.crew import Crew, EngineError
@@ -50,6 +50,7 @@ def carry_out(
     campaign.finished = len(wanted) - len(missing)
     campaign.done = campaign.total - sum(item.iterations for item in missing.values())
     if missing:
+        plugins.require(missing.values())
         crew = enlist(missing)
         with Interrupts() as interrupts, Announcement(store, campaign, name) as announcement:
             _Work(missing, store, crew, campaign, report, interrupts, announcement).do()

@@ -16,6 +16,7 @@ from rulescope.envs.config import (
     EnvironmentSpec,
     Gymnasium,
     MinAtar,
+    PluginWorld,
     Tracking,
 )
 from rulescope.envs.conformance import check_env
@@ -72,3 +73,7 @@ def _world(environment: EnvironmentSpec, lanes: int) -> Environment:
             return MinAtarEnv(environment, lanes)
         case Gymnasium():
             return GymnasiumEnv(environment, lanes)
+        case PluginWorld():
+            from rulescope import plugins  # here, because it imports from this package
+
+            return plugins.environment(environment, lanes)

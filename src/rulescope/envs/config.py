@@ -80,7 +80,16 @@ class Gymnasium(Frozen, frozen=True, tag="gymnasium", tag_field="kind"):
     oracle_rate: float | None = None
 
 
-EnvironmentSpec = Catch | CatchStream | Tracking | DeepSea | MinAtar | Gymnasium
+class PluginWorld(Frozen, frozen=True, tag="plugin", tag_field="kind"):
+    """A world of somebody else's package; :func:`rulescope.plugins.pinned_world` makes it."""
+
+    name: Annotated[str, Meta(min_length=1)]
+    """Name of an entry point of the group ``rulescope.worlds``."""
+    source: Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
+    """Sha256 of the package that it comes from: an edited world is another world."""
+
+
+EnvironmentSpec = Catch | CatchStream | Tracking | DeepSea | MinAtar | Gymnasium | PluginWorld
 
 WORLDS: dict[str, EnvironmentSpec] = {
     "catch": Catch(),
@@ -174,6 +183,6 @@ def misfit(environment: EnvironmentSpec, change: Change) -> str | None:
         columns = environment.columns
         if reward_columns(change, columns) == list(range(columns)):
             return f"map: {change.map!r} moves nothing on {columns} columns"
-    if isinstance(change, ObservationFlip) and isinstance(environment, Gymnasium):
+    if isinstance(change, ObservationFlip) and isinstance(environment, Gymnasium | PluginWorld):
         return f"kind: nobody knows where the columns are in an observation of {world!r}"
     return None

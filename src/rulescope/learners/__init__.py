@@ -9,6 +9,7 @@ from rulescope.errors import SpecError
 from rulescope.learners.baselines import A2C, DQN, PPO, A2CPopArt, RandomPolicy
 from rulescope.learners.disco.config import Disco
 from rulescope.learners.open_config import Open, OpenAdam
+from rulescope.learners.plugin_config import Plugin, Setup
 from rulescope.learners.variants import LearnerSpec
 
 if TYPE_CHECKING:
@@ -66,6 +67,11 @@ def make(
                 raise ValueError("an OPEN learner must be told the lifetime's iterations")
             rule = _open_rule(config, weights) if isinstance(config, Open) else None
             return OpenLearner(config, rule, observation_shape, actions, seed, iterations, device)
+        case Plugin(learning_rate=rate, agent=agent):
+            from rulescope import plugins
+
+            setup = Setup(observation_shape, actions, steps, seed, rate, agent, iterations, device)
+            return plugins.learner(config, setup)
 
 
 def _open_rule(config: Open, weights: Path | None) -> RuleWeights:

@@ -75,9 +75,10 @@ class Learner(ABC):
     def rule_digest(self) -> str | None:
         """Return the digest of the rule weights as they are in memory now (None without a rule).
 
-        At the end of a lifetime it must still be ``rule.content``: the rule never changes.
+        At the end of a lifetime it must still be ``rule.content``: the rule never changes. (One
+        that is all code, known by its source, has no weights that could.)
         """
-        return None
+        return self.rule.content if self.rule is not None and not self.rule.arrays else None
 
     def save(self) -> dict[str, NDArray[Any]]:
         """Return every carrier and random stream as ``carrier/array`` and ``stream/name``."""

@@ -15,8 +15,9 @@ from rulescope.learners.disco.config import VARIANTS as DISCO
 from rulescope.learners.disco.config import Disco
 from rulescope.learners.open_config import VARIANTS as OPEN
 from rulescope.learners.open_config import Open, OpenAdam
+from rulescope.learners.plugin_config import Plugin
 
-LearnerSpec = Disco | A2C | PPO | A2CPopArt | DQN | RandomPolicy | Open | OpenAdam
+LearnerSpec = Disco | A2C | PPO | A2CPopArt | DQN | RandomPolicy | Open | OpenAdam | Plugin
 
 VARIANTS: dict[str, LearnerSpec] = {**DISCO, **BASELINES, **OPEN}
 """Learners of the published assays, by the names of the command line."""
@@ -87,6 +88,8 @@ def unfit(learner: LearnerSpec, lanes: int, steps: int) -> Iterator[str]:
             yield "agent.torso: the rule knows no convolutions; use 'grid'"
         case PPO() | Open() | OpenAdam() if (minibatches := learner.minibatches) > lanes * steps:
             yield f"minibatches: {minibatches} is more than an iteration has ({lanes * steps})"
+        case Plugin(carriers=names) if len(set(names)) < len(names):
+            yield f"carriers: {max(names, key=names.count)!r} is named twice"
 
 
 def _stored(capacity: int) -> str:

@@ -17,6 +17,7 @@ from rulescope.envs.config import (
     EnvironmentSpec,
     Gymnasium,
     MinAtar,
+    PluginWorld,
     Tracking,
 )
 from rulescope.meters import HEADLINES, headline
@@ -94,7 +95,7 @@ def _world(environment: EnvironmentSpec) -> str:
             return f"DeepSea {depth}"
         case MinAtar(game=game):
             return f"MinAtar {game.capitalize()}"
-        case Gymnasium(id=name):
+        case Gymnasium(id=name) | PluginWorld(name=name):
             return name
 
 

@@ -105,6 +105,7 @@ ARMS: dict[str, Look] = {
 LEARNERS: dict[str, Look] = {
     "disco": Look("Disco", "#0072B2", "o"),
     "disco-pin": Look("Disco, pinned", "#D55E00", "s", DASHED),
+    "disco-null": Look("null rule", "#B4B4B4", "+", MIXED),
     "disco-hold": Look("Disco, held", "#E69F00", "^", MIXED),
     "disco-freeze": Look("Disco, frozen", "#6E6E6E", "P", DASHED),
     "disco-no-aux": Look("Disco, no aux", "#56B4E9", "h", MIXED),

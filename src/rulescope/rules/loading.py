@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from rulescope import arrays as files
 from rulescope.errors import WeightsError
 from rulescope.rules import disco_format, locate, registry
+from rulescope.rules.embedded import EMBEDDED, Embedded, of_content
 from rulescope.rules.fresh import fresh
 
 MAX_BYTES = 64 << 20
@@ -31,6 +32,9 @@ OPEN_LENGTHS = {3571: "large", 1211: "small"}
 """The two sizes of an OPEN optimiser, known by the length of the weight vector."""
 OPEN_KEY = "weights"
 """Name of the one array of an OPEN rule."""
+
+FRESH = "fresh-"
+"""What the names of rules begin with that are drawn as before a discovery, in any sizes."""
 
 _RANDOM_SCALE = 0.1
 _RANDOM_OPEN = {"open-random": 1211, "open-random-large": 3571}
@@ -85,14 +89,15 @@ def _read_only(array: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def load(name: str, explicit: Path | None = None, *, download: bool = True) -> RuleWeights:
-    """Return the weights of a registered rule, or random ones.
+    """Return the weights of an embedded or released rule, or random ones.
 
     ``random:SEED`` is a random Disco rule, ``open-random:SEED`` a small and
-    ``open-random-large:SEED`` a large OPEN rule, and ``sprout-random:SEED`` one of Sprout's size as
-    it is before any discovery. ``sha256:CONTENT`` is the Disco rule in the file ``explicit``, which
-    must have that content (see :func:`name_of`).
+    ``open-random-large:SEED`` a large OPEN rule. ``sprout-random:SEED`` is a rule of Sprout's size
+    as it is before any discovery, ``fresh-SIZES:SEED`` one of other sizes (see :func:`twin_of`).
+    ``sha256:CONTENT`` is the rule in the file ``explicit``, which must have that content (see
+    :func:`name_of`).
 
-    The file is searched for, and downloaded unless ``download`` is false, as
+    The file of a released rule is searched for, and downloaded unless ``download`` is false, as
     :func:`rulescope.rules.locate.ensure` says; ``explicit`` is a file or folder to take it from.
     """
     kind = name.partition(":")[0]
@@ -100,6 +105,10 @@ def load(name: str, explicit: Path | None = None, *, download: bool = True) -> R
         return random_weights(_seed(name))
     if kind == "sprout-random":
         return _drawn(name, fresh(disco_format.SPROUT, _seed(name)))
+    if kind.startswith(FRESH):
+        return _drawn(name, fresh(_sizes(name), _seed(name)))
+    if kind in EMBEDDED:
+        return _embedded(EMBEDDED[kind])
     if kind == "sha256":
         return _of_content(name, explicit)
     if kind in _RANDOM_OPEN:
@@ -177,14 +186,50 @@ def _drawn(name: str, values: Mapping[str, NDArray[np.float32]]) -> RuleWeights:
 
 
 def name_of(path: Path) -> str:
-    """Return the name by which a run knows the Disco rule in the file at ``path``: its content."""
-    return f"sha256:{read_disco(path).content}"
+    """Return the name by which a run knows the rule in the file at ``path``: its content."""
+    return f"sha256:{read(family_of(path), path).content}"
+
+
+def family_of(path: Path) -> registry.Family:
+    """Return whose rule the file at ``path`` would hold: an archive of arrays, or one array."""
+    return "open" if _bytes(path).startswith(b"\x93NUMPY") else "disco"
+
+
+def twin_of(sizes: disco_format.DiscoSizes, seed: int = 0) -> str:
+    """Return the name of a rule of these ``sizes`` that knows nothing.
+
+    >>> twin_of(disco_format.SPROUT)
+    'fresh-16-64-32-1-16-16-16-16-4-16-16-16-16-4:0'
+    """
+    return f"{FRESH}{'-'.join(map(str, sizes))}:{seed}"
+
+
+def _sizes(name: str) -> disco_format.DiscoSizes:
+    numbers = name.partition(":")[0].removeprefix(FRESH).split("-")
+    wanted = len(disco_format.DiscoSizes())
+    sizes = [int(text) for text in numbers if text.isascii() and text.isdigit() and len(text) < 5]
+    if len(sizes) != wanted or len(numbers) != wanted or not all(sizes):
+        raise WeightsError(f"{name!r}: a fresh rule needs {wanted} sizes, each from 1 to 9999")
+    return disco_format.DiscoSizes(*sizes)
+
+
+def _embedded(rule: Embedded) -> RuleWeights:
+    weights = read_disco(rule.path)
+    if weights.sha256 != rule.sha256:
+        raise WeightsError(
+            f"{rule.path}: not the rule of this package (sha256 {weights.sha256[:12]}, not "
+            f"{rule.sha256[:12]}); install the package again"
+        )
+    return replace(weights, name=rule.name)
 
 
 def _of_content(name: str, path: Path | None) -> RuleWeights:
     if path is None:
-        raise WeightsError(f"{name}: the rule of a file; name the file with --weights")
-    weights = read_disco(path)
+        shipped = of_content(name.removeprefix("sha256:"))
+        if shipped is None:
+            raise WeightsError(f"{name}: the rule of a file; name the file with --weights")
+        return replace(_embedded(shipped), name=name)
+    weights = read(family_of(path), path)
     if f"sha256:{weights.content}" != name:
         held = f"sha256:{weights.content[:12]}"
         raise WeightsError(f"{path}: holds another rule ({held}) than {name}")

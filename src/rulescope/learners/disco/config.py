@@ -145,7 +145,9 @@ SPROUT = Disco(
 )
 """The learner that the rule Sprout was discovered with."""
 
-LEARNERS: dict[str, Disco] = {"sprout": SPROUT, "sprout-random": SPROUT}
+LEARNERS: dict[str, Disco] = dict.fromkeys(
+    ("sprout", "sprout-start", "sprout-scales", "sprout-random"), SPROUT
+)
 """Learners of rules that were not discovered with the default one, by the rule's name before any
 colon."""
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from rulescope import arrays, seeds
@@ -96,9 +97,13 @@ class DiscoLearner(Learner):
             )
         if len(self.replay) < self.config.batch:
             return {}
-        batch = self._batch(self.replay.sample(self.streams["replay"], self.config.batch))
+        batch = self.batch(self.streams["replay"])
         self.state, step = self.update.fast_(self.state, batch)
         return measurements(step, self.state, self.update.interface) if measure else {}
+
+    def batch(self, rng: Generator) -> Batch:
+        """Draw a batch from the replay; nothing but ``rng`` changes."""
+        return self._batch(self.replay.sample(rng, self.config.batch))
 
     def _batch(self, sample: Sample) -> Batch:
         def tensor(array: NDArray[Any]) -> torch.Tensor:

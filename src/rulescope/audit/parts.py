@@ -1,0 +1,107 @@
+"""The assays that make up an audit, and how much of each is run at each preset."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rulescope.assays import Assay, Budget, find, narrowed
+from rulescope.assays.subject import Subject
+from rulescope.errors import SpecError, nearest
+
+Chosen = Mapping[str, Any]
+"""Keywords of :func:`rulescope.assays.narrowed`."""
+
+_LEARNERS = ("disco", "disco-pin", "disco-null", "a2c")
+_CROSSED = ("live", "match-clamp", "match-natural", "cross-clamp", "cross-natural")
+_FEW_REPLAYS = ("disco", "disco-freeze", "dqn", "dqn-cleared")
+_REPLAYS = ("disco", "disco-freeze", "dqn", "dqn-28672", "dqn-cleared")
+_WIDE: dict[str, Chosen] = {
+    "exposure": {"arms": _LEARNERS},
+    "E1": {"arms": ("live", "pin"), "tasks": ("catch",)},
+    "E2": {"arms": _CROSSED},
+    "E-A3c": {"arms": ("disco", "disco-pin", "disco-null", "a2c")},
+    "E3": {"arms": _REPLAYS, "tasks": ("catch",), "conditions": ("action-flip", "reward-move")},
+    "E-A5": {"arms": ("disco", "a2c", "dqn")},
+}
+"""What a profile reads, of the budgets that an assay has itself."""
+_HORIZON: dict[str, Chosen] = {"F2": {"arms": ("disco", "disco-pin", "a2c", "dqn")}}
+
+DISCO: dict[str, dict[str, Chosen]] = {
+    "smoke": {
+        "exposure": {"arms": _LEARNERS},
+        "E1": {"arms": ("live", "pin")},
+        "E2": {"arms": _CROSSED, "scales": (0.1,)},
+        "E-A3c": {"arms": ("disco", "disco-pin", "a2c")},
+        "E3": {"arms": _FEW_REPLAYS},
+        "E-A5": {"arms": ("disco", "a2c")},
+    },
+    "quick": {
+        "exposure": {"seeds": 3, "iterations": 800, "arms": _LEARNERS},
+        "E1": {
+            "seeds": 3,
+            "iterations": 800,
+            "arms": ("live", "pin"),
+            "scales": (1e-2, 1e-1, 1.0, 1e1, 1e2),
+        },
+        "E2": {"seeds": 3, "iterations": 800, "arms": _CROSSED, "scales": (0.1,)},
+        "E-A3c": {"seeds": 3, "iterations": 800, "arms": ("disco", "disco-pin", "a2c")},
+        "E3": {"seeds": 3, "iterations": 1200, "arms": _FEW_REPLAYS},
+        "E-A5": {
+            "seeds": 3,
+            "episodes": 4000,
+            "arms": ("disco", "a2c", "dqn"),
+            "tasks": ("deep-sea-8",),
+        },
+    },
+    "standard": _HORIZON | _WIDE,
+    "paper": _HORIZON | _WIDE,
+}
+"""For rules that set a learner's targets, and for plug-ins: by preset and assay."""
+
+OPEN: dict[str, dict[str, Chosen]] = {
+    "smoke": {"OPEN": {}},
+    "quick": {"OPEN": {}},
+    "standard": {"OPEN": {}},
+    "paper": {"OPEN": {}, "minatar-context": {}},
+}
+"""For rules that are optimisers. Their history is asked for in the games they were made for."""
+
+
+def budgets(
+    rule: str,
+    subject: Subject | None,
+    preset: str,
+    *,
+    seeds: int | None = None,
+    only: Sequence[str] = (),
+) -> list[tuple[Assay, Budget]]:
+    """Return the assays of an audit, each with its budget.
+
+    ``subject`` is None for ``rule`` that is an optimiser. ``seeds`` overrides the preset's;
+    ``only`` names the assays to be run, all if empty.
+    """
+    planned = (OPEN if subject is None else DISCO)[preset]
+    more = {} if seeds is None else {"seeds": seeds}
+    wanted = [find(name).id for name in only]
+    for name in wanted:
+        if name not in planned:
+            raise SpecError(f"--only: {name!r} is not in this audit{nearest(name, planned)}")
+    return [
+        (find(name), _budget(find(name), rule, subject, preset, {**chosen, **more}))
+        for name, chosen in planned.items()
+        if not wanted or name in wanted
+    ]
+
+
+def _budget(
+    assay: Assay, rule: str, subject: Subject | None, preset: str, chosen: Chosen
+) -> Budget:
+    """Return the part of an assay that is ``chosen``, for one rule."""
+    budget = assay.budget(preset)
+    if subject is None:
+        own = None if rule == budget.rule else rule
+        return narrowed(assay, budget, rule=own, **chosen)
+    # Without weights there is no null rule.
+    arms = [arm for arm in chosen["arms"] if arm != "disco-null" or subject.null is not None]
+    return narrowed(assay, budget, subject=subject, **{**chosen, "arms": arms})

@@ -1,0 +1,102 @@
+"""From what a person types to what is audited: a name, a file, a discovery's folder, a plug-in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from msgspec.structs import replace
+
+from rulescope import plugins
+from rulescope.assays.subject import NULL_RULE, Subject, named
+from rulescope.errors import WeightsError, nearest
+from rulescope.learners.disco.config import SPROUT, Disco
+from rulescope.learners.plugin_config import Plugin
+from rulescope.rules import disco_format, loading, registry
+from rulescope.rules.embedded import EMBEDDED, RULE
+
+DRAWN = ("random", "sprout-random")
+OPEN = "open"
+"""Each game's own OPEN rule."""
+
+
+@dataclass(frozen=True)
+class Audited:
+    """What is audited, and how it is spoken of."""
+
+    name: str
+    """As in tables and pictures."""
+    family: Literal["disco", "open", "plugin"]
+    rule: str
+    """As in a run's specification."""
+    subject: Subject | None
+    """None for OPEN, whose assays know their learner."""
+
+    @property
+    def folder(self) -> str:
+        """Part of the name of its results folder."""
+        return "".join(c if c.isalnum() or c in "-_." else "-" for c in self.name)
+
+    @property
+    def description(self) -> str:
+        """Who learned under the rule, in words."""
+        if self.subject is None:
+            return "PPO whose optimiser is the rule, in MinAtar"
+        who = self.subject.learner
+        if isinstance(who, Plugin):
+            return f"The plug-in rule {who.rule}"
+        hidden = "×".join(str(size) for size in who.agent.hidden)
+        return (
+            f"Disco learner under {self.name}: hidden layers {hidden}, learning rate "
+            f"{who.learning_rate:g}, batches of {who.batch} trajectories"
+        )
+
+
+def find(text: str, weights: Path | None = None) -> tuple[Audited, Path | None]:
+    """Return what ``text`` names, and the file its weights are in if not in the usual places."""
+    if text in registry.RULES or text in EMBEDDED or text == OPEN or _drawn(text):
+        return _known(text), weights
+    if text in plugins.rules():
+        return Audited(text, "plugin", text, Subject(plugins.pinned(text), None)), weights
+    path = Path(text)
+    if path.exists():
+        return _of_file(path / RULE if path.is_dir() else path)
+    names = (*EMBEDDED, *registry.RULES, OPEN, *plugins.rules())
+    raise WeightsError(
+        f"no rule, file or plug-in is called {text!r}{nearest(text, names)}; a folder must be that "
+        "of a discovery"
+    )
+
+
+def _drawn(text: str) -> bool:
+    kind, colon, _ = text.partition(":")
+    return bool(colon) and (kind in DRAWN or kind.startswith(("open-random", loading.FRESH)))
+
+
+def _known(name: str) -> Audited:
+    if name.startswith(OPEN):
+        return Audited(name, "open", name, None)
+    if name.startswith(loading.FRESH):
+        return _sized(name, loading.load(name))
+    return Audited(name, "disco", name, named(name))
+
+
+def _of_file(path: Path) -> tuple[Audited, Path]:
+    """Return the rule in a file, driven by the learner that goes with its size."""
+    weights = loading.read(loading.family_of(path), path)
+    rule = f"sha256:{weights.content}"
+    label = path.parent.name[:12] if path.name == RULE else path.stem
+    if loading.OPEN_KEY in weights.arrays:
+        return Audited(label, "open", rule, None), path
+    return _sized(label, weights, rule), path
+
+
+def _sized(label: str, weights: loading.RuleWeights, rule: str | None = None) -> Audited:
+    """Return a rule that is known by its sizes: the default learner has only room for one."""
+    sizes, rule = disco_format.sizes_of(weights.arrays), rule or weights.name
+    if sizes == disco_format.DISCO103:
+        subject = Subject(replace(Disco(), rule=rule), NULL_RULE)
+    else:
+        subject = Subject(replace(SPROUT, rule=rule), loading.twin_of(sizes))
+    return Audited(label, "disco", rule, subject)

@@ -1,0 +1,220 @@
+"""The short way to a rule of one's own: say what it remembers, and its loss; the rest is here.
+
+    class MyRule(UpdateRule):
+        def start(self):
+            return {"size": torch.zeros(())}
+
+        def loss(self, seen, state):
+            ...
+            return loss, {"size": size}
+
+One network says a policy and a value for every observation. After each rollout the rule is shown
+what was said and what happened, and returns a scalar, whose gradient Adam follows, and what it
+wants to remember: the carrier ``recurrent``, which an audit pins, freezes and transplants.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
+
+from rulescope.arrays import Arrays, digest
+from rulescope.errors import DivergedError, SpecError
+from rulescope.learners import plugin_config
+from rulescope.learners.actor_critic import ActorCritic, generalised_advantages, rows
+from rulescope.learners.base import Carrier, Rollout
+from rulescope.learners.baselines import A2C
+from rulescope.learners.optimiser import array, write
+from rulescope.learners.plugin_config import HISTORY, Setup
+from rulescope.rules.loading import RuleWeights
+
+__all__ = ["Seen", "Setup", "State", "UpdateRule"]
+
+State = dict[str, Tensor]
+"""What a rule remembers: tensors by name, always of the same shapes and types."""
+METRICS = ("loss", "entropy", "gradient_norm", "history_norm")
+
+
+class Seen(NamedTuple):
+    """One rollout of S steps and N lanes, and what the network says of it now; time comes first."""
+
+    logits: Tensor
+    """[S, N, A] of the policy; gradients flow through them."""
+    values: Tensor
+    """[S + 1, N]: the last row is of what followed the last action. Gradients flow."""
+    actions: Tensor
+    """[S, N] int64"""
+    rewards: Tensor
+    """[S, N]: the reward that each action caused."""
+    terminals: Tensor
+    """[S, N] 0 or 1: whether the action ended an episode."""
+
+    def chosen(self) -> Tensor:
+        """Return log pi(action) [S, N]."""
+        # Not gather: on a GPU its gradient is summed in no fixed order.
+        taken = functional.one_hot(self.actions, self.logits.shape[-1])
+        return (self.logits.log_softmax(-1) * taken).sum(-1)
+
+    def entropy(self) -> Tensor:
+        """Return the policy's entropy [S, N]."""
+        logs = self.logits.log_softmax(-1)
+        return -(logs.exp() * logs).sum(-1)
+
+    def advantages(
+        self, rewards: Tensor, discount: float = 0.997, trace: float = 0.95
+    ) -> tuple[Tensor, Tensor]:
+        """Return generalised advantages and returns, [S, N] each, as constants.
+
+        ``rewards`` [S, N] are in the units of the values: the rollout's own, or what the rule makes
+        of them. A terminal cuts off what follows; the last row of values is the bootstrap.
+        """
+        values = self.values.detach()
+        paid, ended, worth = (
+            each.detach().cpu().numpy() for each in (rewards, self.terminals, values)
+        )
+        found = generalised_advantages(paid, ended, worth, discount, trace)
+        advantages = torch.from_numpy(found).to(values)
+        return advantages, advantages + values[:-1]
+
+
+class UpdateRule(ActorCritic):
+    """A learner that acts by sampling from its policy, and learns by the loss of a subclass.
+
+    A subclass that needs something of its own in :meth:`start` or :meth:`weights` prepares it
+    before it calls ``super().__init__(setup)``.
+    """
+
+    CARRIERS: ClassVar[tuple[str, ...]] = plugin_config.CARRIERS
+    LEARNING_RATE: ClassVar[float] = plugin_config.LEARNING_RATE
+    """Of Adam, unless a run says otherwise."""
+    MAX_NORM: ClassVar[float] = 0.5
+    """The gradient is scaled down to this norm."""
+    metrics = METRICS
+
+    def __init__(self, setup: Setup) -> None:
+        made_of = A2C(
+            agent=setup.agent, learning_rate=setup.learning_rate, max_norm=self.MAX_NORM
+        )  # its network and optimiser; its coefficients mean nothing here
+        super().__init__(made_of, setup.observation_shape, setup.actions, setup.seed, setup.device)
+        self.setup = setup
+        self._state = self._fresh()
+        self.carriers = {HISTORY: Carrier(self._get, self._set), **self.carriers}
+        weights = {name: np.array(each, np.float32) for name, each in self.weights().items()}
+        if weights:
+            content = digest(weights)
+            self.rule = RuleWeights(type(self).__name__, weights, content, content)
+
+    @abstractmethod
+    def start(self) -> State:
+        """Return what the rule remembers at birth; zero should mean "nothing yet", as a pin does.
+
+        There must be something: the names, shapes and types are those of the whole life.
+        """
+
+    @abstractmethod
+    def loss(self, seen: Seen, state: State) -> tuple[Tensor, State]:
+        """Return a scalar to descend, and what to remember instead of ``state``."""
+
+    def weights(self) -> Mapping[str, NDArray[Any]]:
+        """Return the rule's own learned numbers, if it has any: they must stay what they are."""
+        return {}
+
+    def rule_digest(self) -> str | None:
+        """Return the digest of :meth:`weights` as they are now."""
+        if self.rule is None or not self.rule.arrays:
+            return super().rule_digest()
+        return digest({name: np.array(each, np.float32) for name, each in self.weights().items()})
+
+    def learn(self, rollout: Rollout, measure: bool) -> dict[str, float]:
+        """Ask the rule for its loss on the rollout, make one step, and keep what it remembers."""
+        params = self.params.detach().requires_grad_()
+        with torch.enable_grad():
+            views = self.network.layout.views(params)
+            said = self.network.outputs(views, self.tensor(rows(rollout)))
+            seen = self._seen(rollout, said)
+            loss, state = self._checked(self.loss(seen, dict(self._state)))
+        [gradient] = torch.autograd.grad(loss, params, allow_unused=True)
+        if gradient is None:
+            raise self._fault("its loss does not depend on the network (was it detached?)")
+        norm = self.optimiser.step_(gradient.contiguous())
+        self._state = state
+        if not measure:
+            return {}
+        square = sum(float(each.double().square().sum()) for each in state.values())
+        return {
+            "loss": loss.item(),
+            "entropy": seen.entropy().mean().item(),
+            "gradient_norm": norm,
+            "history_norm": square**0.5,
+        }
+
+    def _seen(self, rollout: Rollout, said: Tensor) -> Seen:
+        """Put the rollout beside what the network said of it, [(S + 1) * N, A + 1]."""
+        lasting, lanes = rollout.observations.shape[:2]
+        outputs = said.view(lasting, lanes, -1)
+        return Seen(
+            logits=outputs[:-1, :, :-1],
+            values=outputs[..., -1],
+            actions=torch.from_numpy(rollout.actions).to(self.device),
+            rewards=self.tensor(rollout.rewards),
+            terminals=self.tensor(rollout.terminals.astype(np.float32)),
+        )
+
+    def _fresh(self) -> State:
+        state = self.start()
+        if not isinstance(state, dict) or not state:
+            raise self._fault(
+                "start() must return at least one tensor by name, or it has no history"
+            )
+        for name, each in state.items():
+            if not isinstance(each, Tensor) or not isinstance(name, str) or not name:
+                raise self._fault(
+                    f"start() must return tensors by name, but {name!r} is {type(each)}"
+                )
+        return {name: each.detach().clone().to(self.device) for name, each in state.items()}
+
+    def _checked(self, answer: Any) -> tuple[Tensor, State]:
+        """Return what :meth:`loss` returned, or say what is wrong with it."""
+        if not isinstance(answer, tuple) or len(answer) != 2:
+            raise self._fault(f"loss() must return (loss, state), not {type(answer)}")
+        loss, state = answer
+        if not isinstance(loss, Tensor) or loss.shape != ():
+            what = f"shape {list(loss.shape)}" if isinstance(loss, Tensor) else f"{type(loss)}"
+            raise self._fault(f"loss() must return a scalar tensor first, not {what}")
+        if not loss.requires_grad:
+            raise self._fault("its loss does not depend on the network (was it detached?)")
+        if not isinstance(state, dict) or set(state) != set(self._state):
+            names = sorted(state) if isinstance(state, dict) else type(state)
+            raise self._fault(f"loss() must return a state of {sorted(self._state)}, not {names}")
+        for name, old in self._state.items():
+            self._check_like(name, state[name], old)
+        # In the order of birth: a carrier's arrays never change places.
+        return loss, {name: state[name].detach().clone() for name in self._state}
+
+    def _check_like(self, name: str, new: Any, old: Tensor) -> None:
+        alike = isinstance(new, Tensor) and (new.shape, new.dtype) == (old.shape, old.dtype)
+        if not alike:
+            found = (list(new.shape), new.dtype) if isinstance(new, Tensor) else type(new)
+            expected = (list(old.shape), old.dtype)
+            raise self._fault(f"state {name!r} was {expected} at birth and is now {found}")
+        if not bool(torch.isfinite(new).all()):
+            raise DivergedError(f"what the rule remembers as {name!r} is no longer finite")
+
+    def _fault(self, what: str) -> SpecError:
+        return SpecError(f"rule {type(self).__module__}.{type(self).__qualname__}: {what}")
+
+    def _get(self) -> dict[str, NDArray[Any]]:
+        return {name: array(each) for name, each in self._state.items()}
+
+    def _set(self, content: Arrays) -> None:
+        new = {name: each.clone() for name, each in self._state.items()}
+        for name, each in new.items():
+            write(content[name], each)
+        self._state = new

@@ -1,0 +1,295 @@
+"""Rules and worlds of other packages: the one place that looks at entry points.
+
+A package offers a rule or a world under a name of its choice, in the entry point group
+``rulescope.rules`` or ``rulescope.worlds``. Finding, listing and hashing never imports it; only
+using it does. Specifications hold a name and the hash of the package's source, and are refused
+where the source is another one: a record says which program made it, and the same program makes it
+again. See docs/plugins.md.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import inspect
+import math
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+
+from rulescope.envs.config import PluginWorld
+from rulescope.errors import SpecError, nearest
+from rulescope.learners.plugin_config import LEARNING_RATE, Plugin, Setup
+
+if TYPE_CHECKING:
+    from rulescope.envs.base import Environment
+    from rulescope.learners.base import Learner
+    from rulescope.spec import RunSpec
+
+Kind = Literal["rule", "world"]
+GROUPS: dict[Kind, str] = {"rule": "rulescope.rules", "world": "rulescope.worlds"}
+"""The entry point groups."""
+
+
+class Installed(NamedTuple):
+    """Something that a package offers."""
+
+    kind: Kind
+    name: str
+    package: str
+    """Name and version of the distribution."""
+    value: str
+    """Where it is: ``module:attribute``."""
+
+
+def rules() -> list[str]:
+    """Return the names of the installed rules."""
+    return sorted({each.name for each in installed("rule")})
+
+
+def worlds() -> list[str]:
+    """Return the names of the installed worlds."""
+    return sorted({each.name for each in installed("world")})
+
+
+def installed(kind: Kind) -> list[Installed]:
+    """Return what is installed, by name; nothing is imported."""
+    found = sorted(entry_points(group=GROUPS[kind]), key=lambda each: (each.name, each.value))
+    return [Installed(kind, each.name, _package(each), each.value) for each in found]
+
+
+def pinned(name: str) -> Plugin:
+    """Return the learner of the installed rule ``name``: as its package is now, and no other."""
+    point = _find("rule", name)
+    source, rule = _source(point), _rule(point)
+    rate = getattr(rule, "LEARNING_RATE", LEARNING_RATE)
+    return Plugin(rule=name, source=source, carriers=_carriers(point, rule), learning_rate=rate)
+
+
+def pinned_world(name: str) -> PluginWorld:
+    """Return the installed world ``name``: as its package is now, and no other."""
+    point = _find("world", name)
+    source = _source(point)
+    _load(point)  # told now if it cannot be
+    return PluginWorld(name=name, source=source)
+
+
+def learner(config: Plugin, setup: Setup) -> Learner:
+    """Build the learner that ``config`` names.
+
+    Where its rule has no weights to be known by, it is known by its source.
+    """
+    from rulescope.rules.loading import RuleWeights
+
+    point = _verified("rule", config.rule, config.source)
+    rule = _rule(point)
+    declared = _carriers(point, rule)
+    if set(declared) != set(config.carriers):
+        raise SpecError(
+            f"learner.carriers: the rule {config.rule!r} has {', '.join(declared)}, not "
+            f"{', '.join(config.carriers)}"
+        )
+    made = cast("Callable[[Setup], Learner]", rule)(setup)
+    if set(made.carriers) != set(declared):
+        raise _wrong(
+            point,
+            f"CARRIERS promises {', '.join(declared)}, but carriers are {', '.join(made.carriers)}",
+        )
+    known = made.rule or RuleWeights(config.rule, {}, config.source, config.source)
+    made.rule = replace(known, name=config.rule, sha256=config.source)
+    if made.rule_digest() != known.content:  # found at the end, it would have cost a lifetime
+        raise _wrong(point, "rule_digest() of a fresh learner is not rule.content")
+    return made
+
+
+def environment(config: PluginWorld, lanes: int) -> Environment:
+    """Build ``lanes`` copies of the world that ``config`` names."""
+    from rulescope.envs.base import Environment
+
+    point = _verified("world", config.name, config.source)
+    made = cast("Callable[[int], object]", _load(point))(lanes)
+    if not isinstance(made, Environment) or made.lanes != lanes:
+        what = f"one of {made.lanes} lanes" if isinstance(made, Environment) else f"{type(made)}"
+        raise _wrong(
+            point,
+            f"called with {lanes}, it must return a rulescope.envs.base.Environment of so many "
+            f"lanes, not {what}",
+        )
+    return made
+
+
+def require(specs: Iterable[RunSpec]) -> None:
+    """Raise :class:`SpecError` unless every plug-in of ``specs`` is here, as the specs know it.
+
+    To be called before anything runs. Nothing is imported.
+    """
+    for kind, name, source in sorted({each for spec in specs for each in _used(spec)}):
+        _verified(kind, name, source)
+
+
+def _used(spec: RunSpec) -> Iterator[tuple[Kind, str, str]]:
+    if isinstance(spec.learner, Plugin):
+        yield "rule", spec.learner.rule, spec.learner.source
+    if isinstance(spec.environment, PluginWorld):
+        yield "world", spec.environment.name, spec.environment.source
+
+
+def _verified(kind: Kind, name: str, source: str) -> EntryPoint:
+    """Return the installed plug-in; raise unless its source is the one asked for."""
+    point = _find(kind, name)
+    here = _source(point)
+    if here != source:
+        key = "learner.source" if kind == "rule" else "environment.source"
+        raise SpecError(
+            f"{key}: the {kind} {name!r} of {_package(point)} is {here[:12]} here, not "
+            f"{source[:12]}: its package was edited, or is another version. Install the other one, "
+            "or make the run anew with this one (it gets another id)"
+        )
+    return point
+
+
+def _find(kind: Kind, name: str) -> EntryPoint:
+    points = entry_points(group=GROUPS[kind])
+    found = list(points.select(name=name))
+    if not found and not points:
+        raise SpecError(
+            f"no plug-in {kind} is called {name!r}: none is installed (packages offer them in the "
+            f"entry point group {GROUPS[kind]!r})"
+        )
+    if not found:
+        raise SpecError(f"no plug-in {kind} is called {name!r}{nearest(name, points.names)}")
+    if len(found) > 1:
+        packages = " and ".join(sorted(map(_package, found)))
+        raise SpecError(f"the {kind} {name!r} is offered by {packages}; uninstall all but one")
+    return found[0]
+
+
+def _package(point: EntryPoint) -> str:
+    """Return the name and version of the distribution that offers ``point``."""
+    try:
+        return f"{point.dist.name} {point.dist.version}" if point.dist else "an unknown package"
+    except KeyError:  # metadata without a name or a version
+        return "an unnamed package"
+
+
+_EXPECTED = {
+    GROUPS["rule"]: "a class derived from rulescope.learners.base.Learner",
+    GROUPS["world"]: "a function (lanes) -> rulescope.envs.base.Environment",
+}
+"""What an entry point of each group must be."""
+
+
+def _load(point: EntryPoint) -> Any:
+    """Import what the entry point names, which must at least be callable."""
+    try:
+        found = point.load()
+    except Exception as fault:
+        cause = f"{type(fault).__name__}: {fault}"
+        raise _wrong(point, f"it cannot be imported: {cause}") from fault
+    if not callable(found):
+        raise _wrong(point, f"it must be {_EXPECTED[point.group]}, not {type(found)}")
+    return found
+
+
+def _rule(point: EntryPoint) -> type[Learner]:
+    """Import the class of a rule."""
+    from rulescope.learners.base import Learner
+
+    found = _load(point)
+    if not isinstance(found, type) or not issubclass(found, Learner):
+        raise _wrong(point, f"it must be {_EXPECTED[point.group]}, not {found!r}")
+    if inspect.isabstract(found):
+        lacking = ", ".join(sorted(found.__abstractmethods__))
+        raise _wrong(point, f"the class {found.__name__} does not define {lacking}")
+    rate = getattr(found, "LEARNING_RATE", LEARNING_RATE)
+    if not isinstance(rate, int | float) or not 0.0 < rate <= 100.0 or math.isnan(rate):
+        raise _wrong(point, f"LEARNING_RATE must be a number above 0, at most 100, not {rate!r}")
+    return found
+
+
+def _carriers(point: EntryPoint, rule: type[Learner]) -> tuple[str, ...]:
+    """Return the names of the carriers that a rule's class promises."""
+    names = getattr(rule, "CARRIERS", None)
+    listed = names if isinstance(names, tuple) else ()
+    named = all(isinstance(each, str) and each and "/" not in each for each in listed)
+    if not listed or not named or len(set(listed)) < len(listed):
+        raise _wrong(
+            point,
+            f"the class {rule.__name__} must name its carriers, such as "
+            f"CARRIERS = ('recurrent', 'params'), not {names!r}",
+        )
+    return listed
+
+
+def _wrong(point: EntryPoint, what: str) -> SpecError:
+    kind = next(kind for kind, group in GROUPS.items() if group == point.group)
+    return SpecError(f"the {kind} {point.name!r} of {_package(point)} ({point.value}): {what}")
+
+
+# What identifies a plug-in
+
+
+def _source(point: EntryPoint) -> str:
+    """Return the sha256 of the top-level package, or module, that ``point`` is in."""
+    home = _home(point)
+    try:
+        return _digest(home)
+    except OSError as fault:
+        raise _wrong(point, f"its source cannot be read: {fault}") from None
+
+
+def _home(point: EntryPoint) -> Path:
+    """Return the folder of the top-level package, or the file of the module, without importing it.
+
+    (A namespace package, in which several distributions may live, has no code of its own: what
+    counts is the first package below it that has.)
+    """
+    parts = point.module.split(".")
+    for depth in range(1, len(parts) + 1):
+        name = ".".join(parts[:depth])
+        try:
+            spec = importlib.util.find_spec(name)
+        except (ImportError, ValueError) as fault:
+            raise _wrong(point, f"the module {name!r} cannot be found: {fault}") from None
+        if spec is None:
+            raise _wrong(point, f"there is no module {name!r}")
+        if spec.origin is not None:
+            path = Path(spec.origin)
+            if not path.is_file():
+                raise _wrong(point, f"{path} is not a file, so its source cannot be pinned")
+            return path.parent if spec.submodule_search_locations else path
+    raise _wrong(point, f"{point.module!r} is a namespace without code")
+
+
+@cache
+def _digest(home: Path) -> str:
+    """Return one sha256 over the files of a package (or over one module), names included.
+
+    All files count, not only Python's: a rule may keep its weights beside its code. What Python
+    and editors leave (caches, hidden files) does not, nor how a text file ends its lines.
+
+    Looked up once a process, because the code is imported once too: if it is edited meanwhile, what
+    runs here is still what was hashed.
+    """
+    total = hashlib.sha256()
+    files = [home] if home.is_file() else sorted(_files(home), key=lambda path: path.as_posix())
+    for path in files:
+        name = path.name if path == home else path.relative_to(home).as_posix()
+        content = path.read_bytes()
+        if path.suffix == ".py":
+            content = content.replace(b"\r\n", b"\n")
+        total.update(f"{name}|{len(content)}|".encode())
+        total.update(content)
+    return total.hexdigest()
+
+
+def _files(home: Path) -> Iterator[Path]:
+    for folder, below, names in os.walk(home):
+        below[:] = [name for name in below if name != "__pycache__" and not name.startswith(".")]
+        for name in names:
+            if not name.startswith(".") and not name.endswith((".pyc", ".pyo", "~")):
+                yield Path(folder, name)

@@ -1,0 +1,221 @@
+"""The profile of a rule as a folder: one table, one picture, one file for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace as with_fields
+from pathlib import Path
+from typing import NamedTuple
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Picture
+from matplotlib.lines import Line2D
+from msgspec.structs import replace
+from rich.console import RenderableType
+from rich.text import Text
+
+from rulescope.assays.results import Column, Table, Value
+from rulescope.audit.profile import FILE, NULL, RULE, WITHOUT, Axis, Measure, Profile, columns
+from rulescope.report.figures import ENDINGS
+from rulescope.report.files import write_whole
+from rulescope.report.panels import dots
+from rulescope.report.style import GREY, PALE, SMALL, WIDTH, Look, Page, save, styled
+from rulescope.report.tables import cell, markdown, terminal, write_table
+
+LOOKS = {
+    RULE: Look("", "#0072B2", "o"),
+    WITHOUT: Look("", "#D55E00", "s"),
+    NULL: Look("", "#B4B4B4", "X"),
+    "A2C": Look("", "#009E73", "v"),
+    "DQN": Look("", "#000000", "D"),
+    "DQN, small replay": Look("", "#7A5C2E", "<"),
+    "DQN, replay cleared": Look("", "#999933", ">"),
+    "Adam": Look("", "#CC79A7", "D"),
+}
+"""As these arms are drawn everywhere."""
+UNITS = {
+    "score": "score, share or return",
+    "decades": "decades",
+    "thousands": "thousand interactions",
+    "rate": "reward per interaction",
+}
+LEFT, TOP, ROW, BELOW = 3.1, 0.42, 0.185, 0.32
+"""Inches: room for the names of measures, for the legend, of a line, and for an axis."""
+INTERVALS = (
+    "Brackets are 95 % intervals over seeds (percentile bootstrap; Wilson for shares; those of "
+    "planned differences are wider, as they share one error rate). Round brackets are the lowest "
+    "and highest seed, where there are too few for an interval. Score: 0 is random play, 1 optimal."
+)
+
+
+def table(profile: Profile) -> Table:
+    """Return every line of ``profile``, the rule first and the others beside it."""
+    names = columns(profile)
+    rows: list[tuple[Value, ...]] = []
+    for axis in profile.axes:
+        for number, measure in enumerate(axis.measures):
+            shown = (_shown(measure, name) for name in names)
+            rows.append((axis.name if number == 0 else "", measure.title, *shown, _n(measure)))
+    heads = (profile.rule if name == RULE else name for name in names)
+    return Table(
+        "profile",
+        f"Profile of {profile.rule}, preset {profile.preset}",
+        (Column("Axis"), Column("Measure"), *(Column(head) for head in heads), Column("n")),
+        tuple(rows),
+        INTERVALS,
+        tells_n=False,
+    )
+
+
+def _shown(measure: Measure, column: str) -> str | None:
+    found = measure.figures.get(column)
+    if found is None:
+        return None
+    return cell(found.estimate(), Column("", measure.digits))
+
+
+def _n(measure: Measure) -> str:
+    counts = sorted({figure.n for figure in measure.figures.values() if figure.n})
+    return "–".join(str(n) for n in dict.fromkeys((counts[0], counts[-1]))) if counts else "0"
+
+
+def write_profile(profile: Profile, parts: Mapping[str, str], folder: Path) -> list[Path]:
+    """Write ``profile`` into ``folder``; return the paths, the overview first.
+
+    ``parts`` maps the id of each assay to the name of its folder beside the profile.
+    """
+    made = [save(picture(profile), folder / f"profile.{end}", title="profile") for end in ENDINGS]
+    data = write_whole(folder / FILE, profile.to_json())
+    overview = write_whole(folder / "README.md", _overview(profile, parts).encode())
+    return [overview, data, *write_table(table(profile), folder), *made]
+
+
+def _overview(profile: Profile, parts: Mapping[str, str]) -> str:
+    said = [f"- **{axis.name}.** {axis.question} {axis.verdict}" for axis in profile.axes]
+    lines = [
+        f"# Audit of {profile.rule}",
+        f"{profile.learner}. Preset {profile.preset}.",
+        "\n".join(said),
+        "![The profile: every measure with its interval](profile.png)",
+        markdown(table(profile)).strip(),
+    ]
+    lines += ["\n".join(f"- {note}" for note in profile.notes)] if profile.notes else []
+    links = [f"- [{name}]({place}/README.md)" for name, place in parts.items()]
+    lines += ["Every assay with its tables, figures and lifetimes:", "\n".join(links)]
+    return "\n\n".join(lines) + "\n"
+
+
+def summary(profile: Profile) -> list[RenderableType]:
+    """Return ``profile`` for a terminal: for each axis its question, verdict and numbers."""
+    shown: list[RenderableType] = []
+    for axis in profile.axes:
+        shown.append(Text.assemble((axis.name, "bold"), f": {axis.question}"))
+        shown.append(Text(axis.verdict, style="italic"))
+        if axis.measures:
+            one = table(replace(profile, axes=(axis,)))
+            lines = tuple(row[1:] for row in one.rows)
+            plain = with_fields(one, columns=one.columns[1:], rows=lines, title="", note="")
+            shown.append(terminal(plain))
+        shown.append(Text())
+    return [*shown, Text(INTERVALS)]
+
+
+@styled
+def picture(profile: Profile) -> Picture:
+    """Draw every measure as a line of dots with their intervals, one colour for each column.
+
+    Measures of one axis and unit share a panel, so that what has one scale can be compared.
+    """
+    blocks = [block for axis in profile.axes for block in _blocks(axis)]
+    names = columns(profile)
+    height = TOP + sum(_height(block) for block in blocks)
+    said = f"{profile.learner}, preset {profile.preset}. {INTERVALS}"
+    page = Page(height, said)
+    _legend(page, profile, names)
+    top = TOP
+    for block in blocks:
+        axes = page.axes(LEFT, top + block.above, WIDTH - LEFT - 0.2, ROW * len(block.measures))
+        _draw(axes, block, names)
+        if block.title:
+            y = 1 - (top + block.above - 0.1) / page.height
+            page.figure.text(0.1 / page.width, y, block.title, size=8.5, weight="bold")
+        top += _height(block)
+    return page.figure
+
+
+class _Block(NamedTuple):
+    """Measures of one axis in one unit."""
+
+    title: str
+    unit: str
+    measures: tuple[Measure, ...]
+
+    @property
+    def above(self) -> float:
+        """Room for the title, in inches."""
+        return 0.34 if self.title else 0.06
+
+
+def _blocks(axis: Axis) -> list[_Block]:
+    """Return the panels of ``axis``; shares, scores and returns are all between 0 and 1."""
+    by_unit: dict[str, list[Measure]] = {}
+    for measure in (
+        m for m in axis.measures if any(f.value is not None for f in m.figures.values())
+    ):
+        unit = "score" if measure.unit in ("share", "return") else measure.unit
+        by_unit.setdefault(unit, []).append(measure)
+    return [
+        _Block(axis.name if number == 0 else "", unit, tuple(measures))
+        for number, (unit, measures) in enumerate(by_unit.items())
+    ]
+
+
+def _height(block: _Block) -> float:
+    return block.above + ROW * len(block.measures) + BELOW
+
+
+def _draw(axes: Axes, block: _Block, names: list[str]) -> None:
+    for row, measure in enumerate(block.measures):
+        shown = [name for name in names if name in measure.figures]
+        for turn, name in enumerate(shown):
+            shift = (turn - (len(shown) - 1) / 2) * 0.8 / max(len(shown), 3)
+            dots(axes, [row + shift], [measure.figures[name].estimate()], _look(name), across=True)
+    axes.set_ylim(len(block.measures) - 0.45, -0.55)
+    axes.set_yticks(range(len(block.measures)), [measure.title for measure in block.measures])
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    axes.grid(axis="x")
+    for row in range(1, len(block.measures)):
+        axes.axhline(row - 0.5, color=PALE, lw=0.5, zorder=0)
+    if block.unit == "score":
+        low, high = axes.get_xlim()
+        axes.set_xlim(min(low, -0.06), max(high, 1.06))
+    if block.unit in ("decades", "thousands"):
+        axes.set_xlim(min(axes.get_xlim()[0], 0.0))
+    if any(measure.difference for measure in block.measures):
+        axes.axvline(0.0, color=GREY, lw=0.8, zorder=1)
+    axes.set_xlabel(UNITS[block.unit], labelpad=1, size=SMALL)
+
+
+def _look(column: str) -> Look:
+    return LOOKS.get(column) or Look(column, "#555555", "<")
+
+
+def _legend(page: Page, profile: Profile, names: list[str]) -> None:
+    """Name the colours, at the top."""
+    handles = [
+        Line2D([], [], color=how.colour, marker=how.marker, mfc=how.face, lw=1.3, ms=4.6)
+        for how in map(_look, names)
+    ]
+    said = [profile.rule if name == RULE else name for name in names]
+    page.figure.legend(
+        handles,
+        said,
+        loc="upper left",
+        bbox_to_anchor=(0.05 / page.width, 1 - 0.05 / page.height),
+        ncols=4,
+        frameon=False,
+        fontsize=7.5,
+        handlelength=1.8,
+        columnspacing=1.6,
+    )

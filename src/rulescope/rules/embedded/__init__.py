@@ -1,0 +1,66 @@
+"""The rules that ship with the package, each with the whole record of its discovery.
+
+A folder beside this file is what ``rulescope discover`` wrote: the rule, the meta-curves, and the
+manifest with the specification. The hash of every rule is pinned here, as it is of released ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+RULE = "rule.npz"
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """One rule of the package."""
+
+    name: str
+    sha256: str
+    """Of the file's bytes."""
+    content: str
+    """Of the names, shapes and values of its arrays: what ``start`` of a discovery names."""
+    description: str
+
+    @property
+    def folder(self) -> Path:
+        """The record of its discovery."""
+        return Path(__file__).parent / self.name
+
+    @property
+    def path(self) -> Path:
+        """The file of its weights."""
+        return self.folder / RULE
+
+
+_ALL = (
+    Embedded(
+        name="sprout",
+        sha256="7182617dadc918a0362d416917f9670840ae0d511d088d3fa04b0ec460c52339",
+        content="233e48f91e1c3e29cebe7fcbec762164eb9449fe53e9f5ef6fa75d889977e7d9",
+        description="Sprout, a small Disco-family rule discovered on small worlds",
+    ),
+    Embedded(
+        name="sprout-scales",
+        sha256="5286c80840bfb293756562c7fda6a8aa61507718e5e682dc1cd3cace7d5750c5",
+        content="1d5abd21b874845d80db51dccc12043fb1c4e6e56c07589c8ee92f9203f019fe",
+        description="Sprout's variant whose agents were born with reward scales from 0.01 to 100",
+    ),
+    Embedded(
+        name="sprout-start",
+        sha256="9a24d53f208762b8aa69cd5c45fbc8088bda7932a6829714e542fbc80a2022dc",
+        content="5917f7fdc3c830fd3e34dee84a556cb48db4e98815ed36afff2e7080d0d986c8",
+        description="What Sprout started from: a rule that imitates clipped-advantage improvement",
+    ),
+)
+
+EMBEDDED: Mapping[str, Embedded] = MappingProxyType({rule.name: rule for rule in _ALL})
+"""By name."""
+
+
+def of_content(content: str) -> Embedded | None:
+    """Return the rule with this content, if it is one of these."""
+    return next((rule for rule in _ALL if rule.content == content), None)

@@ -1,0 +1,54 @@
+"""Which assays make an audit."""
+
+from __future__ import annotations
+
+import pytest
+
+from rulescope.assays import PRESETS
+from rulescope.assays.subject import Subject, named
+from rulescope.audit import parts
+from rulescope.errors import SpecError
+from rulescope.learners.disco.config import Disco
+from rulescope.learners.plugin_config import Plugin
+from rulescope.spec import with_donors
+
+FIVE = {"exposure", "E1", "E2", "E-A3c", "E3", "E-A5"}
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_preset_asks_along_every_axis_and_of_no_other_rule(preset: str) -> None:
+    chosen = parts.budgets("sprout", named("sprout"), preset)
+    assert {assay.id for assay, _ in chosen} >= FIVE
+    runs = [run for assay, budget in chosen for cell in assay.grid(budget) for run in cell.runs]
+    rules = {
+        run.learner.rule for run in with_donors(runs).values() if isinstance(run.learner, Disco)
+    }
+    assert rules == {"sprout", "sprout-random:0"}
+    small = {run.learner.agent.hidden for run in runs if isinstance(run.learner, Disco)}
+    assert small == {(64, 64)}
+
+
+def test_quick_has_seeds_enough_for_intervals() -> None:
+    assert all(budget.seeds >= 3 for _, budget in parts.budgets("sprout", named("sprout"), "quick"))
+
+
+def test_a_plug_in_is_audited_without_a_null_rule() -> None:
+    mine = Subject(Plugin("mine", "0" * 64), None)
+    chosen = parts.budgets("mine", mine, "quick")
+    runs = [run for assay, budget in chosen for cell in assay.grid(budget) for run in cell.runs]
+    assert any(isinstance(run.learner, Plugin) for run in runs)
+    assert not any(isinstance(run.learner, Disco) for run in runs)
+
+
+def test_an_optimiser_is_audited_in_its_own_games() -> None:
+    ((assay, budget),) = parts.budgets("open", None, "quick")
+    assert (assay.id, budget.rule) == ("OPEN", "open")
+    ((_, budget),) = parts.budgets("open-multi", None, "quick", seeds=1)
+    assert (budget.rule, budget.seeds) == ("open-multi", 1)
+
+
+def test_only_is_of_assays_in_the_audit() -> None:
+    ((assay, _),) = parts.budgets("sprout", named("sprout"), "smoke", only=["scale"])
+    assert assay.id == "E1"
+    with pytest.raises(SpecError, match="--only: 'P1' is not in this audit"):
+        parts.budgets("sprout", named("sprout"), "smoke", only=["P1"])

@@ -1,0 +1,71 @@
+"""What a person may type after ``audit``, and what it stands for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rulescope import arrays
+from rulescope.assays.subject import named
+from rulescope.audit import subjects
+from rulescope.errors import WeightsError
+from rulescope.learners.disco.config import SPROUT, Disco
+from rulescope.rules import disco_format, loading
+from rulescope.rules.embedded import EMBEDDED
+from rulescope.rules.fresh import fresh
+
+TINY = disco_format.DiscoSizes(predictions=4, trajectory=8, lifetime=4)
+
+
+def test_a_name_is_that_of_an_embedded_or_released_or_random_rule() -> None:
+    found, weights = subjects.find("sprout")
+    assert (found.family, found.rule, weights) == ("disco", "sprout", None)
+    assert found.subject == named("sprout")
+    assert found.subject is not None
+    assert found.subject.learner == SPROUT
+    assert found.subject.null == "sprout-random:0"
+    assert subjects.find("disco103")[0].subject == named("disco103")
+    assert subjects.find("random:3")[0].rule == "random:3"
+    assert subjects.find("open-breakout")[0].family == "open"
+    assert subjects.find("open")[0].subject is None
+
+
+def test_a_file_is_known_by_its_content_and_driven_by_what_goes_with_its_size(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "mine.npz"
+    path.write_bytes(arrays.pack(fresh(TINY, seed=1)))
+    found, weights = subjects.find(str(path))
+    assert weights == path
+    assert found.name == "mine"
+    assert found.rule == loading.name_of(path)
+    assert found.subject is not None
+    assert isinstance(found.subject.learner, Disco)
+    assert found.subject.learner.agent == SPROUT.agent
+    null = loading.load(found.subject.null or "")
+    assert disco_format.sizes_of(null.arrays) == TINY
+
+
+def test_the_folder_of_a_discovery_is_as_good_as_its_rule() -> None:
+    found, weights = subjects.find(str(EMBEDDED["sprout-start"].folder))
+    assert weights == EMBEDDED["sprout-start"].path
+    assert found.rule == f"sha256:{EMBEDDED['sprout-start'].content}"
+
+
+def test_a_vector_is_a_rule_of_the_other_family(tmp_path: Path) -> None:
+    path = tmp_path / "mine.npy"
+    np.save(path, np.zeros(1211, np.float32))
+    found, weights = subjects.find(str(path))
+    assert (found.family, found.subject, weights) == ("open", None, path)
+    assert loading.load(found.rule, path).parameter_count == 1211
+
+
+def test_anything_else_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(WeightsError, match="nearest: 'disco103'"):
+        subjects.find("disco13")
+    with pytest.raises(WeightsError, match=r"rule\.npz"):
+        subjects.find(str(tmp_path))
+    with pytest.raises(WeightsError, match="14 sizes"):
+        loading.load("fresh-1-2:0")

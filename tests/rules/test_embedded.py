@@ -1,0 +1,42 @@
+"""The rules in the package are what their records say, and the recipes that made them still do."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from rulescope.discover import runner
+from rulescope.discover.recipes import RECIPES
+from rulescope.errors import WeightsError
+from rulescope.rules import loading
+from rulescope.rules.disco_format import SPROUT, sizes_of
+from rulescope.rules.embedded import EMBEDDED, Embedded
+
+LARGEST = 1_000_000
+
+
+@pytest.mark.parametrize("rule", EMBEDDED.values(), ids=EMBEDDED)
+def test_a_rule_of_the_package_is_its_discovery_s(rule: Embedded) -> None:
+    manifest = runner.read(rule.folder)  # every file is checked against it
+    assert manifest["files"]["rule.npz"] == rule.sha256
+    assert manifest["id"] == RECIPES[rule.name].id
+    assert rule.path.stat().st_size < LARGEST
+    found = loading.load(rule.name)
+    assert (found.name, found.sha256, found.content) == (rule.name, rule.sha256, rule.content)
+    assert sizes_of(found.arrays) == SPROUT
+    assert loading.load(f"sha256:{rule.content}").content == rule.content
+
+
+def test_sprout_began_where_its_record_says() -> None:
+    start = f"sha256:{EMBEDDED['sprout-start'].content}"
+    assert RECIPES["sprout"].start == RECIPES["sprout-scales"].start == start
+
+
+def test_a_damaged_rule_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other, mine = EMBEDDED["sprout-start"], EMBEDDED["sprout"]
+    shutil.copy(other.path, tmp_path / "rule.npz")
+    monkeypatch.setattr(Embedded, "folder", property(lambda _: tmp_path))
+    with pytest.raises(WeightsError, match="not the rule of this package"):
+        loading.load(mine.name)
