@@ -59,6 +59,17 @@ DISCO: dict[str, dict[str, Chosen]] = {
 }
 """For rules that set a learner's targets, and for plug-ins: by preset and assay."""
 
+FIGURES: dict[str, tuple[str, ...]] = {
+    "exposure": ("v5:fig:app-streams",),
+    "E1": ("scale-audit", "fig:detail-scale"),
+    "E2": ("fig:detail-inheritance",),
+    "E-A3c": ("v5:fig:app-streams",),
+    "E3": ("change-streams",),
+    "E-A5": ("v5:fig:app-exploration",),
+    "F2": ("fig:behavior",),
+}
+"""What is drawn of each assay in an audit: what needs no other assay beside it."""
+
 OPEN: dict[str, dict[str, Chosen]] = {
     "smoke": {"OPEN": {}},
     "quick": {"OPEN": {}},

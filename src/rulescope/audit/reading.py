@@ -26,6 +26,8 @@ LEARNERS = {
 """Columns of arms that are learners; the arm ``disco`` is whoever is audited."""
 HISTORY = {"live": RULE, "pin": WITHOUT}
 THOUSAND = 1000.0
+DIGITS = {"rate": 4}
+"""Decimals of differences in units that need more than two."""
 
 
 class Line(NamedTuple):
@@ -230,7 +232,7 @@ def axes_of(found: Found) -> tuple[Axis, ...]:
 
 def effect(key: str, title: str, assay: str, place: str, unit: str = "score") -> Line:
     """Return the line of a difference, which is the rule's alone."""
-    return Line(key, title, assay, place, unit, difference=True)
+    return Line(key, title, assay, place, unit, digits=DIGITS.get(unit, 2), difference=True)
 
 
 def labels(found: Found, assay: str, axis: str) -> list[str]:

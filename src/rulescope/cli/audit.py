@@ -152,7 +152,8 @@ def _written(
         plan = Plan.of(assay, budget, store)
         if any(key in plan.present for key in plan.runs):
             found[assay.id] = plan.analyse(store)
-            write(plan, found[assay.id], store, folder / assay.id, alone=True)
+            drawn = parts.FIGURES.get(assay.id)
+            write(plan, found[assay.id], store, folder / assay.id, drawn, alone=True)
     axes = (optimiser_axes if audited.subject is None else axes_of)(found)
     profile = Profile(audited.name, preset, audited.description, axes, _notes(found))
     write_profile(profile, {name: name for name in found}, folder)

@@ -15,6 +15,7 @@ from rich.table import Table
 
 from rulescope.errors import WeightsError
 from rulescope.rules import loading, locate, registry
+from rulescope.rules.embedded import EMBEDDED
 from rulescope.rules.registry import Rule
 
 app = typer.Typer(
@@ -65,8 +66,9 @@ def list_rules(source: From = None, as_json: Json = False) -> None:
     # A pipe has no width of its own; paths should come through it unbroken.
     width = None if Console().is_terminal else 1000
     Console(width=width, markup=False, highlight=False).print(table)
+    typer.echo(f"\nPart of this package: {', '.join(EMBEDDED)}.")
     if any(row["path"] is None for row in rows):
-        typer.echo("\nGet what is not here with `rulescope weights fetch NAME`, or --all.")
+        typer.echo("Get what is not here with `rulescope weights fetch NAME`, or --all.")
 
 
 @app.command(

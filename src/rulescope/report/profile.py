@@ -109,7 +109,9 @@ def summary(profile: Profile) -> list[RenderableType]:
     """Return ``profile`` for a terminal: for each axis its question, verdict and numbers."""
     shown: list[RenderableType] = []
     for axis in profile.axes:
-        shown.append(Text.assemble((axis.name, "bold"), f": {axis.question}"))
+        shown.append(
+            Text.assemble((axis.name, "bold"), f": {axis.question}" if axis.question else "")
+        )
         shown.append(Text(axis.verdict, style="italic"))
         if axis.measures:
             one = table(replace(profile, axes=(axis,)))
