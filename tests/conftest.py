@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+
+from plugin_packages import Site, importable
 
 
 @pytest.fixture(autouse=True)
@@ -14,3 +17,11 @@ def interruptible() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    """Return a folder in which packages that offer plug-ins can be put."""
+    folder = tmp_path / "site"
+    with importable(folder, folder, monkeypatch):
+        yield Site(folder)

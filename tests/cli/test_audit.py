@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from plugin_packages import example_installed
 from rulescope.audit import profile
 from rulescope.cli.main import app
 from rulescope.engine import local
@@ -48,6 +49,19 @@ def test_the_audit_of_the_embedded_rule_writes_one_profile_and_every_assay(
     said = json.loads(again.stdout)
     assert (said["missing"], said["failed"]) == (0, {})
     assert said["profile"]["rule"] == "sprout"
+
+
+def test_a_plug_in_is_audited_by_the_same_command(
+    tmp_path: Path, places: list[str | Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with example_installed(tmp_path / "site", monkeypatch):
+        result = invoke("sized", "--preset", "smoke", "--only", "E1,E2", *places)
+    assert result.exit_code == 0
+    found = profile.read(tmp_path / "results" / "audit-sized-smoke" / "profile.json")
+    axes = {axis.name: axis for axis in found.axes}
+    widths = axes["Reward scale"].measures[0].figures
+    assert set(widths) == {"rule", "without history"}
+    assert [m.key for m in axes["Inheritance"].measures][-1] == "interaction/0.1"
 
 
 def test_a_plan_runs_nothing(tmp_path: Path, places: list[str | Path]) -> None:

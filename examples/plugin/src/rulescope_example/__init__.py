@@ -1,0 +1,1 @@
+"""A rule and a world for Rulescope, to copy and change."""

@@ -1,0 +1,91 @@
+"""Plug-ins on the command line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from plugin_packages import RULE, Site, example_installed
+from rulescope.cli.main import app
+from rulescope.errors import SpecError
+
+SHORT = ("--iterations", "4", "--log-every", "2", "--steps", "9")
+
+
+def invoke(*arguments: str | Path) -> str:
+    result = CliRunner().invoke(app, [str(a) for a in arguments], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@pytest.fixture
+def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with example_installed(tmp_path / "site", monkeypatch):
+        yield
+
+
+@pytest.mark.usefixtures("example")
+def test_a_plug_in_rule_lives_in_a_plug_in_world(tmp_path: Path) -> None:
+    who = ("--learner", "sized", "--env", "echo", "--pin", "recurrent", "--learning-rate", "0.02")
+    told = invoke("life", *who, *SHORT, "--store", tmp_path / "store", "--json")
+    body = json.loads(told.splitlines()[-1])
+    [path] = (tmp_path / "store").glob(f"runs/*/{body['id']}/manifest.json")
+    manifest = json.loads(path.read_text())
+    assert manifest["spec"]["learner"]["learning_rate"] == 0.02
+    assert manifest["rule"]["name"] == "sized"
+    assert manifest["rule"]["sha256"] == manifest["spec"]["environment"]["source"]
+    text = invoke("life", *who, *SHORT, "--store", tmp_path / "store")
+    assert "sized, pin recurrent, echo" in text
+
+
+@pytest.mark.usefixtures("example")
+def test_a_shown_spec_names_the_source_and_runs(tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    path.write_text(invoke("life", "--learner", "sized", *SHORT, "--show-spec"))
+    store = tmp_path / "store"
+    assert json.loads(invoke("life", "--spec", path, "--store", store, "--json"))["found"] is False
+    edited = json.loads(path.read_text())
+    edited["learner"]["source"] = "0" * 64
+    path.write_text(json.dumps(edited))
+    with pytest.raises(SpecError, match=r"learner\.source: the rule 'sized' of rulescope-example"):
+        invoke("life", "--spec", path, "--store", tmp_path / "other")
+    assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.usefixtures("example")
+def test_list_shows_what_other_packages_offer() -> None:
+    shown = invoke("list")
+    assert "rule sized of rulescope-example 1.0: rulescope life --learner sized" in shown
+    assert "world echo of rulescope-example 1.0: rulescope life --env echo" in shown
+    rows = {(row["kind"], row["id"]): row for row in json.loads(invoke("list", "--json"))}
+    assert rows["rule", "sized"]["package"] == "rulescope-example 1.0"
+    assert rows["world", "echo"]["value"] == "rulescope_example.world:Echo"
+    assert rows["assay", "E1"]["name"] == "scale"
+
+
+@pytest.mark.usefixtures("example")
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--learner", "szed"), "--learner: no 'szed'; nearest: 'sized'"),
+        (("--env", "eco"), "--env: no 'eco'; nearest: 'echo'"),
+        (("--learner", "sized", "--rule", "disco103"), "--rule: means nothing"),
+        (("--learner", "sized", "--profile", "legacy"), "--profile: means nothing"),
+        (("--learner", "sized", "--pin", "averages"), "no carrier 'averages'"),
+    ],
+)
+def test_bad_options_are_told(arguments: tuple[str, ...], told: str, tmp_path: Path) -> None:
+    with pytest.raises(SpecError) as fault:
+        invoke("life", *arguments, "--store", tmp_path / "store")
+    assert told in str(fault.value)
+    assert not (tmp_path / "store").exists()
+
+
+def test_a_name_that_is_taken_is_never_guessed_at(site: Site) -> None:
+    site.rule(RULE, name="a2c")
+    with pytest.raises(SpecError, match="--learner: 'a2c' is also the name of a plug-in"):
+        invoke("life", "--learner", "a2c", "--show-spec")

@@ -1,0 +1,182 @@
+"""A loss and a memory make a learner: the rest is what the other learners have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from learners.baseline_cases import LITTLE, LITTLE_CHANNEL
+from rulescope.errors import DivergedError, SpecError
+from rulescope.learners.a2c import A2CLearner
+from rulescope.learners.actor_critic import Decisions, gae
+from rulescope.learners.base import Learner, Rollout
+from rulescope.learners.baselines import A2C
+from rulescope.learners.conformance import check_learner
+from rulescope.learners.update_rule import Seen, Setup, State, UpdateRule
+
+pytestmark = pytest.mark.usefixtures("deterministic")
+
+SETUP = Setup((3, 3), 3, steps=7, seed=5, learning_rate=0.01, agent=LITTLE)
+Answer = Callable[[Tensor, State], Any]
+
+
+class PlainA2C(UpdateRule):
+    """What A2C does, as the equations read; its memory is of no consequence."""
+
+    def start(self) -> State:
+        return {"rollouts": torch.zeros((), dtype=torch.int64), "sum": torch.zeros(2)}
+
+    def loss(self, seen: Seen, state: State) -> tuple[Tensor, State]:
+        advantages, returns = seen.advantages(seen.rewards)
+        policy = -(advantages * seen.chosen()).mean()
+        value = (seen.values[:-1] - returns).square().mean()
+        loss = policy + 0.5 * value - 0.01 * seen.entropy().mean()
+        return loss, {"rollouts": state["rollouts"] + 1, "sum": state["sum"] + seen.rewards.sum()}
+
+
+class Answering(PlainA2C):
+    """A rule that answers what it is told to."""
+
+    answer: Answer
+
+    def loss(self, seen: Seen, state: State) -> tuple[Tensor, State]:
+        loss, state = super().loss(seen, state)
+        return self.answer(loss, state)  # type: ignore[no-any-return]
+
+
+def answering(answer: Answer) -> Answering:
+    learner = Answering(SETUP)
+    learner.answer = answer
+    return learner
+
+
+def rollout(seed: int, learner: Learner) -> Rollout:
+    rng = np.random.default_rng(seed)
+    seen = rng.standard_normal((8, 2, 3, 3)).astype(np.float32)
+    return Rollout(
+        observations=seen,
+        actions=np.stack([learner.act(each).actions for each in seen[:-1]]),
+        rewards=rng.standard_normal((7, 2)).astype(np.float32),
+        terminals=rng.random((7, 2)) < 0.3,
+        began=np.zeros(2, np.bool_),
+        behaviour={},
+    )
+
+
+def test_conforms() -> None:
+    check_learner(lambda: PlainA2C(SETUP), (3, 3), 3, steps=7)
+
+
+def test_conforms_with_channels() -> None:
+    setup = SETUP._replace(observation_shape=(2, 5, 4), agent=LITTLE_CHANNEL)
+    check_learner(lambda: PlainA2C(setup), (2, 5, 4), 3, steps=7, lanes=3, rollouts=3)
+
+
+def test_the_loss_of_a2c_makes_the_same_learner_as_a2c() -> None:
+    """The two make their gradients in different ways, and nothing else may differ."""
+    ours = PlainA2C(SETUP)
+    theirs = A2CLearner(A2C(agent=LITTLE, learning_rate=0.01), (3, 3), 3, seed=5)
+    for turn in range(5):
+        one, other = rollout(turn, ours), rollout(turn, theirs)
+        np.testing.assert_array_equal(one.actions, other.actions)
+        told, expected = ours.learn(one, measure=True), theirs.learn(other, measure=True)
+        assert told["gradient_norm"] == pytest.approx(expected["gradient_norm"], rel=1e-4)
+        assert told["entropy"] == pytest.approx(expected["entropy"], rel=1e-5)
+        torch.testing.assert_close(ours.params, theirs.params, rtol=1e-4, atol=1e-5)
+
+
+def test_what_a_rule_sees_is_what_happened() -> None:
+    kept: list[Seen] = []
+
+    class Watching(PlainA2C):
+        def loss(self, seen: Seen, state: State) -> tuple[Tensor, State]:
+            kept.append(seen)
+            return super().loss(seen, state)
+
+    learner = Watching(SETUP)
+    lived = rollout(0, learner)
+    outputs = learner.evaluate(torch.tensor(lived.observations).flatten(0, 1)).said
+    learner.learn(lived, measure=False)
+    [seen] = kept
+    np.testing.assert_allclose(seen.values.detach().ravel(), outputs[:, -1], rtol=1e-5, atol=1e-6)
+    decisions = Decisions(outputs[:14], lived.actions.ravel())
+    np.testing.assert_allclose(seen.chosen().detach().ravel(), decisions.chosen, rtol=1e-5)
+    np.testing.assert_array_equal(seen.rewards, lived.rewards)
+    np.testing.assert_array_equal(seen.terminals, lived.terminals)
+    values = seen.values.detach().numpy()
+    expected = gae(lived, values, 0.9, 0.8)
+    advantages, returns = seen.advantages(seen.rewards, 0.9, 0.8)
+    assert not advantages.requires_grad
+    np.testing.assert_allclose(advantages, expected, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(returns, expected + values[:-1], rtol=1e-4, atol=1e-6)
+
+
+def test_the_history_is_what_the_rule_returned_and_what_it_gets() -> None:
+    learner = PlainA2C(SETUP)
+    assert tuple(learner.carriers) == UpdateRule.CARRIERS
+    told = learner.learn(rollout(0, learner), measure=True)
+    state = learner.carriers["recurrent"].get()
+    assert int(state["rollouts"]) == 1
+    norm = np.sqrt(1 + np.square(state["sum"].astype(np.float64)).sum())
+    assert told["history_norm"] == pytest.approx(norm)
+    learner.carriers["recurrent"].set({"rollouts": np.array(41), "sum": np.zeros(2, np.float32)})
+    learner.learn(rollout(1, learner), measure=False)
+    assert int(learner.carriers["recurrent"].get()["rollouts"]) == 42
+
+
+def test_a_remembered_tensor_keeps_no_graph() -> None:
+    def answer(loss: Tensor, state: State) -> Any:
+        return loss, state | {"sum": state["sum"] + loss}
+
+    learner = answering(answer)
+    for turn in range(2):  # the second would reach back into the first
+        learner.learn(rollout(turn, learner), measure=False)
+    assert learner.carriers["recurrent"].get()["sum"].any()
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (lambda loss, _: loss, r"loss\(\) must return \(loss, state\)"),
+        (lambda loss, state: (float(loss.detach()), state), "a scalar tensor first, not .*float"),
+        (lambda loss, state: (loss.expand(2), state), r"a scalar tensor first, not shape \[2\]"),
+        (lambda loss, state: (loss.detach(), state), "does not depend on the network"),
+        (
+            lambda _, state: (torch.ones((), requires_grad=True) * 2, state),
+            "does not depend on the network",
+        ),
+        (lambda loss, _: (loss, {}), r"a state of \['rollouts', 'sum'\], not \[\]"),
+        (lambda loss, state: (loss, state | {"sum": torch.zeros(3)}), "'sum' was .*2.* is now .*3"),
+        (lambda loss, state: (loss, state | {"sum": state["sum"].double()}), "now .*float64"),
+        (lambda loss, state: (loss, state | {"sum": 1.0}), "now .*float"),
+    ],
+)
+def test_an_answer_that_makes_no_sense_is_told(answer: Answer, told: str) -> None:
+    learner = answering(answer)
+    lived = rollout(0, learner)
+    before = learner.save()
+    with pytest.raises(SpecError, match=rf"rule .*Answering: .*{told}"):
+        learner.learn(lived, measure=False)
+    after = learner.save()
+    assert all(np.array_equal(before[name], after[name]) for name in before)
+
+
+def test_a_history_that_is_not_finite_is_the_end() -> None:
+    learner = answering(lambda loss, state: (loss, state | {"sum": state["sum"] / 0.0}))
+    with pytest.raises(DivergedError, match="remembers as 'sum' is no longer finite"):
+        learner.learn(rollout(0, learner), measure=False)
+
+
+@pytest.mark.parametrize("nothing", [{}, None, {"size": 1.0}, {"": torch.zeros(1)}])
+def test_a_rule_must_remember_something(nothing: Any) -> None:
+    class Empty(PlainA2C):
+        def start(self) -> State:
+            return nothing  # type: ignore[no-any-return]
+
+    with pytest.raises(SpecError, match=r"Empty: start\(\) must return"):
+        Empty(SETUP)

@@ -1,0 +1,392 @@
+"""Rules and worlds of other packages: found by name, imported when used, known by their source."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from plugin_packages import RULE, Site, importable
+from rulescope import plugins, spec
+from rulescope.engine.local import run_all
+from rulescope.errors import RecordError, SpecError
+from rulescope.learners.baselines import A2C, NetworkSizes
+from rulescope.learners.plugin_config import Plugin
+from rulescope.lifetime import Lifetime
+from rulescope.records import Store
+from rulescope.runner import find_or_make
+from rulescope.spec import Pin, RunSpec, Transplant
+
+pytestmark = pytest.mark.usefixtures("site")
+
+SMALL = NetworkSizes(hidden=(8, 8))
+
+WORLD = """
+from rulescope.envs.catch import CatchEnv
+from rulescope.envs.config import Catch
+
+def small(lanes):
+    return CatchEnv(Catch(rows=5, columns=5), lanes)
+
+def other(lanes):
+    return CatchEnv(Catch(rows=5, columns=5), lanes + 1)
+
+def text(lanes):
+    return "a world"
+
+number = 3
+"""
+
+OUTRIGHT = """
+import numpy as np
+from rulescope import seeds
+from rulescope.learners.base import Carrier, Choice, Learner
+from rulescope.rules.loading import random_weights
+
+class Still(Learner):
+    CARRIERS = ("params",)
+    metrics = ()
+
+    def __init__(self, setup):
+        self.setup = setup
+        self.streams = {"action": seeds.stream(setup.seed, "action")}
+        self.table = np.zeros(setup.actions)
+        self.carriers = {"params": Carrier(lambda: {"table": self.table.copy()}, self._set)}
+
+    def _set(self, content):
+        self.table = np.array(content["table"])
+
+    def act(self, observation):
+        drawn = self.streams["action"].integers(self.setup.actions, size=len(observation))
+        return Choice(drawn, {})
+
+    def learn(self, rollout, measure):
+        return {}
+
+class Nameless(Still):
+    CARRIERS = None
+
+class Liar(Still):
+    CARRIERS = ("recurrent", "params")
+
+class Undigested(Still):
+    def __init__(self, setup):
+        super().__init__(setup)
+        self.rule = random_weights(3)
+
+class Unready(Learner):
+    CARRIERS = ("params",)
+
+class Fast(Still):
+    LEARNING_RATE = -1
+
+not_a_class = len
+"""
+
+WEIGHTED = """
+import numpy as np
+import torch
+from pathlib import Path
+from rulescope.learners.update_rule import UpdateRule
+
+class Weighted(UpdateRule):
+    def __init__(self, setup):
+        self.scale = np.loadtxt(Path(__file__).with_name("weights.txt")).astype(np.float32)
+        super().__init__(setup)
+
+    def weights(self):
+        return {"scale": self.scale}
+
+    def start(self):
+        return {"nothing": torch.zeros(())}
+
+    def loss(self, seen, state):
+        return -(float(self.scale) * seen.rewards * seen.chosen()).mean(), state
+"""
+
+
+def short(learner: Plugin | A2C, **changes: Any) -> RunSpec:
+    run = RunSpec(
+        learner=msgspec.structs.replace(learner, agent=SMALL),
+        iterations=4,
+        log_every=2,
+        steps=7,
+        keep=("recurrent",) if "recurrent" in learner.CARRIERS else ("params",),
+    )
+    return msgspec.structs.replace(run, **changes)
+
+
+def as_a_new_process_would() -> None:
+    """Forget what was hashed and imported, which a process does once only."""
+    plugins._digest.cache_clear()
+    for name in [name for name in sys.modules if name.startswith(("rules_of_others", "a_world"))]:
+        del sys.modules[name]
+
+
+def test_listing_imports_nothing(site: Site) -> None:
+    site.rule("raise RuntimeError('imported')")
+    site.world("raise RuntimeError('imported')", "small", "small")
+    assert "counted" in plugins.rules()
+    assert "small" in plugins.worlds()
+    [found] = [each for each in plugins.installed("rule") if each.name == "counted"]
+    assert found.package == "rules-of-others 1.0"
+    assert found.value == "rules_of_others.rule:Counted"
+    run = short(Plugin(rule="counted", source="0" * 64))
+    with pytest.raises(SpecError, match=r"learner\.source"):
+        plugins.require([run])  # hashes, and still imports nothing
+    assert not {"rules_of_others", "a_world"} & set(sys.modules)
+
+
+def test_a_pinned_rule_says_all_that_a_run_needs(site: Site) -> None:
+    site.rule()
+    found = plugins.pinned("counted")
+    assert (found.rule, found.learning_rate) == ("counted", 0.01)
+    assert found.carriers == ("recurrent", "moments", "params")
+    assert found == plugins.pinned("counted")
+    assert found.carriers == spec.checked(short(found)).learner.CARRIERS
+
+
+def test_an_unknown_name_is_told_with_the_nearest(site: Site) -> None:
+    site.rule()
+    with pytest.raises(SpecError, match="no plug-in rule is called 'conted'; nearest: 'counted'"):
+        plugins.pinned("conted")
+
+
+def test_where_nothing_is_installed_the_group_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(plugins.GROUPS, "world", "rulescope.no-such-group")
+    with pytest.raises(SpecError, match=r"none is installed .*'rulescope.no-such-group'"):
+        plugins.pinned_world("small")
+
+
+@pytest.mark.parametrize(
+    ("source", "cause"),
+    [
+        ("import no_such_module", "ModuleNotFoundError: No module named 'no_such_module'"),
+        ("1 / 0", "ZeroDivisionError: division by zero"),
+        ("x = 1", "AttributeError: module 'rules_of_others.rule' has no attribute 'Counted'"),
+    ],
+)
+def test_a_failed_import_names_package_and_cause(site: Site, source: str, cause: str) -> None:
+    site.rule(source)
+    with pytest.raises(SpecError) as told:
+        plugins.pinned("counted")
+    assert "the rule 'counted' of rules-of-others 1.0 (rules_of_others.rule:Counted)" in str(
+        told.value
+    )
+    assert cause in str(told.value)
+
+
+def test_a_missing_module_is_told(site: Site) -> None:
+    site.offer("ghosts", {}, {"rulescope.rules": {"ghost": "ghosts.rule:Ghost"}})
+    with pytest.raises(SpecError, match=r"of ghosts 1.0 .*there is no module 'ghosts'"):
+        plugins.pinned("ghost")
+
+
+@pytest.mark.parametrize(
+    ("attribute", "told"),
+    [
+        ("not_a_class", "must be a class derived from rulescope.learners.base.Learner"),
+        ("Unready", "the class Unready does not define act, learn"),
+        ("Nameless", "the class Nameless must name its carriers"),
+        ("Fast", "LEARNING_RATE must be a number above 0, at most 100, not -1"),
+    ],
+)
+def test_what_is_no_rule_is_told_what_is_expected(site: Site, attribute: str, told: str) -> None:
+    site.rule(OUTRIGHT, attribute=attribute)
+    with pytest.raises(SpecError, match=told):
+        plugins.pinned("counted")
+
+
+def test_carriers_must_be_those_that_were_promised(site: Site) -> None:
+    site.rule(OUTRIGHT, attribute="Liar")
+    with pytest.raises(SpecError, match=r"CARRIERS promises recurrent, params, but .* are params"):
+        Lifetime(short(plugins.pinned("counted")))
+
+
+def test_weights_that_nobody_digests_are_told_before_the_lifetime(site: Site) -> None:
+    site.rule(OUTRIGHT, attribute="Undigested")
+    with pytest.raises(SpecError, match=r"rule_digest\(\) of a fresh learner is not rule.content"):
+        Lifetime(short(plugins.pinned("counted")))
+
+
+def test_carriers_of_a_spec_must_be_those_of_the_rule(site: Site) -> None:
+    site.rule()
+    found = msgspec.structs.replace(plugins.pinned("counted"), carriers=("recurrent", "parms"))
+    with pytest.raises(SpecError, match=r"learner\.carriers: .* moments, params, not .*parms"):
+        Lifetime(short(found))
+
+
+def test_a_rule_without_a_history_lives_but_cannot_be_audited(site: Site) -> None:
+    site.rule(OUTRIGHT, attribute="Still")
+    run = short(plugins.pinned("counted"))
+    life = Lifetime(run)
+    life.run()
+    assert life.record().manifest.rule is not None
+    pinned = msgspec.structs.replace(run, interventions=(Pin(carrier="recurrent"),))
+    with pytest.raises(SpecError, match=r"interventions\[0\]\.carrier: .*'counted' has no history"):
+        spec.checked(pinned)
+
+
+@pytest.mark.parametrize(
+    ("attribute", "told"),
+    [
+        ("text", "must return a rulescope.envs.base.Environment of so many lanes, not .*str"),
+        ("other", "of so many lanes, not one of 3 lanes"),
+        ("number", r"must be a function \(lanes\) -> rulescope.envs.base.Environment"),
+    ],
+)
+def test_what_is_no_world_is_told_what_is_expected(site: Site, attribute: str, told: str) -> None:
+    site.world(WORLD, "small", attribute)
+    with pytest.raises(SpecError, match=told):
+        plugins.environment(plugins.pinned_world("small"), lanes=2)
+
+
+def test_two_packages_cannot_have_one_name(site: Site) -> None:
+    site.rule()
+    site.offer("others-too", {}, {"rulescope.rules": {"counted": "rules_of_others.rule:Counted"}})
+    with pytest.raises(SpecError, match=r"offered by others-too 1.0 and rules-of-others 1.0"):
+        plugins.pinned("counted")
+
+
+class TestSource:
+    """What makes a rule another rule."""
+
+    def source(self) -> str:
+        as_a_new_process_would()
+        return plugins.pinned("counted").source
+
+    def test_any_file_of_the_package_counts(self, site: Site) -> None:
+        site.rule()
+        found = {self.source()}
+        site.write("rules_of_others/rule.py", RULE + "# edited\n")
+        found.add(self.source())
+        site.write("rules_of_others/helper.py", "")
+        found.add(self.source())
+        site.write("rules_of_others/weights.txt", "1.0")
+        found.add(self.source())
+        (site.folder / "rules_of_others/helper.py").rename(site.folder / "rules_of_others/h.py")
+        found.add(self.source())
+        assert len(found) == 5
+
+    def test_what_tools_leave_does_not_count(self, site: Site) -> None:
+        site.rule()
+        before = self.source()
+        site.write("rules_of_others/__pycache__/rule.cpython-399.pyc", "x")
+        site.write("rules_of_others/.rule.py.swp", "x")
+        site.write("rules_of_others/.git/index", "x")
+        site.write("rules_of_others/rule.py~", "x")
+        site.write("elsewhere/rule.py", "x")
+        path = site.folder / "rules_of_others/rule.py"
+        path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+        assert self.source() == before
+
+    def test_a_module_without_a_package_is_its_own_source(self, site: Site) -> None:
+        site.offer("one", {"one.py": RULE}, {"rulescope.rules": {"one": "one:Counted"}})
+        before = plugins.pinned("one").source
+        site.write("two.py", "x = 1")
+        as_a_new_process_would()
+        assert plugins.pinned("one").source == before
+        site.write("one.py", RULE + "x = 1\n")
+        as_a_new_process_would()
+        assert plugins.pinned("one").source != before
+
+    def test_neighbours_in_a_namespace_do_not_count(self, site: Site) -> None:
+        files = {"shared/mine/__init__.py": RULE}
+        site.offer("shared-mine", files, {"rulescope.rules": {"mine": "shared.mine:Counted"}})
+        before = plugins.pinned("mine").source
+        site.write("shared/theirs/__init__.py", "x = 1")
+        as_a_new_process_would()
+        assert plugins.pinned("mine").source == before
+
+    def test_a_process_goes_by_what_it_has_imported(self, site: Site) -> None:
+        site.rule()
+        before = plugins.pinned("counted")
+        site.write("rules_of_others/rule.py", RULE + "# edited\n")
+        assert plugins.pinned("counted") == before
+
+
+class TestAnotherSource:
+    """A run of a rule that is no longer the installed one never begins."""
+
+    @pytest.fixture
+    def old(self, site: Site) -> Plugin:
+        """Return a rule that has been edited since."""
+        site.rule()
+        before = plugins.pinned("counted")
+        site.write("rules_of_others/rule.py", RULE + "# edited\n")
+        as_a_new_process_would()
+        return before
+
+    def test_it_is_refused_with_both_hashes(self, old: Plugin) -> None:
+        here = plugins.pinned("counted").source
+        with pytest.raises(SpecError) as told:
+            Lifetime(short(old))
+        assert str(told.value).startswith("learner.source: the rule 'counted' of rules-of-others")
+        assert here[:12] in str(told.value)
+        assert old.source[:12] in str(told.value)
+
+    def test_nothing_of_a_campaign_runs(self, old: Plugin, tmp_path: Path) -> None:
+        store = Store(tmp_path / "store")
+        with pytest.raises(SpecError, match=r"learner\.source"):
+            run_all([short(A2C()), short(old)], store, workers=1)
+        assert short(A2C()).id not in store
+
+    def test_not_even_its_donor_lives(self, old: Plugin, tmp_path: Path) -> None:
+        donor = short(plugins.pinned("counted"), seed=5)
+        item = Transplant(carrier="recurrent", donor=donor, mode="natural")
+        store = Store(tmp_path / "store")
+        with pytest.raises(SpecError, match=r"learner\.source"):
+            find_or_make(short(old, interventions=(item,)), store)
+        assert donor.id not in store
+
+
+def test_the_record_knows_the_rule_and_is_read_without_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store(tmp_path / "store")
+    with monkeypatch.context() as patch, importable(tmp_path / "elsewhere", tmp_path, patch):
+        Site(tmp_path / "elsewhere").rule(name="passing")
+        run = short(plugins.pinned("passing"))
+        find_or_make(run, store)
+    assert "passing" not in plugins.rules()
+    record = store.read(run.id)
+    assert isinstance(record.spec.learner, Plugin)
+    rule = record.manifest.rule
+    assert rule is not None
+    assert (rule.name, rule.sha256) == ("passing", record.spec.learner.source)
+    np.testing.assert_array_equal(record.state["recurrent/count"], [4.0, 4.0])
+    with pytest.raises(SpecError, match="no plug-in rule is called 'passing'"):
+        Lifetime(run)
+
+
+def test_a_rule_with_weights_is_known_by_them_too(site: Site) -> None:
+    site.rule(WEIGHTED, attribute="Weighted")
+    site.write("rules_of_others/weights.txt", "0.5")
+    found = plugins.pinned("counted")
+    life = Lifetime(short(found))
+    life.run()
+    rule = life.record().manifest.rule
+    assert rule is not None
+    assert (rule.name, rule.sha256) == ("counted", found.source)
+    assert rule.digest != found.source
+    life.learner.scale[...] = 2.0  # type: ignore[attr-defined]
+    with pytest.raises(RecordError, match="weights of rule 'counted' changed"):
+        life.record()
+
+
+def test_workers_find_plugins_by_themselves(site: Site, tmp_path: Path) -> None:
+    site.rule()
+    site.world(WORLD, "small", "small")
+    world = plugins.pinned_world("small")
+    run = short(plugins.pinned("counted"), environment=world)
+    assert str(site.folder) in os.environ["PYTHONPATH"]
+    here, there = Store(tmp_path / "here"), Store(tmp_path / "there")
+    campaign = run_all([run], there, workers=1)
+    assert campaign.failed == {}
+    expected = find_or_make(run, here).manifest.science_hash
+    assert there.read(run.id).manifest.science_hash == expected
