@@ -1,5 +1,5 @@
 # make test   sets up a virtual environment, then checks style, types and behaviour
-# make audit  sets up a virtual environment, then audits a rule and draws the result
+# make audit  sets up a virtual environment, then audits a rule along five axes
 # make check  compares the arithmetic with what the original programs computed
 # make bench  measures how fast it is here
 # make torture  kills, damages and crowds campaigns and the store: every promise must hold
