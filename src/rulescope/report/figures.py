@@ -19,6 +19,8 @@ from rulescope.report.files import stem
 from rulescope.report.inheritance_figures import detail_inheritance, scale
 from rulescope.report.interface_figures import app_interface, interface_state
 from rulescope.report.lifetime_figures import arms, describe, learning_curve
+from rulescope.report.mechanism_figures import targets, trajectory
+from rulescope.report.mechanism_replay_figures import replay_ages
 from rulescope.report.open_figures import minatar_context, open_carry
 from rulescope.report.recovery_figures import (
     change_streams,
@@ -60,6 +62,9 @@ FIGURES: dict[str, Callable[[Mapping[str, Results]], Figure]] = {
     "interface-state": interface_state,
     "open-carry": open_carry,
     "minatar-context": minatar_context,
+    "mechanism-trajectory": trajectory,
+    "mechanism-targets": targets,
+    "mechanism-replay": replay_ages,
 }
 """Each takes results by assay id; panels of absent ones say so."""
 

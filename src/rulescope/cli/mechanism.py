@@ -1,0 +1,113 @@
+"""``rulescope mechanism``: look inside of lifetimes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rulescope.cli import choosing
+from rulescope.cli.output import console
+from rulescope.cli.progress import Meter
+from rulescope.records import Store
+
+if TYPE_CHECKING:
+    from rulescope.mechanism.inquiry import Inquiry, View
+
+
+def mechanism(
+    view: Annotated[
+        str,
+        typer.Argument(
+            metavar="VIEW",
+            help="trajectory: where the recurrent state goes; targets: what the rule would say "
+            "with another state; replay: how old what is learned from is, around a change.",
+        ),
+    ],
+    rule: Annotated[
+        str,
+        typer.Option(help="A released rule, sprout, or random:SEED for random weights."),
+    ] = "disco103",
+    scales: Annotated[
+        str | None,
+        typer.Option(
+            metavar="X,Y",
+            help="Reward scales, 0.001,1,1000 if nothing is said. The first is crossed with the "
+            "last, the second with the second to last. (Not for replay.)",
+        ),
+    ] = None,
+    seeds: Annotated[
+        int | None, typer.Option(help="Lifetimes of each scale, seeds 0, 1, ... (2; replay: 1).")
+    ] = None,
+    iterations: Annotated[
+        int | None, typer.Option(help="Length of a lifetime (160; replay: 1080).")
+    ] = None,
+    store: choosing.StoreFolder = choosing.STORE,
+    out: choosing.Out = choosing.RESULTS,
+    weights: choosing.Weights = None,
+    as_json: choosing.AsJson = False,
+) -> None:
+    """Look inside of lifetimes: a figure, a table and the data of what happens there.
+
+    The lifetimes are ordinary ones, made from their specifications. Looking changes nothing: a
+    watched lifetime ends with the record, to the bit, of one that nobody looked at. Records go to
+    the store; what was seen goes to the results folder and is not looked at twice, so that an
+    interrupted view goes on where it was. As it stands, a view takes about three minutes on one
+    core.
+
+    Examples:
+
+      rulescope mechanism trajectory
+
+      rulescope mechanism trajectory --scales 0.001,0.1,1,10,1000 --seeds 4 --iterations 400
+
+      rulescope mechanism targets --rule random:0
+
+      rulescope mechanism replay --iterations 3000
+    """
+    from rulescope.mechanism.inquiry import checked  # here, because torch takes seconds to import
+    from rulescope.mechanism.views import find
+
+    chosen = find(view)
+    usual = chosen.default
+    asked = replace(
+        usual,
+        rule=rule,
+        scales=tuple(sorted(set(choosing.numbers(scales)))) or usual.scales,
+        seeds=usual.seeds if seeds is None else seeds,
+        iterations=usual.iterations if iterations is None else iterations,
+    )
+    _look(chosen, checked(asked), Store(store), out, weights, as_json)
+
+
+def _look(
+    view: View, asked: Inquiry, store: Store, out: Path, weights: Path | None, as_json: bool
+) -> None:
+    """Look, analyse, write and tell."""
+    from rulescope.mechanism import folder, watching
+    from rulescope.report.files import require_writable
+    from rulescope.report.tables import terminal
+    from rulescope.rules.loading import load
+
+    total = watching.total(view, asked)
+    load(asked.rule, weights)  # before anything is lived
+    require_writable(out)
+    store.require_writable()
+    place = out / folder.folder_name(view, asked)
+    with Meter(view.label, total) as meter:
+        observed = watching.observe(view, asked, store, place, weights=weights, report=meter.update)
+    results = view.analyse(asked, observed)
+    paths = folder.write(view, asked, results, observed, place)
+    if as_json:
+        said = json.loads(paths[1].read_text(encoding="utf-8"))
+        print(json.dumps(said | {"folder": str(place)}))
+        return
+    screen = console()
+    screen.print(f"[bold]{view.title}[/bold]: {view.question}")
+    for table in results.tables:
+        screen.print(terminal(table))
+    screen.print(f"{results.budget}.")
+    screen.print(f"written: {paths[0]} and {len(paths) - 1} more in {place}")

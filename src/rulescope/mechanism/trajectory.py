@@ -1,0 +1,214 @@
+"""Trajectory: where the rule's recurrent state goes in a lifetime, and what sets its direction.
+
+Lifetimes of several reward scales and seeds live on their own (live) and, at scales that have an
+opposite one in the list, begin with the terminal state of a lifetime of that scale and another seed
+(cross). After nearly every iteration the state is read. The hidden half h is all of it that the
+targets of an update can see, so the coordinates are those of h.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from rulescope.arrays import Arrays
+from rulescope.assays.estimating import exactly
+from rulescope.assays.results import Column, Results, Table, Value, scale_label
+from rulescope.lifetime import Lifetime
+from rulescope.mechanism.inquiry import Group, Inquiry, Look, Observed, View
+from rulescope.mechanism.principal import (
+    Floats,
+    alignment,
+    between_scales,
+    half_gone,
+    left_of_donor,
+    principal,
+)
+from rulescope.spec import RunSpec, Transplant
+from rulescope.stats import Estimate
+
+COMPONENTS = 3
+MOMENTS = 400
+"""A longer lifetime is not read after every iteration."""
+LIVE, CROSS = "live", "cross"
+
+
+def moments(iterations: int) -> tuple[int, ...]:
+    """Return after which iterations states are read: all, or evenly spaced up to the last."""
+    step = -(-iterations // MOMENTS)
+    return tuple(range(iterations, 0, -step))[::-1]
+
+
+def stages(inquiry: Inquiry) -> list[list[Group]]:
+    """Return live lifetimes, then those that begin with the state of one of them."""
+    when = moments(inquiry.iterations)
+    live = {
+        name(LIVE, scale, seed): inquiry.live(scale, seed)
+        for scale in inquiry.scales
+        for seed in range(inquiry.seeds)
+    }
+    cross = {
+        name(CROSS, scale, seed): _crossed(inquiry, scale, seed)
+        for scale in inquiry.scales
+        if inquiry.opposite(scale) != scale
+        for seed in range(inquiry.seeds)
+    }
+    return [[Group({key: run}, when) for key, run in runs.items()] for runs in (live, cross)]
+
+
+def name(arm: str, scale: float, seed: int) -> str:
+    """Return what a lifetime is called."""
+    return f"{arm}/{scale_label(scale)}/{seed}"
+
+
+def _donor_seed(inquiry: Inquiry, seed: int) -> int:
+    return (seed + 1) % inquiry.seeds
+
+
+def _crossed(inquiry: Inquiry, scale: float, seed: int) -> RunSpec:
+    """Return a lifetime that begins with the state of another scale and (if there is) seed."""
+    donor = inquiry.live(inquiry.opposite(scale), _donor_seed(inquiry, seed))
+    transplant = Transplant(carrier="recurrent", donor=donor, mode="natural")
+    return replace(inquiry.live(scale, seed), interventions=(transplant,))
+
+
+def observer(lives: Mapping[str, Lifetime]) -> Look:
+    """Return a look that reads the recurrent carrier of each lifetime."""
+
+    def look(_: int) -> Arrays:
+        return {
+            f"{key}/{part}": array
+            for key, life in lives.items()
+            for part, array in life.learner.carriers["recurrent"].get().items()
+        }
+
+    return look
+
+
+def analyse(inquiry: Inquiry, observed: list[Observed]) -> Results:
+    """Find the principal coordinates of live states, and put every trajectory into them."""
+    when = np.array(observed[0].group.moments, dtype=np.int64)
+    states = {key: array.astype(np.float64) for one in observed for key, array in one.seen.items()}
+    learned = when >= inquiry.first_update
+    series: dict[str, Floats] = {
+        "iteration": when.astype(np.float64),
+        "first": np.array([float(inquiry.first_update)]),
+    }
+    found: dict[str, Estimate] = {}
+    for part in ("h", "c"):
+        live = _live(inquiry, states, part)
+        axes = principal(live[:, :, learned].reshape(-1, live.shape[-1]), COMPONENTS)
+        for turn, share in enumerate(axes.explained):
+            found[f"explained/{part}/{turn + 1}"] = exactly(float(share), inquiry.seeds)
+        along = alignment(live)
+        shared = {"same": along.same, "other": along.other, "between": between_scales(live)}
+        for kind, line in shared.items():
+            series[f"{kind}/{part}"] = line
+            found[f"{kind}/{part}"] = exactly(float(line[-1]), inquiry.seeds)
+        if part == "h":
+            series["explained"] = axes.explained
+            for key, state in states.items():
+                if key.endswith("/h"):
+                    series[f"path/{key.removesuffix('/h')}"] = axes.coordinates(state)
+            series["birth"] = axes.coordinates(np.zeros(live.shape[-1]))
+    series |= _left(inquiry, states)
+    for key, line in list(series.items()):
+        if key.startswith("left/"):
+            found[key] = exactly(float(line[-1]), 1)
+            found[f"half-{key}"] = exactly(half_gone(when, line) - inquiry.first_update + 1, 1)
+    return Results(
+        assay=VIEW.label,
+        budget=inquiry.in_words(),
+        axes={"scale": inquiry.scales},
+        seeds=inquiry.seeds,
+        estimates=found,
+        tables=(_table(inquiry, states, found),),
+        series=series,
+        iterations=inquiry.iterations,
+        rule=inquiry.rule,
+        profile="",
+    )
+
+
+def _live(inquiry: Inquiry, states: Mapping[str, Floats], part: str) -> Floats:
+    """Return the states of live lifetimes: [scales, seeds, moments, units]."""
+    return np.stack(
+        [
+            np.stack([states[f"{name(LIVE, scale, seed)}/{part}"] for seed in range(inquiry.seeds)])
+            for scale in inquiry.scales
+        ]
+    )
+
+
+def _left(inquiry: Inquiry, states: Mapping[str, Floats]) -> dict[str, Floats]:
+    """Return how much of the donor is left in each transplanted state, by scale and seed."""
+    found = {}
+    for key in states:
+        arm, scale, seed, part = key.split("/")
+        if arm == CROSS and part == "h":
+            origin = inquiry.opposite(float(scale))
+            donor = states[f"{name(LIVE, origin, _donor_seed(inquiry, int(seed)))}/h"][-1]
+            live = states[f"{LIVE}/{scale}/{seed}/h"]
+            found[f"left/{scale}/{seed}"] = left_of_donor(states[key], live, donor)
+    return found
+
+
+def _table(inquiry: Inquiry, states: Mapping[str, Floats], found: Mapping[str, Estimate]) -> Table:
+    rows: list[tuple[Value, ...]] = []
+    for scale in inquiry.scales:
+        ends = {
+            part: [_size(states[f"{name(LIVE, scale, s)}/{part}"]) for s in range(inquiry.seeds)]
+            for part in ("h", "c")
+        }
+        keys = [f"{scale_label(scale)}/{seed}" for seed in range(inquiry.seeds)]
+        left = [found[f"left/{key}"].value for key in keys if f"left/{key}" in found]
+        half = [found[f"half-left/{key}"].value for key in keys if f"half-left/{key}" in found]
+        rows.append(
+            (
+                scale_label(scale),
+                float(np.mean(ends["h"])),
+                float(np.mean(ends["c"])),
+                float(np.mean(half)) if half else None,
+                float(np.mean(left)) if left else None,
+            )
+        )
+    said = ", ".join(
+        f"{part}: "
+        + " + ".join(f"{found[f'explained/{part}/{turn}'].value:.1%}" for turn in (1, 2, 3))
+        for part in ("h", "c")
+    )
+    return Table(
+        VIEW.label,
+        "Where the recurrent state ends, and how long a donor's state lasts",
+        (
+            Column("Reward scale"),
+            Column("|h| at the end", 2),
+            Column("|c| at the end", 1),
+            Column("Updates until half of a donor's state is gone", 0),
+            Column("Left of it at the end", 3),
+        ),
+        tuple(rows),
+        f"{inquiry.in_words()}; means over seeds; variation along three principal directions: "
+        f"{said}; mean cosine between directions from birth at the end: "
+        f"{found['same/h'].value:.3f} within and {found['other/h'].value:.3f} between scales (h).",
+        tells_n=False,
+    )
+
+
+def _size(states: NDArray[np.float64]) -> float:
+    """Return the length of the last of ``states`` [moments, units]."""
+    return float(np.linalg.norm(states[-1]))
+
+
+VIEW = View(
+    name="trajectory",
+    title="Where the rule's recurrent state goes",
+    question="Where does the recurrent state go in a lifetime, and does the reward scale set it?",
+    default=Inquiry("disco103", (1e-3, 1.0, 1e3), 2, 160),
+    stages=stages,
+    observer=observer,
+    analyse=analyse,
+)

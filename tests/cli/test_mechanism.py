@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from rulescope.cli.main import app
+from rulescope.errors import SpecError, WeightsError
+from rulescope.mechanism.folder import exhibits
+from rulescope.records import Store
+
+RUN = CliRunner()
+
+
+def test_a_view_ends_in_a_folder_and_is_not_looked_at_twice(tmp_path: Path) -> None:
+    words = ["mechanism", "trajectory", "--rule", "sprout-random:0", "--scales", "10,0.1"]
+    words += ["--seeds", "1", "--iterations", "20", "--store", str(tmp_path / "store")]
+    words += ["--out", str(tmp_path / "results")]
+    found = RUN.invoke(app, [*words, "--json"], catch_exceptions=False)
+    assert found.exit_code == 0
+    told = json.loads(found.stdout)
+    assert told["folder"] == str(tmp_path / "results" / "mechanism-trajectory-sprout-random-0")
+    assert told["made"]["scales"] == [0.1, 10.0]
+    for run in told["made"]["runs"].values():
+        assert (
+            Store(tmp_path / "store").read(run["id"]).manifest.science_hash == run["science_hash"]
+        )
+    [shown] = exhibits(tmp_path / "results")
+    assert shown.name == "trajectory"
+    again = RUN.invoke(app, words, catch_exceptions=False)
+    assert "Where the rule's recurrent state goes" in again.stdout
+    assert "80/80" in again.stderr
+    assert "it/s" not in again.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["trajectori"], "trajectori.*nearest: 'trajectory'"),
+        (["targets", "--scales", "1,x"], "--scales: 'x' is not a number"),
+        (["targets", "--scales", "0"], "--scales: 0 is not between"),
+        (["targets", "--iterations", "10"], "--iterations: 10 .* nearest: 34"),
+        (["replay", "--scales", "0.1"], "--scales"),
+        (["replay", "--seeds", "0"], "--seeds: 0"),
+    ],
+)
+def test_bad_input_is_told_before_anything_runs(
+    words: list[str], said: str, tmp_path: Path
+) -> None:
+    home = ["--rule", "random:0", "--store", str(tmp_path / "s"), "--out", str(tmp_path / "o")]
+    with pytest.raises(SpecError, match=said):
+        RUN.invoke(app, ["mechanism", *words, *home], catch_exceptions=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_unknown_rule_is_told_before_anything_runs(tmp_path: Path) -> None:
+    words = ["mechanism", "targets", "--rule", "disco104", "--out", str(tmp_path / "o")]
+    with pytest.raises(WeightsError, match=r"disco104.*nearest: 'disco103'"):
+        RUN.invoke(app, words, catch_exceptions=False)
+    assert list(tmp_path.iterdir()) == []

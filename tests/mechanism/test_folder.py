@@ -1,0 +1,87 @@
+"""A results folder: whole, the same every time, and shown by whoever finds it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from mechanism.samples import PATHS, seen_paths
+from rulescope import arrays
+from rulescope.errors import RecordError
+from rulescope.mechanism import trajectory
+from rulescope.mechanism.folder import DATA, exhibit, exhibits, folder_name, write
+from rulescope.mechanism.inquiry import Inquiry
+from rulescope.mechanism.views import VIEWS
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("results") / "mechanism-trajectory-random-0"
+    seen = seen_paths()
+    write(trajectory.VIEW, PATHS, trajectory.analyse(PATHS, seen), seen, home)
+    return home
+
+
+def test_everything_is_there_and_nothing_else(folder: Path) -> None:
+    index = json.loads((folder / "results.json").read_text())
+    assert sorted([*index["files"], "results.json"]) == sorted(p.name for p in folder.iterdir())
+    assert {"README.md", DATA, "mechanism-trajectory.csv"} <= set(index["files"])
+    data = arrays.read(folder / DATA)
+    assert index["data"] == arrays.digest(data)
+    assert data["path/live/0.1/1"].shape == (160, 3)
+
+
+def test_the_index_tells_what_made_the_data(folder: Path) -> None:
+    made = json.loads((folder / "results.json").read_text())["made"]
+    one = made["runs"]["cross/0.001/0"]
+    assert one["spec"]["interventions"][0]["operation"] == "transplant"
+    assert one["id"] == trajectory.stages(PATHS)[1][0].runs["cross/0.001/0"].id
+    assert len(made["runs"]) == 10 + 8
+    assert made["moments"][-1] == 160
+    assert one["source"] == {"version": "made up"}
+
+
+def test_writing_again_gives_the_same_bytes(folder: Path, tmp_path: Path) -> None:
+    seen = seen_paths()
+    paths = write(trajectory.VIEW, PATHS, trajectory.analyse(PATHS, seen), seen, tmp_path)
+    for path in paths:
+        assert path.read_bytes() == (folder / path.name).read_bytes(), path.name
+
+
+def test_an_exhibit_has_all_that_is_shown(folder: Path) -> None:
+    [found] = exhibits(folder.parent)
+    assert found == exhibit(folder)
+    assert found.title == trajectory.VIEW.title
+    assert "principal coordinates" in found.caption
+    assert [path.suffix for path in found.figures] == [".pdf", ".svg", ".png"]
+    assert [path.suffix for path in found.tables] == [".csv", ".md", ".tex"]
+    assert all(path.is_file() for path in (*found.figures, *found.tables))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "no json",
+        '{"assay": "E1", "files": []}',
+        '{"view": "x", "title": "", "question": "", "caption": "", "files": ["../a.png"]}',
+    ],
+)
+def test_what_is_no_such_folder_is_told(content: str, tmp_path: Path) -> None:
+    (tmp_path / "results.json").write_text(content)
+    with pytest.raises(RecordError, match=r"results\.json: not the results of a mechanism view"):
+        exhibit(tmp_path)
+
+
+def test_an_empty_folder_shows_nothing(tmp_path: Path) -> None:
+    assert exhibits(tmp_path) == []
+    with pytest.raises(RecordError, match="cannot be read"):
+        exhibit(tmp_path)
+
+
+def test_folders_are_named_after_view_and_rule() -> None:
+    view = VIEWS["replay"]
+    assert folder_name(view, view.default) == "mechanism-replay"
+    other = Inquiry("random:0", (1.0,), 1, 80)
+    assert folder_name(view, other) == "mechanism-replay-random-0"

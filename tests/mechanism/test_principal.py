@@ -1,0 +1,96 @@
+"""Where states go: coordinates, shared directions, and what is left of a donor."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rulescope.mechanism.principal import (
+    alignment,
+    between_scales,
+    half_gone,
+    left_of_donor,
+    principal,
+)
+from rulescope.stats import DataError, principal_fraction
+
+
+def test_the_widest_direction_comes_first_and_shares_add_up() -> None:
+    rng = np.random.default_rng(0)
+    widths = np.array([5.0, 2.0, 0.5])
+    turned, _ = np.linalg.qr(rng.normal(size=(3, 3)))
+    states = rng.normal(size=(4000, 3)) * widths @ turned.T + 7.0
+    found = principal(states, 3)
+    assert found.explained == pytest.approx(widths**2 / (widths**2).sum(), abs=0.02)
+    assert found.explained.sum() == pytest.approx(1.0)
+    assert np.abs(found.axes @ turned) == pytest.approx(np.eye(3), abs=0.03)
+    assert found.axes @ found.axes.T == pytest.approx(np.eye(3))
+
+
+def test_coordinates_are_centred_and_keep_distances() -> None:
+    rng = np.random.default_rng(1)
+    states = rng.normal(size=(50, 4))
+    placed = principal(states, 4).coordinates(states)
+    assert placed.mean(axis=0) == pytest.approx(np.zeros(4))
+    assert np.linalg.norm(placed[3] - placed[9]) == pytest.approx(
+        np.linalg.norm(states[3] - states[9])
+    )
+
+
+def test_axes_point_the_same_way_whatever_the_order_of_states() -> None:
+    states = np.random.default_rng(2).normal(size=(40, 6))
+    one, other = principal(states, 2), principal(states[::-1], 2)
+    assert one.axes == pytest.approx(other.axes)
+    assert (one.axes[np.arange(2), np.abs(one.axes).argmax(axis=1)] > 0).all()
+
+
+def test_shares_agree_with_the_statistic_of_the_assays() -> None:
+    states = np.random.default_rng(3).normal(size=(3, 5, 8))
+    shares = principal(states.reshape(15, 8), 2).explained
+    assert shares.sum() == pytest.approx(principal_fraction(states))
+
+
+def test_states_that_do_not_vary_have_no_shares() -> None:
+    assert np.isnan(principal(np.ones((5, 3)), 2).explained).all()
+    with pytest.raises(DataError, match="no 4 principal"):
+        principal(np.ones((5, 3)), 4)
+
+
+def test_lifetimes_of_a_scale_that_go_the_same_way_are_aligned() -> None:
+    states = np.zeros((2, 2, 3, 2))  # 2 scales, 2 seeds, 3 moments; the first is birth
+    states[0, :, 1:, 0] = [[1.0, 2.0], [3.0, 4.0]]  # along x, at any length
+    states[1, :, 1:, 1] = [[5.0, 6.0], [7.0, -8.0]]  # along y; in the end against each other
+    found = alignment(states)
+    assert np.isnan(found.same[0])
+    assert np.isnan(found.other[0])
+    assert found.same[1:] == pytest.approx([1.0, 0.0])
+    assert found.other[1:] == pytest.approx([0.0, 0.0])
+
+
+def test_one_seed_has_no_pair_of_its_scale() -> None:
+    found = alignment(np.ones((2, 1, 4, 3)))
+    assert np.isnan(found.same).all()
+    assert found.other == pytest.approx(np.ones(4))
+
+
+def test_variation_between_scales_by_moment() -> None:
+    rng = np.random.default_rng(4)
+    states = rng.normal(size=(2, 6, 2, 3)) * 1e-3
+    states[1, :, 1] += 10.0
+    shares = between_scales(states)
+    assert shares[0] < 0.5
+    assert shares[1] > 0.999
+    assert np.isnan(between_scales(states[:, :1])).all()
+
+
+def test_what_is_left_of_a_donor() -> None:
+    live, donor = np.array([0.0, 1.0]), np.array([4.0, 1.0])
+    states = np.array([[4.0, 1.0], [1.0, 9.0], [0.0, 1.0]])
+    assert left_of_donor(states, live, donor) == pytest.approx([1.0, 0.25, 0.0])
+    assert np.isnan(left_of_donor(states, donor, donor)).all()
+
+
+def test_the_moment_when_half_is_gone() -> None:
+    when = np.array([10, 20, 30])
+    assert half_gone(when, np.array([0.9, 0.49, 0.6])) == 20.0
+    assert np.isnan(half_gone(when, np.ones(3)))

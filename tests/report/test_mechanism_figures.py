@@ -1,0 +1,98 @@
+"""Figures of the mechanism views: nothing clashes, nothing is missing, the same bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mechanism.samples import all_results, seen_ages, seen_paths, seen_swaps
+from report.test_report_figures import clashes, said
+from rulescope.assays.results import Results
+from rulescope.mechanism import replay, targets, trajectory
+from rulescope.mechanism.inquiry import Inquiry
+from rulescope.report.figures import FIGURES
+from rulescope.report.mechanism_figures import scale_look
+from rulescope.report.style import save
+
+LABELS = ("mechanism-trajectory", "mechanism-targets", "mechanism-replay")
+
+
+@cache
+def whole() -> Mapping[str, Results]:
+    return all_results()
+
+
+@cache
+def alone() -> Mapping[str, Results]:
+    """One seed, and no scale with an opposite."""
+    one = Inquiry("random:0", (1.0,), 1, 80)
+    return {
+        "mechanism-trajectory": trajectory.analyse(one, seen_paths(one)),
+        "mechanism-targets": targets.analyse(one, seen_swaps(one)),
+        "mechanism-replay": replay.analyse(one, seen_ages(one)),
+    }
+
+
+@cache
+def many() -> Mapping[str, Results]:
+    """More scales than there are columns."""
+    scales = (1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, 1e3)
+    wide, long = (Inquiry("random:0", scales, seeds, n) for seeds, n in ((1, 60), (3, 2000)))
+    return {
+        "mechanism-trajectory": trajectory.analyse(wide, seen_paths(wide)),
+        "mechanism-targets": targets.analyse(long, seen_swaps(long)),
+    }
+
+
+CASES = [(label, sample) for label in LABELS for sample in (whole, alone, many, dict)]
+
+
+@pytest.mark.parametrize(("label", "sample"), CASES)
+def test_no_words_clash_whatever_was_seen(
+    label: str, sample: Callable[[], Mapping[str, Results]]
+) -> None:
+    results = sample()
+    figure = FIGURES[label](results)
+    assert clashes(figure) == []
+    assert figure.get_figwidth() == pytest.approx(7.2)
+    assert ("not run" in said(figure)) == (label not in results)
+    assert ("random:0, Catch" in said(figure)) == (label in results)
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_drawing_twice_gives_the_same_bytes(label: str, tmp_path: Path) -> None:
+    one, two = (save(FIGURES[label](alone()), tmp_path / f"{name}.svg") for name in "ab")
+    assert one.read_bytes() == two.read_bytes()
+
+
+def test_a_trajectory_is_drawn_from_birth_to_its_end() -> None:
+    results = whole()["mechanism-trajectory"]
+    plane = FIGURES["mechanism-trajectory"](whole()).axes[0]
+    path = results.series["path/live/1000/0"]
+    drawn = [np.column_stack(line.get_data()) for line in plane.lines]
+    assert any(len(line) > 50 and np.allclose(line[-1], path[-1, :2]) for line in drawn)
+    assert any(np.allclose(line, results.series["birth"][:2]) for line in drawn)
+    first = f"{results.series['explained'][0]:.0%} of the variation"
+    assert first in plane.get_xlabel()
+
+
+def test_missing_arms_are_said_to_be_missing() -> None:
+    assert "no scale has an opposite" in said(FIGURES["mechanism-trajectory"](alone()))
+    assert "cross" not in " ".join(
+        text.get_text()
+        for axes in FIGURES["mechanism-targets"](alone()).axes
+        for text in axes.texts
+    )
+    assert "Scales not shown: 4." in said(FIGURES["mechanism-targets"](many()))
+
+
+def test_scales_have_looks_of_their_own() -> None:
+    scales = (1e-3, 0.1, 1.0, 10.0, 1e3)
+    looks = [scale_look(scale, scales) for scale in scales]
+    assert len({how.colour for how in looks}) == len({how.marker for how in looks}) == 5
+    assert [how.name for how in looks] == ["×0.001", "×0.1", "×1", "×10", "×1000"]
+    assert scale_look(1.0, (1.0,)).colour == looks[2].colour
