@@ -15,7 +15,9 @@ from rulescope.cli import (
     compare,
     discover,
     life,
+    mechanism,
     records,
+    report,
     status,
     verify,
     weights,
@@ -39,6 +41,8 @@ app.command("verify")(verify.verify)
 app.command("compare")(compare.compare)
 app.command("life")(life.life)
 app.command("discover")(discover.discover)
+app.command("mechanism")(mechanism.mechanism)
+app.command("report")(report.report)
 app.command("check")(check.check)
 app.command("bench")(bench.bench)
 app.add_typer(records.app, name="records")

@@ -1,0 +1,202 @@
+"""From a store to a folder of pages: read, analyse, draw, write, and only then put in place."""
+
+from __future__ import annotations
+
+import shutil
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rulescope.errors import RecordError, RulescopeError
+from rulescope.records import Store
+from rulescope.records.disk import writing
+from rulescope.report.figures import FIGURES
+from rulescope.report.files import stem, write_whole
+from rulescope.report.site import choosing, curves, explorer, lives, publication
+from rulescope.report.site.curves import Panel
+from rulescope.report.site.html import as_json
+from rulescope.report.site.lives import Tell
+from rulescope.report.site.model import AssayPage, Site
+from rulescope.report.site.pages.assay import Sizes, assay, neighbours
+from rulescope.report.site.pages.explorer import explorer as explorer_page
+from rulescope.report.site.pages.front import front
+from rulescope.report.site.pages.provenance import provenance
+
+if TYPE_CHECKING:
+    from rulescope.assays import Assay, Budget
+    from rulescope.audit.profile import Profile
+
+MARK = ".rulescope-report"
+"""A file by which a folder is known to be a report, and may be replaced by another."""
+STATIC = (
+    "report.css",
+    "theme.js",
+    "load.js",
+    "chart.js",
+    "curves.js",
+    "filters.js",
+    "detail.js",
+    "runs.js",
+)
+
+Panels = Mapping[str, list[Panel]]
+"""Learning curves by page name."""
+Naming = Callable[["Assay", "Budget"], str]
+"""Names a page by its assay and what is unusual about its budget."""
+Stage = Callable[[str], Tell]
+"""Told what is being done; returns who is told how far it is."""
+
+
+def silently(_what: str) -> Tell:
+    """Tell nobody."""
+    return lives.quiet
+
+
+def gather(
+    store: Store,
+    name: Naming,
+    preset: str | None = None,
+    profiles: Mapping[str, Profile] | None = None,
+    stage: Stage = silently,
+) -> Site:
+    """Read all of ``store``, and analyse every assay that it has lifetimes of."""
+    found, problems = lives.read(store, stage("reading"))
+    shown = choosing.choose({run: life.spec for run, life in found.items()}, preset)
+    tell = stage("analysing")
+    pages: list[AssayPage] = []
+    failed: list[tuple[str, str]] = []
+    for done, each in enumerate(shown):
+        asked = each.plan.assay
+        tell(done, len(shown), asked.id)
+        slug = stem(name(asked, each.plan.budget))
+        try:
+            results = each.plan.analyse(store)
+        except RulescopeError as fault:
+            failed.append((slug, str(fault).replace(f"{store.root}/", "")))
+            continue
+        figures = tuple(label for label in asked.figures if label in FIGURES)
+        pages.append(AssayPage(slug, each.plan, results, figures, each.others))
+    tell(len(shown), len(shown), "")
+    return Site(found, tuple(pages), dict(profiles or {}), tuple(problems), tuple(failed))
+
+
+def write(site: Site, out: Path, stage: Stage = silently) -> list[Path]:
+    """Write ``site`` as the folder ``out``, whole or not at all; return its files, sorted.
+
+    A report that is there already is replaced. Anything else that is there stays, and raises.
+    """
+    with _replacing(out) as folder:
+        sizes = publication.write(site, folder, stage("drawing"))
+        panels = {each.name: curves.panels(each, site.lives) for each in site.pages}
+        texts = {**_pages(site, panels, sizes), **_data(site, panels), **_static()}
+        tell = stage("writing")
+        for done, (name, text) in enumerate(texts.items(), start=1):
+            write_whole(folder / name, text.encode())
+            tell(done, len(texts), name)
+    return sorted(path for path in out.rglob("*") if path.is_file() and path.name != MARK)
+
+
+def _pages(site: Site, panels: Panels, sizes: Sizes) -> dict[str, str]:
+    """Return every page by its file name."""
+    return {
+        "index.html": front(site, panels),
+        "runs.html": explorer_page(site),
+        "provenance.html": provenance(site),
+        **{
+            each.href: assay(each, panels[each.name], neighbours(site.pages, each), sizes)
+            for each in site.pages
+        },
+    }
+
+
+def _data(site: Site, panels: Panels) -> dict[str, str]:
+    """Return every file of data by its name: a script that hands it over under a key."""
+    found: dict[str, Any] = {"runs": explorer.rows(site)}
+    for part, chunk in explorer.chunks(site).items():
+        found[f"runs/{part}"] = chunk
+    for each in site.pages:
+        for turn, panel in enumerate(panels[each.name]):
+            found[f"curves/{each.name}-{turn}"] = curves.chunk(panel)
+    return {f"data/{key}.js": handed_over(key, content) for key, content in found.items()}
+
+
+def handed_over(key: str, content: Any) -> str:
+    """Return a script that hands ``content`` over: pages on disk may not fetch a file."""
+    return f"rulescope.give({as_json(key)},{as_json(content)});\n"
+
+
+def _static() -> dict[str, str]:
+    home = resources.files("rulescope.report.site") / "static"
+    return {f"static/{name}": (home / name).read_text(encoding="utf-8") for name in STATIC}
+
+
+@contextmanager
+def _replacing(out: Path) -> Iterator[Path]:
+    """Lend an empty folder beside ``out``; when all went well, it takes its place in one step."""
+    out = out.absolute()
+    require_replaceable(out)
+    tag = uuid.uuid4().hex[:8]
+    fresh, old = (out.with_name(f".{out.name}.{tag}.{what}") for what in ("new", "old"))
+    with writing(out):
+        out.parent.mkdir(parents=True, exist_ok=True)
+        fresh.mkdir()
+        try:
+            yield fresh
+            (fresh / MARK).touch()
+            _swap(fresh, out, old)
+        finally:
+            shutil.rmtree(fresh, ignore_errors=True)  # if all went well it is no longer there
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _swap(fresh: Path, out: Path, old: Path) -> None:
+    """Put ``fresh`` in the place of ``out``, which goes to ``old``; if that fails, it stays."""
+    if not out.exists():
+        fresh.rename(out)
+        return
+    out.rename(old)
+    try:
+        fresh.rename(out)
+    except BaseException:
+        old.rename(out)
+        raise
+
+
+def require_replaceable(out: Path) -> None:
+    """Raise if there is something at ``out`` that is no report: it is not ours to remove."""
+    if out.is_symlink():
+        raise RecordError(f"{out}: a symbolic link, which a report does not replace")
+    if out.exists() and not out.is_dir():
+        raise RecordError(f"{out}: not a folder; nearest: {out.name}-report")
+    if out.is_dir() and any(out.iterdir()) and not (out / MARK).is_file():
+        raise RecordError(f"{out}: has files that are no report; choose another folder (--out)")
+
+
+def summary(site: Site, files: Sequence[Path], out: Path) -> dict[str, Any]:
+    """Return what was made, as plain data."""
+    return {
+        "folder": str(out),
+        "front": str(out / "index.html"),
+        "runs": len(site.lives),
+        "problems": dict(site.problems),
+        "unanalysed": dict(site.unanalysed),
+        "assays": {
+            each.name: {
+                "page": each.href,
+                "rule": each.plan.budget.rule,
+                "profile": each.plan.budget.profile,
+                "iterations": each.plan.budget.iterations,
+                "runs": len(each.plan.runs),
+                "done": each.present,
+                "cells": len(each.plan.cells),
+                "complete": each.complete,
+            }
+            for each in site.pages
+        },
+        "profiles": list(site.profiles),
+        "files": len(files),
+        "bytes": sum(path.stat().st_size for path in files),
+    }

@@ -1,0 +1,103 @@
+"""Every estimate of an assay as tables, with the published value beside ours."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from rulescope.assays.compare import table as comparison_table
+from rulescope.assays.results import Column, Table, Value
+from rulescope.report.site.model import AssayPage
+from rulescope.stats import Estimate
+
+SMALL, LARGE = 0.1, 1000.0
+"""Below and above which three decimals are too few and too many."""
+OURS = 2
+"""Place of our value in a row; the published one comes after it, if there is any."""
+
+
+class Kind(NamedTuple):
+    """The estimates of one kind: the first word of their keys."""
+
+    name: str
+    table: Table
+
+    @property
+    def published(self) -> bool:
+        """Whether anything was published beside which ours can be put."""
+        return any(column.heading == "Published" for column in self.table.columns)
+
+    def pair(self, turn: int) -> list[Estimate | None]:
+        """Return our estimate and the published one in a row; None where there is none."""
+        row = self.table.rows[turn]
+        found = [row[OURS], row[OURS + 1] if self.published else None]
+        return [one if isinstance(one, Estimate) else None for one in found]
+
+
+def kinds(page: AssayPage) -> list[Kind]:
+    """Return all estimates of ``page``, kind by kind, in the order of the analysis."""
+    sorted_: dict[str, dict[str, Estimate]] = {}
+    for key, found in page.results.estimates.items():
+        sorted_.setdefault(key.partition("/")[0], {})[key] = found
+    return [Kind(name, _table(page, name, found)) for name, found in sorted_.items()]
+
+
+def _table(page: AssayPage, name: str, found: dict[str, Estimate]) -> Table:
+    printed = comparison_table(page.results, list(page.comparisons.values()))
+    beside = {key: (published, verdict) for key, _, _, published, verdict in printed.rows}
+    digits = decimals(list(found.values()))
+    rows: list[tuple[Value, ...]] = [
+        (
+            key.partition("/")[2] or name,
+            one.n,
+            None if one.missing else one,
+            *beside.get(key, (None, None)),
+            one.family if one.family > 1 else None,
+            interval(one),
+        )
+        for key, one in found.items()
+    ]
+    columns = (
+        Column("Estimate"),
+        Column("n", 0),
+        Column("Ours", digits),
+        Column("Published", digits),
+        Column("Agreement"),
+        Column("Family", 0),
+        Column("Interval"),
+    )
+    used = [
+        place
+        for place in range(len(columns))
+        if place <= OURS or any(row[place] is not None for row in rows)
+    ]
+    return Table(
+        label=f"{page.results.assay}-{name}",
+        title=f"Estimates of the kind {name}",
+        columns=tuple(columns[place] for place in used),
+        rows=tuple(tuple(row[place] for place in used) for row in rows),
+        note="",
+        tells_n=False,
+    )
+
+
+def decimals(found: list[Estimate]) -> int:
+    """Return how many decimals tell these values apart: rewards per interaction are small."""
+    ends = (end for one in found for end in (one.value, one.low, one.high))
+    largest = max((abs(end) for end in ends if math.isfinite(end)), default=0.0)
+    if 0.0 < largest < SMALL:
+        return 6
+    return 0 if largest >= LARGE else 3
+
+
+def interval(found: Estimate) -> str | None:
+    """Return in words what kind of interval an estimate has."""
+    if found.missing:
+        return "not estimable"
+    if found.method == "range":
+        return "range of the seeds" if found.n > 1 else None
+    if found.method == "none" or math.isnan(found.low):
+        return None
+    named = {"bootstrap": f"bootstrap, {found.draws:,} draws", "wilson": "Wilson"}
+    adjusted = f", adjusted for {found.family}" if found.family > 1 else ""
+    return f"95%, {named.get(found.method, found.method)}{adjusted}"

@@ -1,0 +1,204 @@
+"""The front page: what this is, the profiles of rules, and every assay at a glance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rulescope.assays import ASSAYS
+from rulescope.assays.results import Column
+from rulescope.audit.profile import RULE, Axis, Measure, Profile
+from rulescope.report.profile import LOOKS, UNITS
+from rulescope.report.site.curves import MEASURES, Panel, arms_of, most_telling, typical
+from rulescope.report.site.drawings import Mark, span, stamp, strip
+from rulescope.report.site.html import Markup, el
+from rulescope.report.site.looks import colours, swatch
+from rulescope.report.site.model import AssayPage, Site
+from rulescope.report.site.pages.layout import counted, meter, page, scrolling, section
+from rulescope.report.style import look
+from rulescope.report.tables import cell
+
+HERE = "index.html"
+LEAD = (
+    "This report is about learned rules of learning: what becomes of a learner when the history "
+    "that its rule carries along is erased, frozen, or exchanged for another’s. Everything in it "
+    "is computed from recorded lifetimes, each of which can be looked at."
+)
+AXES = {
+    "Horizon": ("F2", "E-LR"),
+    "Scale": ("E1", "E2", "E-IF", "P1", "E-POP", "M1", "minatar-context", "directions"),
+    "Streams": ("exposure", "synthetic", "E-A3c", "masking"),
+    "Change": ("E3", "E-A4x", "E-A4m"),
+    "Exploration": ("E-A5", "discovery", "F1", "ladder"),
+    "A second rule": ("OPEN",),
+}
+"""The axes of an audit, and the assays along each; the others are about all of them."""
+ALL = "All axes"
+Pages = Mapping[tuple[str, str], AssayPage]
+"""Pages by assay and rule."""
+
+
+def front(site: Site, panels: Mapping[str, list[Panel]]) -> str:
+    """Return the page; ``panels`` are the learning curves by page name."""
+    return page(
+        "Rulescope",
+        HERE,
+        _figures(site),
+        _profiles(site),
+        _assays(site, panels),
+        lead=el("p", LEAD, class_="lede"),
+    )
+
+
+def _figures(site: Site) -> Markup:
+    """Return the few numbers that say how much this rests on."""
+    lived = sum(life.spec.interactions for life in site.lives.values())
+    begun = len({page.plan.assay.id for page in site.pages})
+    agree, judged = (
+        (sum(pair) for pair in zip(*(p.judged for p in site.pages), strict=True))
+        if (site.pages)
+        else (0, 0)
+    )
+    said: list[tuple[str, str, str]] = [
+        (f"{len(site.lives):,}", "lifetimes", "runs.html"),
+        (f"{lived / 1e6:,.1f} M", "interactions lived", "runs.html"),
+        (f"{begun} of {len(ASSAYS)}", "assays begun", "#assays"),
+    ]
+    if judged:
+        said.append((f"{agree} of {judged}", "intervals overlap the published", "#assays"))
+    return el(
+        "ul",
+        (
+            el("li", el("a", el("strong", number), el("span", words), href=href))
+            for number, words, href in said
+        ),
+        class_="numbers",
+        aria_label="In numbers",
+    )
+
+
+def _profiles(site: Site) -> Markup:
+    found = site.profiles
+    pages = {(each.plan.assay.id, each.plan.budget.rule): each for each in site.pages}
+    if not found:
+        say = (
+            "No profile was found among the results. ",
+            el("code", "rulescope audit"),
+            " makes one: five axes, and what the rule’s history does along each.",
+        )
+        return section("Profile", el("p", say, class_="empty"), id_="profile")
+    return el("div", (_profile(name, profile, pages) for name, profile in found.items()))
+
+
+def _profile(name: str, profile: Profile, pages: Pages) -> Markup:
+    slug = f"profile-{name}".replace("/", "-").replace(" ", "-")
+    notes = [el("p", text, class_="note") for text in profile.notes]
+    cards = [_axis(axis, profile.rule, pages) for axis in profile.axes]
+    return section(
+        f"Profile of {profile.rule}",
+        el("div", cards, class_="axes"),
+        notes,
+        id_=slug,
+        lead=f"{profile.learner}; preset {profile.preset}. Dots are estimates, lines 95% intervals "
+        "(or, of one or two seeds, the range).",
+    )
+
+
+def _axis(axis: Axis, rule: str, pages: Pages) -> Markup:
+    return el(
+        "article",
+        el("h3", axis.name.capitalize()),
+        el("p", axis.question, class_="question"),
+        el("p", axis.verdict, class_="verdict"),
+        (_measure(measure, rule, pages) for measure in axis.measures),
+        class_="card axis",
+    )
+
+
+def _measure(measure: Measure, rule: str, pages: Pages) -> Markup:
+    """Return one measure: a dot and a line for each column, and the numbers beside them."""
+    column = Column(measure.title, measure.digits)
+    found = {name: figure.estimate() for name, figure in measure.figures.items()}
+    axis = span(found.values(), *([0.0] if measure.difference else []))
+    rows = []
+    for name, one in found.items():
+        how = LOOKS[name] if name in LOOKS else look(name)
+        shown = None
+        if axis is not None and not one.missing:
+            zero = 0.0 if measure.difference else None
+            shown = strip([Mark(one, "arm", colours(how))], axis, zero)
+        rows.append(
+            el(
+                "tr",
+                el("th", rule if name == RULE else name, scope="row"),
+                el("td", shown, class_="picture"),
+                el("td", cell(None if one.missing else one, column), class_="num"),
+                el("td", one.n, class_="num faint"),
+            )
+        )
+    head = [
+        el("th", el("span", "who", class_="visually-hidden"), scope="col"),
+        el("th", el("span", "interval, drawn", class_="visually-hidden"), scope="col"),
+        el("th", UNITS.get(measure.unit, measure.unit), scope="col", class_="num"),
+        el("th", "n", scope="col", class_="num faint"),
+    ]
+    title = (measure.title, " ", _source(measure.source, rule, pages))
+    table = el(
+        "table",
+        el("caption", title),
+        el("thead", el("tr", head)),
+        el("tbody", rows),
+        class_="measure",
+    )
+    return scrolling(table, measure.title)
+
+
+def _source(assay: str, rule: str, pages: Pages) -> Markup:
+    """Return the assay that a measure comes from, with a link if it has a page here."""
+    each = pages.get((assay, rule))
+    return el("span", assay if each is None else el("a", assay, href=each.href), class_="tag")
+
+
+def _assays(site: Site, panels: Mapping[str, list[Panel]]) -> Markup:
+    if not site.pages:
+        say = "The store has no lifetime of any assay. Look at what it has: "
+        link = el("a", "all lifetimes", href="runs.html")
+        return section("Assays", el("p", say, link, ".", class_="empty"), id_="assays")
+    named = {name: axis for axis, names in AXES.items() for name in names}
+    order = [*AXES, ALL]
+    sorted_ = sorted(
+        site.pages, key=lambda each: order.index(named.get(each.plan.assay.id, ALL))
+    )  # within an axis, as in the catalogue
+    cards = [_card(each, named.get(each.plan.assay.id, ALL), panels[each.name]) for each in sorted_]
+    words = "Each asks one question. The bar tells how many of the planned lifetimes there are."
+    return section("Assays", el("ul", cards, class_="cards"), id_="assays", lead=words)
+
+
+def _card(each: AssayPage, axis: str, panels: list[Panel]) -> Markup:
+    variant = el("span", each.group, class_="tag") if each.group else None
+    planned = len(each.plan.runs)
+    coverage = (
+        f"{each.present:,} of {counted(planned, 'lifetime')}, "
+        f"{each.complete} of {counted(len(each.plan.cells), 'cell')} complete"
+    )
+    telling = most_telling(panels)
+    return el(
+        "li",
+        el("p", axis, class_="eyebrow"),
+        el("h3", el("a", each.title, href=each.href), variant),
+        el("p", each.plan.assay.question, class_="question"),
+        None if telling is None else _picture(each, telling),
+        el("div", meter(each.present, planned, "lifetimes"), el("p", coverage), class_="coverage"),
+        class_="card",
+    )
+
+
+def _picture(each: AssayPage, panel: Panel) -> Markup:
+    how = arms_of(each)
+    where = ", ".join(f"{axis} {label}" for axis, label in panel.labels.items())
+    legend = el(
+        "ul",
+        (el("li", swatch(how[arm]), how[arm].name) for arm in panel.arms),
+        class_="legend small",
+    )
+    what = f"{MEASURES[typical(panel)]}{f' ({where})' if where else ''}"
+    return el("figure", el("figcaption", what), stamp(panel, how), legend)

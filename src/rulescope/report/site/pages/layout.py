@@ -1,0 +1,169 @@
+"""What all pages have in common: head, navigation, foot, tables, and words for numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from rulescope import __version__
+from rulescope.assays.results import Table, Value
+from rulescope.report.site.html import Child, Markup, el, join, script
+from rulescope.report.tables import cell, note
+from rulescope.stats import Estimate
+
+NAVIGATION = (
+    ("index.html", "Overview"),
+    ("runs.html", "Lifetimes"),
+    ("provenance.html", "Provenance"),
+)
+ICON = (
+    "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E"
+    "%3Ccircle cx='8' cy='8' r='6' fill='none' stroke='%230a6c74' stroke-width='2'/%3E"
+    "%3Cpath d='M4.5 9.5 7 7l2 2 3-4' fill='none' stroke='%230a6c74' stroke-width='1.6'/%3E"
+    "%3C/svg%3E"
+)
+THEME = (
+    "try{var t=localStorage.getItem('rulescope-theme');"
+    "if(t)document.documentElement.dataset.theme=t}catch(e){}"
+)
+"""Before anything is drawn, or a dark page would flash up light."""
+
+
+def page(
+    title: str, here: str, *content: Child, scripts: Sequence[str] = (), lead: Child = None
+) -> str:
+    """Return a whole page. ``here`` is its file; ``lead`` stands below the heading."""
+    head = el(
+        "head",
+        el("meta", charset="utf-8"),
+        el("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        el("meta", name="generator", content=f"rulescope {__version__}"),
+        el("title", f"{title} · Rulescope" if title != "Rulescope" else title),
+        el("link", rel="icon", href=Markup(ICON)),
+        el("link", rel="stylesheet", href="static/report.css"),
+        el("script", Markup(THEME)),
+        (script(f"static/{name}") for name in ("theme.js", *scripts)),
+    )
+    body = el(
+        "body",
+        el("a", "Skip to the content", href="#content", class_="skip"),
+        _header(here),
+        el("main", el("h1", title), lead, content, id="content", tabindex="-1"),
+        _footer(),
+    )
+    return f"<!doctype html>\n{el('html', head, body, lang='en')}\n"
+
+
+def _header(here: str) -> Markup:
+    links = [
+        el("a", words, href=href, aria_current="page" if href == here else None)
+        for href, words in NAVIGATION
+    ]
+    brand = el("a", el("span", "rule"), "scope", href="index.html", class_="brand")
+    toggle = el(
+        "button",
+        el("span", "Theme", class_="visually-hidden"),
+        el("span", aria_hidden="true", class_="theme-icon"),
+        type="button",
+        id="theme",
+        hidden=True,
+    )
+    return el("header", el("div", brand, el("nav", links, aria_label="Report"), toggle))
+
+
+def _footer() -> Markup:
+    words = f"Made by rulescope {__version__} from the records of one store. Opens from disk."
+    return el("footer", el("p", words))
+
+
+def section(title: str, *content: Child, id_: str | None = None, lead: Child = None) -> Markup:
+    """Return a part of a page under a heading of its own."""
+    heading = el("h2", title, id=id_)
+    below = None if lead is None else el("p", lead, class_="lead")
+    return el("section", heading, below, content, aria_labelledby=id_)
+
+
+def scrolling(content: Child, label: str) -> Markup:
+    """Return ``content`` in a box that scrolls sideways, also by keyboard."""
+    return el("div", content, class_="scroll", role="region", aria_label=label, tabindex="0")
+
+
+def tabular(
+    table: Table,
+    *,
+    caption: Child = None,
+    last: tuple[str, Callable[[int], Child]] | None = None,
+) -> Markup:
+    """Return ``table`` as HTML with its note below; its cells as in every other form of it.
+
+    An empty ``caption`` is there for who does not see the page. ``last`` is the heading of one more
+    column, and what stands in it in each row.
+    """
+    numeric = [
+        any(isinstance(row[i], int | float | Estimate) for row in table.rows)
+        for i in range(len(table.columns))
+    ]
+    headings = [
+        el("th", column.heading, scope="col", class_="num" if number else None)
+        for column, number in zip(table.columns, numeric, strict=True)
+    ]
+    if last is not None:
+        headings.append(el("th", el("span", last[0], class_="visually-hidden"), scope="col"))
+    body = [
+        el("tr", _cells(row, table, numeric), None if last is None else el("td", last[1](turn)))
+        for turn, row in enumerate(table.rows)
+    ]
+    above = el("span", table.title, class_="visually-hidden") if caption == "" else caption
+    head = el("caption", table.title if above is None else above)
+    whole = el("table", head, el("thead", el("tr", headings)), el("tbody", body))
+    words = note(table)
+    return join([scrolling(whole, table.title), el("p", words, class_="note") if words else None])
+
+
+def _cells(row: Sequence[Value], table: Table, numeric: Sequence[bool]) -> list[Markup]:
+    shown = [cell(value, column) for value, column in zip(row, table.columns, strict=True)]
+    first = el("th", shown[0], scope="row", class_="num" if numeric[0] else None)
+    rest = [
+        el("td", text, class_="num" if number else None)
+        for text, number in zip(shown[1:], numeric[1:], strict=True)
+    ]
+    return [first, *rest]
+
+
+def plain_table(
+    caption: str, headings: Sequence[str], rows: Sequence[Sequence[Child]], numbers: int = 0
+) -> Markup:
+    """Return a table of texts; the last ``numbers`` columns are of numbers."""
+    sides = ["num" if i >= len(headings) - numbers else None for i in range(len(headings))]
+    head = [el("th", h, scope="col", class_=s) for h, s in zip(headings, sides, strict=True)]
+    body = [
+        el(
+            "tr",
+            el("th", row[0], scope="row", class_=sides[0]),
+            (el("td", each, class_=side) for each, side in zip(row[1:], sides[1:], strict=True)),
+        )
+        for row in rows
+    ]
+    whole = el("table", el("caption", caption), el("thead", el("tr", head)), el("tbody", body))
+    return scrolling(whole, caption)
+
+
+def facts(pairs: Sequence[tuple[str, Child]]) -> Markup:
+    """Return names and what they stand for."""
+    return el("dl", ((el("dt", name), el("dd", said)) for name, said in pairs), class_="facts")
+
+
+def meter(done: int, planned: int, label: str) -> Markup:
+    """Return a bar of how much there is of what was planned."""
+    share = 100 * done / planned if planned else 0.0
+    return el(
+        "div",
+        el("span", style=f"width:{share:.1f}%"),
+        class_="meter",
+        role="img",
+        aria_label=f"{done:,} of {planned:,} {label}",
+    )
+
+
+def counted(number: int, thing: str) -> str:
+    """Return a number of things in words: ``1 seed``, ``1,008 lifetimes``."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"

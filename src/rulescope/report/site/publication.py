@@ -1,0 +1,189 @@
+"""Figures and tables for print, and a list of which lifetimes made which of them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from rulescope.assays import ASSAYS, Results
+from rulescope.assays.compare import table as comparison_table
+from rulescope.assays.results import Table
+from rulescope.report.figures import FIGURES, write_figure
+from rulescope.report.files import write_whole
+from rulescope.report.site.lives import Tell, quiet
+from rulescope.report.site.model import AssayPage, Site
+from rulescope.report.tables import write_table
+
+FOLDER = "publication"
+INDEX = "figures.json"
+PUBLISHED = "published"
+"""What the list calls the group of the published rule and profile."""
+SCHEMATIC = ("fig:framework", "fig:interventions")
+"""Figures that show no data."""
+TABLES: dict[str, str] = {
+    "tab:e1-all": "E1",
+    "v5:tab:app-scale-widths": "E1",
+    "tab:unified-scale-relative": "E1",
+    "tab:unified-scores-catch": "E1",
+    "tab:unified-scores-catchdense": "E1",
+    "tab:unified-scores-catchlong": "E1",
+    "v5:tab:app-scale-state": "E1",
+    "tab:unified-scale-geometry": "E1",
+    "v5:tab:app-scale-references": "E1",
+    "tab:e2-arms": "E2",
+    "v5:tab:app-transplant": "E2",
+    "tab:e3-all": "E3",
+    "tab:e3-thresholds": "E3",
+    "tab:unified-recovery-action_flip": "E3",
+    "tab:unified-recovery-reward_move": "E3",
+    "tab:unified-recovery-none": "E3",
+    "tab:unified-recovery-noaux": "E3",
+    "v5:tab:app-f2-paired": "F2",
+    "v5:tab:app-interface": "E-IF",
+    "v5:tab:app-popart": "E-POP",
+    "tab:unified-recovery-mapping": "E-A4x",
+    "tab:unified-recovery-breakout": "E-A4m",
+    "v5:tab:app-resetfree": "E-A3c",
+    "v5:tab:app-exploration-reference": "E-A5",
+    "v5:tab:app-streams-exposures": "exposure",
+    "v5:tab:app-streams-synthetic": "synthetic",
+    "v5:tab:app-minatar-masking": "masking",
+    "v5:tab:app-minatar-masking-paired": "masking",
+    "v5:tab:app-minatar-retention": "M1",
+    "v5:tab:app-minatar-usable": "M1",
+    "tab:minatar-context": "minatar-context",
+    "tab:p1-complete": "P1",
+    "v5:tab:app-convention-gaps": "conventions",
+    "v5:tab:app-exploration-f1": "F1",
+    "tab:deepsea": "discovery",
+    "tab:open-0": "OPEN",
+    "tab:open-1": "OPEN",
+    "tab:numeric": "rulescope check",
+}
+"""The published tables of results, and where each comes from."""
+
+Entry = dict[str, Any]
+
+
+def write(site: Site, root: Path, tell: Tell = quiet) -> dict[str, tuple[int, int]]:
+    """Write all figures and tables of ``site`` below ``root``, and the list of them.
+
+    Return how large the figures are on a screen, by the names of their SVG files.
+    """
+    groups = sorted({"", *(each.group for each in site.pages)})
+    total, made = sum(len(_labels(_pages(site, group))) for group in groups), count()
+    said = {
+        group or PUBLISHED: _group(site, group, root, lambda label: tell(next(made), total, label))
+        for group in groups
+    }
+    tell(total, total, "")
+    text = json.dumps({"schema": 1, **said}, indent=1)
+    write_whole(root / FOLDER / INDEX, f"{text}\n".encode())
+    found = sorted((root / FOLDER).rglob("*.svg"))
+    return {path.relative_to(root).as_posix(): _size(path) for path in found}
+
+
+def _group(
+    site: Site, group: str, root: Path, tell: Callable[[str], None]
+) -> dict[str, dict[str, Any]]:
+    """Write what pages of one rule and profile have to show; return the list of it."""
+    folder = root / FOLDER / group if group else root / FOLDER
+    pages, beside = _pages(site, group), _beside(site, group)
+    results = {each.plan.assay.id: each.results for each in beside}
+    figures = {label: _absent(_feeding(label), results) for label in FIGURES if _feeding(label)}
+    figures |= {label: _absent([], results) for label in SCHEMATIC}
+    for label in _labels(pages):
+        tell(label)
+        paths = write_figure(label, results, folder)
+        figures[label] = _entry(_feeding(label), results, paths, root)
+    tables = {label: _absent([name], results) for label, name in TABLES.items()}
+    for each in pages:
+        for table in _tables(each):
+            paths = write_table(table, folder)
+            tables[table.label] = _entry([each.plan.assay.id], results, paths, root)
+    return {
+        "figures": dict(sorted(figures.items())),
+        "tables": dict(sorted(tables.items())),
+        "runs": {each.plan.assay.id: _runs(site, each) for each in beside},
+    }
+
+
+def _tables(each: AssayPage) -> list[Table]:
+    """Return the tables of an assay, and that of its estimates beside the published ones."""
+    rows = list(each.comparisons.values())
+    return [*each.results.tables, *([comparison_table(each.results, rows)] if rows else [])]
+
+
+def _pages(site: Site, group: str) -> list[AssayPage]:
+    return [each for each in site.pages if each.group == group]
+
+
+def _beside(site: Site, group: str) -> list[AssayPage]:
+    """Return the pages of a group, and those that have no rule and so belong to all."""
+    own = _pages(site, group)
+    ids = {each.plan.assay.id for each in own}
+    ruleless = [
+        each
+        for each in site.pages
+        if each.plan.assay.id not in ids
+        and not any(
+            hasattr(run.learner, "rule")
+            for key, run in each.plan.runs.items()
+            if key in each.plan.present
+        )
+    ]
+    return [*own, *ruleless]
+
+
+def _labels(pages: Sequence[AssayPage]) -> list[str]:
+    """Return the figures that any of ``pages`` feeds."""
+    fed = {label for each in pages for label in each.figures}
+    return [label for label in FIGURES if label in fed]
+
+
+def _feeding(label: str) -> list[str]:
+    return [assay.id for assay in ASSAYS.values() if label in assay.figures]
+
+
+def _entry(
+    assays: Sequence[str], results: Mapping[str, Results], paths: Iterable[Path], root: Path
+) -> Entry:
+    """Return where something is, what is in it, and which of its assays had lifetimes."""
+    return {
+        "assays": list(assays),
+        "made_from": [name for name in assays if name in results],
+        "status": "made",
+        "files": {path.relative_to(root).as_posix(): _sha256(path) for path in paths},
+    }
+
+
+def _absent(assays: Sequence[str], results: Mapping[str, Results]) -> Entry:
+    elsewhere = f"made by {', '.join(assays)}" if assays else "schematic"
+    status = "not run" if any(name in ASSAYS for name in assays) else elsewhere
+    return {
+        "assays": list(assays),
+        "made_from": [name for name in assays if name in results],
+        "status": status,
+        "files": {},
+    }
+
+
+def _runs(site: Site, each: AssayPage) -> dict[str, str]:
+    """Return the lifetimes that an assay's figures and tables are made from, with their hashes."""
+    held = sorted(each.plan.present & site.lives.keys())
+    return {run: site.lives[run].manifest.science_hash for run in held}
+
+
+def _size(path: Path) -> tuple[int, int]:
+    """Return the width and height that an SVG file of ours says it has."""
+    box = re.search(rb'viewBox="0 0 ([0-9.]+) ([0-9.]+)"', path.read_bytes()[:2000])
+    return (round(float(box[1])), round(float(box[2]))) if box else (600, 400)
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

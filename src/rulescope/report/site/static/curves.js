@@ -1,0 +1,136 @@
+"use strict";
+// The learning curves of an assay: choose a condition, what is measured, which arms and seeds.
+(() => {
+  const { el, load, number, select, toggle, whole } = rulescope;
+  const place = document.getElementById("curves");
+  const index = JSON.parse(document.getElementById("curves-index").textContent);
+  if (!index.panels.length) {
+    place.replaceChildren(el("p", { class: "empty" }, "No lifetime has been lived yet."));
+    return;
+  }
+  const axes = Object.keys(index.axes);
+  const looks = new Map(index.arms.map((look) => [look.arm, look]));
+  const state = { panel: index.first, measure: null, seeds: "middle", hidden: new Set(),
+    logX: false, logY: false };
+  const controls = el("div", { class: "controls" });
+  const legend = el("div", { class: "arms", role: "group", "aria-label": "Arms" });
+  const canvas = el("div");
+  const values = el("div");
+  const table = el("details", { class: "values" }, el("summary", null, "As a table"), values);
+  let panel = null, draw = null;
+
+  // The panel with a label that was asked for, and else as much like the present one as there is.
+  function towards(axis, label) {
+    const wanted = [...index.panels[state.panel]];
+    wanted[axis] = label;
+    const likeness = (labels) => labels.reduce((sum, one, i) =>
+      sum + (one === wanted[i] ? (i === axis ? 100 : 1) : 0), 0);
+    let best = 0;
+    index.panels.forEach((labels, i) => {
+      if (likeness(labels) > likeness(index.panels[best])) best = i;
+    });
+    return best;
+  }
+
+  function show() {
+    const now = index.panels[state.panel];
+    const fields = axes.map((axis, i) => select(axis, index.axes[axis].map((label) => [label, label]),
+      now[i], (label) => open(towards(i, label))));
+    const seeds = [...new Set(panel.arms.flatMap((arm) => arm.seeds.map((one) => one.seed)))]
+      .sort((one, other) => one - other);
+    fields.push(select("measure", panel.measures.map((name) => [name, index.measures[name]]),
+      state.measure, (name) => change({ measure: name })));
+    fields.push(select("seeds", [["middle", "trimmed mean and range"], ["each", "each seed"],
+      ...seeds.map((seed) => [`s${seed}`, `seed ${seed}`])], state.seeds,
+    (seeds_) => change({ seeds: seeds_ })));
+    fields.push(el("div", { class: "field", role: "group", "aria-label": "Axes" },
+      el("span", { "aria-hidden": "true" }, "log axes"),
+      el("span", { class: "pair" },
+        toggle("x", state.logX, (on) => change({ logX: on }), { "aria-label": "Logarithmic x axis" }),
+        toggle("y", state.logY, (on) => change({ logY: on }), { "aria-label": "Logarithmic y axis" }))));
+    controls.replaceChildren(...fields);
+    legend.replaceChildren(...panel.arms.map(({ arm, seeds: lived }) => {
+      const look = looks.get(arm);
+      return toggle([rulescope.swatch(look), el("span", null, look.name),
+        el("small", null, `n = ${lived.length}`)], !state.hidden.has(arm), (on) => {
+        state.hidden[on ? "delete" : "add"](arm);
+        change({});
+      });
+    }));
+  }
+
+  function lines() {
+    const found = [];
+    for (const one of panel.arms) {
+      if (state.hidden.has(one.arm)) continue;
+      const look = looks.get(one.arm);
+      const lived = one.seeds.filter((seed) => seed.values[state.measure]
+        && (!state.seeds.startsWith("s") || state.seeds === `s${seed.seed}`));
+      if (state.seeds === "middle" && one.mid[state.measure] && lived.length) {
+        const columns = lived.map((seed) => seed.values[state.measure]);
+        const over = (pick) => columns[0].map((_, i) => {
+          const there = columns.map((column) => column[i]).filter((value) => value !== null);
+          return there.length ? pick(...there) : null;
+        });
+        found.push({ ...look, x: panel.steps[lived[0].steps], y: one.mid[state.measure],
+          low: over(Math.min), high: over(Math.max) });
+        continue;
+      }
+      for (const seed of lived)
+        found.push({ ...look, name: `${look.name}, seed ${seed.seed}`, run: seed.run,
+          x: panel.steps[seed.steps], y: seed.values[state.measure], faint: lived.length > 1 });
+    }
+    return found;
+  }
+
+  // About ten rows of the values that are drawn, with links to the lifetimes.
+  function tabulate(found) {
+    const xs = [...new Set(found.flatMap((line) => line.x))].sort((one, other) => one - other);
+    const step = Math.max(Math.ceil(xs.length / 10), 1);
+    const rows = xs.filter((_, i) => (xs.length - 1 - i) % step === 0);
+    const head = found.map((line) => el("th", { scope: "col", class: "num" },
+      line.run ? el("a", { href: `runs.html#${line.run}` }, line.name) : line.name));
+    values.replaceChildren(el("div", { class: "scroll", tabindex: "0", role: "region",
+      "aria-label": "Values of the curves" }, el("table", null,
+      el("caption", null, `${index.measures[state.measure]}, every so often`),
+      el("thead", null, el("tr", null, el("th", { scope: "col", class: "num" }, "interactions"), head)),
+      el("tbody", null, rows.map((x) => el("tr", null,
+        el("th", { scope: "row", class: "num" }, whole(x)), found.map((line) => {
+          const i = line.x.indexOf(x);
+          return el("td", { class: "num" }, i < 0 ? "" : number(line.y[i]));
+        })))))));
+  }
+
+  function change(asked) {
+    Object.assign(state, asked);
+    const found = lines();
+    const options = { lines: found, x: "interactions", y: index.measures[state.measure],
+      logX: state.logX, logY: state.logY, change: panel.change,
+      include: state.measure.endsWith("score") ? [0, 1] : [] };
+    if (draw) draw(options);
+    else draw = rulescope.chart(canvas, options);
+    tabulate(found);
+  }
+
+  async function open(turn) {
+    try {
+      panel = await load(`curves/${index.page}-${turn}`);
+    } catch (fault) {
+      rulescope.failed(canvas, fault);
+      draw = null;
+      return;
+    }
+    state.panel = turn;
+    if (!panel.measures.includes(state.measure)) state.measure = panel.measure;
+    const seeds = panel.arms.flatMap((arm) => arm.seeds.map((one) => `s${one.seed}`));
+    if (state.seeds.startsWith("s") && !seeds.includes(state.seeds)) state.seeds = "middle";
+    const focused = [...controls.querySelectorAll("select")].indexOf(document.activeElement);
+    show();
+    change({});
+    if (focused >= 0) controls.querySelectorAll("select")[focused].focus();
+    place.dataset.ready = String(turn);
+  }
+
+  place.replaceChildren(controls, legend, canvas, table);
+  open(index.first);
+})();

@@ -1,0 +1,122 @@
+"use strict";
+// One lifetime: how it went, what its carriers did, where it comes from, and all that is recorded.
+rulescope.detail = (run, life, names) => {
+  const { el, number, whole } = rulescope;
+  const look = { colours: "--light:#0a6c74;--dark:#63c7cf", dashes: null };
+  const log = life.log, manifest = life.manifest;
+  const x = log.steps ?? log.iteration ?? [];
+
+  function chart(column, name) {
+    const place = el("div");
+    // It has a width only once it is in the page.
+    requestAnimationFrame(() => rulescope.chart(place, {
+      lines: [{ ...look, name, x, y: log[column] }], x: "interactions", y: name, change: life.change,
+      include: column.endsWith("score") ? [0, 1] : [] }));
+    return place;
+  }
+
+  function part(title, ...content) {
+    return el("section", null, el("h3", null, title), ...content);
+  }
+
+  const shown = (value) => {
+    if (value === null) return "—";
+    if (typeof value === "boolean") return value ? "yes" : "no";
+    if (typeof value === "number") return number(value);
+    return String(value);
+  };
+
+  function facts(pairs) {
+    return el("dl", { class: "facts" }, pairs.map(([name, value]) =>
+      [el("dt", null, name), el("dd", null, value)]));
+  }
+
+  function kin(title, found, none) {
+    const items = found.map(([id, here, words]) => el("li", null,
+      here ? el("a", { href: `#${id}` }, el("code", null, id.slice(0, 12))) : el("code", null, id.slice(0, 12)),
+      ` ${words}`));
+    return el("div", null, el("h4", null, title),
+      items.length ? el("ul", { class: "kin" }, items) : el("p", { class: "faint" }, none));
+  }
+
+  function lineage() {
+    return el("div", { class: "lineage" },
+      kin("Begins with", life.donors, "nobody’s state: a fresh learner"),
+      el("div", { class: "self", "aria-hidden": "true" }, el("code", null, run.slice(0, 12))),
+      kin("Lends its state to", life.recipients, "nobody in this store"));
+  }
+
+  function carriers() {
+    const known = Object.keys(names.carriers).filter((name) => log[name]);
+    const charts = known.map((name) => el("div", { class: "half" }, chart(name, names.carriers[name])));
+    const table = life.kept.length ? listing("What is kept of the state in the end",
+      ["Array", "Shape", "Norm"], life.kept.map(([name, shape, norm]) =>
+        [el("code", null, name), shape.length ? shape.join(" × ") : "1", number(norm)])) : null;
+    if (!charts.length && !table) return null;
+    return part("Carriers", charts.length ? el("div", { class: "halves" }, charts) : null, table);
+  }
+
+  function trials() {
+    if (!life.trials.length) return null;
+    return part("Trial", el("p", { class: "note" },
+      "The policy, frozen, plays new games when the lifetime is over; nothing is learned."),
+    listing("Reward per interaction", ["Policy", "Games", "Steps of each", "Reward"],
+      life.trials.map(([policy, lanes, steps, rate]) => [policy, whole(lanes), whole(steps), number(rate)])));
+  }
+
+  function listing(caption, heads, rows) {
+    return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
+      el("table", null, el("caption", null, caption),
+        el("thead", null, el("tr", null, heads.map((text, i) =>
+          el("th", { scope: "col", class: i ? "num" : null }, text)))),
+        el("tbody", null, rows.map(([first, ...rest]) => el("tr", null,
+          el("th", { scope: "row" }, first), rest.map((text) => el("td", { class: "num" }, text)))))));
+  }
+
+  function others() {
+    const left = Object.keys(log).filter((name) => !["iteration", "steps", life.measure].includes(name)
+      && !(name in names.carriers));
+    if (!left.length) return null;
+    const place = el("div");
+    const open = (name) => place.replaceChildren(chart(name, name.replaceAll("_", " ")));
+    const choice = rulescope.select("column", left.map((name) => [name, name.replaceAll("_", " ")]),
+      left[0], open);
+    const box = el("details", null, el("summary", null, `All other columns (${left.length})`), choice, place);
+    box.addEventListener("toggle", () => {
+      if (box.open && !place.firstChild) open(left[0]);
+    });
+    return box;
+  }
+
+  function recorded() {
+    const plain = (identity) => Object.entries(identity).map(([name, value]) => [name, shown(value)]);
+    const whole_ = (name, value) => el("details", null, el("summary", null, name),
+      el("pre", { tabindex: "0" }, JSON.stringify(value, null, 2)));
+    return part("Record",
+      facts([
+        ["id", el("code", { class: "hash" }, manifest.id)],
+        ["science hash", el("code", { class: "hash" }, manifest.science_hash)],
+        ["started", manifest.started],
+        ["seconds", number(manifest.seconds)],
+        ...(manifest.rule ? [["rule", manifest.rule.name],
+          ["rule digest", el("code", { class: "hash" }, manifest.rule.digest)]] : []),
+        ...plain(manifest.source).map(([name, value]) => [`source ${name}`, value]),
+        ...plain(manifest.runtime).map(([name, value]) => [`runtime ${name}`, value]),
+        ...Object.entries(manifest.payload).map(([name, hash]) =>
+          [name, el("code", { class: "hash" }, hash)]),
+      ]),
+      whole_("Specification, all defaults written out", manifest.spec),
+      whole_("Canonical form, whose sha256 is the id", JSON.parse(manifest.canonical)));
+  }
+
+  const cells = life.cells.map(([name, href, words]) =>
+    el("li", null, el("a", { href }, name), ` ${words}`));
+  const title = names.headlines[life.measure] ?? life.measure;
+  const thinned = life.every > 1 ? el("p", { class: "note" },
+    `One of ${life.every} rows of the log is drawn.`) : null;
+  return el("article", { class: "detail" },
+    el("h2", { tabindex: "-1" }, `${life.title}, seed ${whole(life.seed)}`),
+    cells.length ? el("ul", { class: "places" }, cells) : null,
+    log[life.measure] ? part("Learning curve", chart(life.measure, title), thinned) : null,
+    carriers(), others(), trials(), part("Lineage", lineage()), recorded());
+};

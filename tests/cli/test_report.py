@@ -1,0 +1,82 @@
+"""``rulescope report``: from the command line to a folder of pages."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from rulescope import assays
+from rulescope.bench.synthetic import fill
+from rulescope.cli.main import app
+from rulescope.errors import RecordError, SpecError
+from rulescope.plan import Plan
+from rulescope.records import Store
+
+MINATAR = assays.ASSAYS["M1"]
+
+
+def invoke(*arguments: str | Path) -> Any:
+    result = CliRunner().invoke(app, [str(part) for part in arguments], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """A store with all of one assay at its smallest."""
+    folder = tmp_path / "store"
+    fill(Store(folder), list(Plan.of(MINATAR, MINATAR.budget("smoke")).runs.values()))
+    return folder
+
+
+def test_a_store_becomes_a_report(store: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    result = invoke("report", "--store", store, "--out", out, "--json")
+    said = json.loads(result.stdout)
+    assert said["front"] == str(out / "index.html")
+    assert said["assays"]["M1"]["done"] == said["assays"]["M1"]["runs"] == 4
+    assert (out / said["assays"]["M1"]["page"]).is_file()
+    files = [path for path in out.rglob("*") if path.is_file() and path.name[0] != "."]
+    assert said["files"] == len(files)
+    assert said["bytes"] == sum(path.stat().st_size for path in files)
+    for stage in ("reading: 4/4", "drawing: ", "writing: "):
+        assert stage in result.stderr
+
+
+def test_bad_input_is_told_before_anything_is_written(store: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    for error, arguments in (
+        (SpecError, ("--store", store, "--preset", "quik")),
+        (RecordError, ("--store", tmp_path / "nowhere")),
+    ):
+        with pytest.raises(error, match=r"quik.*nearest: 'quick'|no such store"):
+            invoke("report", "--out", out, *arguments)
+    assert not out.exists()
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "profile.json").write_text("{}")
+    with pytest.raises(RecordError, match=r"profile\.json: not a profile"):
+        invoke("report", "--store", store, "--out", out, "--profiles", tmp_path / "results")
+    assert not out.exists()
+
+
+def test_a_folder_with_other_things_in_it_is_refused_at_once(store: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "notes.txt").write_text("mine")
+    with pytest.raises(RecordError, match="no report"):
+        invoke("report", "--store", store, "--out", out)
+    assert [path.name for path in out.iterdir()] == ["notes.txt"]
+
+
+def test_a_damaged_record_is_a_warning(store: Path, tmp_path: Path) -> None:
+    run = next(Store(store).ids())
+    (Store(store).folder(run) / "log.npz").write_bytes(b"rubbish")
+    out = tmp_path / "out"
+    result = invoke("report", "--store", store, "--out", out, "--json")
+    assert f"warning: run {run[:12]} left out" in result.stderr
+    assert list(json.loads(result.stdout)["problems"]) == [run]
+    assert run[:12] in (out / "provenance.html").read_text()

@@ -1,0 +1,23 @@
+"""The report of a small store, written once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from report.site import site_samples
+from rulescope.report import site as sites
+from rulescope.report.site.model import Site
+
+
+@pytest.fixture(scope="session")
+def found(tmp_path_factory: pytest.TempPathFactory) -> Site:
+    return site_samples.gathered(site_samples.stored(tmp_path_factory.mktemp("store")))
+
+
+@pytest.fixture(scope="session")
+def report(found: Site, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("report") / "pages"
+    sites.write(found, folder)
+    return folder

@@ -1,0 +1,242 @@
+"""From a store to a folder: the same bytes twice, whole or not at all, nothing else touched."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+
+from report.site.site_samples import ASSAY, DONOR, MISSING, PLAN, RECIPIENT, gathered, stored
+from rulescope import assays
+from rulescope.assays import narrowed
+from rulescope.assays.subject import named
+from rulescope.audit import parts
+from rulescope.bench.synthetic import fill, made_up
+from rulescope.cli.choosing import folder_name
+from rulescope.errors import RecordError
+from rulescope.plan import Plan
+from rulescope.records import Store
+from rulescope.report import site
+from rulescope.report.site import choosing, curves, explorer, lives, publication
+from rulescope.report.site.building import handed_over
+from rulescope.report.site.model import Site
+from rulescope.report.site.pages.provenance import provenance
+from rulescope.report.site.publication import TABLES
+from rulescope.stats import trimmed_mean
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+
+
+def test_a_store_written_twice_gives_the_same_bytes(report: Path, tmp_path: Path) -> None:
+    site.write(gathered(stored(tmp_path / "elsewhere")), tmp_path / "again")
+    one, two = contents(report), contents(tmp_path / "again")
+    assert one.keys() == two.keys()
+    assert [name for name in one if one[name] != two[name]] == []
+    assert not [name for name, content in two.items() if str(tmp_path).encode() in content]
+
+
+def test_a_report_is_replaced_and_nothing_else_ever_is(
+    found: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(publication, "write", lambda *_: {})
+    out = tmp_path / "out"
+    site.write(found, out)
+    (out / "stale.html").write_text("old")
+    site.write(found, out)
+    assert not (out / "stale.html").exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "thesis.txt").write_text("precious")
+    with pytest.raises(RecordError, match="no report"):
+        site.write(found, mine)
+    assert (mine / "thesis.txt").read_text() == "precious"
+
+
+def test_a_failure_leaves_the_old_report_as_it_was(
+    found: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(publication, "write", lambda *_: {})
+    out = tmp_path / "out"
+    site.write(found, out)
+    before = contents(out)
+
+    def fails(*_: object) -> None:
+        raise RecordError("no room")
+
+    monkeypatch.setattr(publication, "write", fails)
+    with pytest.raises(RecordError, match="no room"):
+        site.write(found, out)
+    assert contents(out) == before
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_damaged_record_is_left_out_and_told(tmp_path: Path) -> None:
+    store = stored(tmp_path)
+    (store.folder(DONOR.id) / "log.npz").write_bytes(b"rubbish")
+    found = gathered(store)
+    [(run, reason)] = found.problems
+    assert run == DONOR.id
+    assert "sha256" in reason
+    assert str(tmp_path) not in reason
+    assert DONOR.id not in found.lives
+
+
+def test_only_budgets_that_the_store_has_are_shown() -> None:
+    quick = ASSAY.budget("quick")
+    plan = Plan.of(ASSAY, quick)
+    [shown] = choosing.choose(dict(plan.runs))
+    assert (shown.plan.assay.id, shown.plan.budget.iterations) == ("E-POP", 600)
+    assert shown.plan.runs.keys() == plan.runs.keys()
+    assert choosing.choose(dict(plan.runs), "smoke") == []
+    assert choosing.choose({}) == []
+
+
+def test_a_length_of_no_preset_is_shown_with_what_there_is_of_it() -> None:
+    scale = assays.ASSAYS["E1"]
+    budget = narrowed(
+        scale, scale.budget("quick"), iterations=700, seeds=2, scales=[0.1, 1.0], tasks=["catch"]
+    )
+    plan = Plan.of(scale, budget)
+    [shown] = choosing.choose(dict(plan.runs))
+    assert shown.plan.assay.id == "E1"
+    assert shown.plan.runs.keys() == plan.runs.keys()
+
+
+def test_another_rule_has_a_page_of_its_own_and_baselines_do_not_repeat() -> None:
+    change = assays.ASSAYS["E3"]
+    usual = Plan.of(change, change.budget("smoke"))
+    other = Plan.of(change, narrowed(change, change.budget("smoke"), rule="random:3"))
+    both = choosing.choose({**usual.runs, **other.runs})
+    named = [(each.plan.assay.id, each.plan.budget.rule) for each in both]
+    assert sorted(name for name in named if name[0] == "E3") == [
+        ("E3", "disco103"),
+        ("E3", "random:3"),
+    ]
+    alone = choosing.choose(dict(other.runs))
+    assert [each.plan.budget.rule for each in alone if each.plan.assay.id == "E3"] == ["random:3"]
+
+
+def test_an_audit_is_shown_as_what_it_was() -> None:
+    asked = parts.budgets("disco103", named("disco103"), "quick", only=("E1", "E2"))
+    plans = [Plan.of(assay, budget) for assay, budget in asked]
+    lived = {key: run for plan in plans for key, run in {**plan.runs, **plan.donors}.items()}
+    found = choosing.choose(lived)
+    assert {each.plan.assay.id: each.plan.runs.keys() for each in found} == {
+        plan.assay.id: plan.runs.keys() for plan in plans
+    }
+
+
+def test_an_assay_that_cannot_be_analysed_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(_plan: Plan, store: Store) -> None:
+        raise RecordError(f"{store.root}/runs: too thin")
+
+    monkeypatch.setattr(Plan, "analyse", fails)
+    found = gathered(stored(tmp_path))
+    assert found.unanalysed == (("E-POP", "runs: too thin"),)
+    assert found.pages == ()
+    assert "too thin" in provenance(found)
+
+
+def test_control_arms_are_shown_where_there_are_any() -> None:
+    scale = assays.ASSAYS["E1"]
+    budget = narrowed(scale, scale.budget("smoke"), arms=["live", "placebo"])
+    plan = Plan.of(scale, budget)
+    shown = next(s for s in choosing.choose(dict(plan.runs)) if s.plan.assay.id == "E1")
+    assert plan.runs.keys() <= shown.plan.runs.keys()
+    assert "null" not in {cell.labels["arm"] for cell in shown.plan.cells}
+
+
+def test_curves_are_the_trimmed_means_of_the_logs(found: Site) -> None:
+    [each] = found.pages
+    panel = curves.panels(each, found.lives)[-1]
+    chunk = curves.chunk(panel)
+    for arm in chunk["arms"]:
+        logs = [found.lives[seed["run"]].log["score"] for seed in arm["seeds"]]
+        wanted = trimmed_mean(logs, axis=0)
+        assert arm["mid"]["score"] == [float(f"{value:.4g}") for value in wanted]
+
+
+def test_long_logs_are_thinned_from_the_end() -> None:
+    spec = next(run for run in PLAN.runs.values())
+    record = made_up(type(spec)(iterations=2003, log_every=1))
+    life = lives.life(record, 0)
+    assert life.every == 5
+    assert life.log["iteration"][-1] == 2003
+    assert len(life.log["iteration"]) <= lives.ROWS
+    assert {len(column) for column in life.log.values()} == {len(life.log["iteration"])}
+
+
+def test_details_tell_of_lineage_both_ways(found: Site) -> None:
+    recipient = explorer.details(found, found.lives[RECIPIENT.id])
+    assert [each[:2] for each in recipient["donors"]] == [[DONOR.id, True]]
+    donor = explorer.details(found, found.lives[DONOR.id])
+    assert [each[:2] for each in donor["recipients"]] == [[RECIPIENT.id, True]]
+    assert recipient["manifest"]["inherited"] == {DONOR.id: "0" * 64}
+    assert dict((name, norm) for name, _, norm in donor["kept"])["recurrent/h"] > 0
+
+
+def test_a_donor_that_the_store_lacks_is_named(tmp_path: Path) -> None:
+    store = stored(tmp_path)
+    store.delete(DONOR.id)
+    found = gathered(store)
+    told = explorer.details(found, found.lives[RECIPIENT.id])["donors"]
+    assert told == [[DONOR.id, False, "not in this store"]]
+
+
+def test_rows_of_the_explorer_say_what_the_specs_say(found: Site) -> None:
+    rows = explorer.rows(found)
+    values, places = rows["fields"]["scale"]
+    for run, place in zip(rows["runs"], places, strict=True):
+        assert values[place] == found.lives[run].spec.scale
+    assert values == sorted(values)
+    pages = [[rows["pages"][page] for page in each] for each in rows["assays"]]
+    assert {run for run, names in zip(rows["runs"], pages, strict=True) if "E-POP" in names} == (
+        PLAN.runs.keys() - {MISSING}
+    )
+
+
+def test_the_list_of_figures_names_files_hashes_and_runs(found: Site, report: Path) -> None:
+    said = json.loads((report / "publication" / "figures.json").read_text())["published"]
+    made = said["figures"]["v5:fig:app-baselines"]
+    assert made["assays"] == ["E-LR", "E-POP"]
+    assert made["made_from"] == ["E-POP"]
+    assert {Path(name).suffix for name in made["files"]} == {".pdf", ".svg", ".png"}
+    entries = [*said["figures"].values(), *said["tables"].values()]
+    for name, digest in {k: v for entry in entries for k, v in entry["files"].items()}.items():
+        assert hashlib.sha256((report / name).read_bytes()).hexdigest() == digest
+    assert said["figures"]["fig:scale"]["status"] == "not run"
+    assert said["figures"]["fig:framework"]["status"] == "schematic"
+    assert said["tables"]["tab:numeric"]["status"] == "made by rulescope check"
+    runs = said["runs"]["E-POP"]
+    assert runs == {
+        run: found.lives[run].manifest.science_hash for run in sorted(PLAN.runs.keys() - {MISSING})
+    }
+
+
+def test_every_published_table_of_results_is_in_the_list() -> None:
+    printed = set(assays.published.tables())
+    static = {"tab:axes", "tab:state-operations", "v5:tab:app-matrices"}
+    assert printed - static <= TABLES.keys() | {"v5:tab:app-port-forward"}
+    assert set(TABLES.values()) <= {*assays.ASSAYS, "rulescope check"}
+
+
+def test_data_are_scripts_that_hand_it_over() -> None:
+    text = handed_over("runs/ab", {"x": "</script>"})
+    assert text == 'rulescope.give("runs/ab",{"x":"\\u003c/script>"});\n'
+
+
+def test_an_empty_store_has_a_report_too(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store")
+    fill(store, [DONOR])
+    store.delete(DONOR.id)
+    found = site.gather(store, folder_name)
+    site.write(found, tmp_path / "out")
+    assert "no lifetime of any assay" in (tmp_path / "out" / "index.html").read_text()

@@ -1,0 +1,122 @@
+"""Pages: the numbers of the analysis, nothing that runs, nothing that leads nowhere."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from report.site.pages_read import Page, broken
+from report.site.site_samples import DONOR, HOSTILE, MISSING, PLAN, RECIPIENT
+from rulescope.assays.results import Column
+from rulescope.report.site.html import as_json, el
+from rulescope.report.site.model import Site
+from rulescope.report.site.pages.provenance import spans
+from rulescope.report.tables import cell
+
+PAGES = ("index.html", "runs.html", "provenance.html", "assay-E-POP.html")
+
+
+def test_there_is_a_page_for_every_assay_with_lifetimes_and_for_no_other(report: Path) -> None:
+    assert sorted(path.name for path in report.glob("*.html")) == sorted(PAGES)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_links_lead_somewhere_inside_of_the_report(name: str, report: Path) -> None:
+    assert broken(report, name) == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_ids_are_unique_and_tables_are_marked_up(name: str, report: Path) -> None:
+    page = Page(report / name)
+    assert len(page.ids) == len(set(page.ids))
+    heads = [attributes for tag, attributes in page.tags if tag == "th"]
+    assert all("scope" in attributes for attributes in heads)
+    tags = [tag for tag, _ in page.tags]
+    assert tags.count("caption") == tags.count("table")
+    assert {"header", "main", "nav", "footer"} <= set(tags)
+    assert tags.count("h1") == 1
+
+
+def test_tables_have_the_numbers_of_the_analysis_to_the_digit(found: Site, report: Path) -> None:
+    shown = Page(report / "assay-E-POP.html").tables
+    [each] = found.pages
+    for table in each.results.tables:
+        rows = [
+            [cell(value, column) for value, column in zip(row, table.columns, strict=True)]
+            for row in table.rows
+        ]
+        assert [[column.heading for column in table.columns], *rows] in shown
+
+
+def test_every_estimate_is_shown_with_n_interval_and_published_value(
+    found: Site, report: Path
+) -> None:
+    [each] = found.pages
+    shown = [row for table in Page(report / "assay-E-POP.html").tables for row in table]
+    for key, one in each.results.estimates.items():
+        wanted = [key.partition("/")[2], str(one.n), cell(one, Column("Ours", 3))]
+        if key in each.comparisons:
+            theirs = each.comparisons[key].published
+            wanted.append(f"{theirs.value:.3f} [{theirs.low:.3f}, {theirs.high:.3f}]")
+            wanted[-1] = wanted[-1].replace("-", "−").replace(" [nan, nan]", "")
+        assert any(row[: len(wanted)] == wanted for row in shown), wanted
+    assert len(each.comparisons) > 3
+
+
+def test_a_profile_is_shown_with_its_figures_and_links_to_its_assay(report: Path) -> None:
+    page = Page(report / "index.html")
+    rows = {row[0]: row[2:] for table in page.tables for row in table}
+    assert rows["without history"] == ["0.20 (0.10 to 0.40)", "2"]
+    assert ["0.70", "1"] in [row[2:] for table in page.tables for row in table]
+    assert "assay-E-POP.html" in page.links
+
+
+def test_hostile_texts_stay_texts(report: Path) -> None:
+    assert HOSTILE not in "".join(path.read_text() for path in report.glob("*.html"))
+    for path in report.rglob("*.js"):
+        assert "</script" not in path.read_text().lower()
+    for name in PAGES:
+        tags = Page(report / name).tags
+        assert not [a for tag, a in tags if any(key.startswith("on") for key in a)]
+        assert [a.get("src") for tag, a in tags if tag == "img" and a.get("src") == "x"] == []
+    assert "onerror=alert(1)&gt;&amp;&quot;" in el("b", title=HOSTILE)
+    assert json.loads(as_json(HOSTILE)) == HOSTILE
+    with pytest.raises(ValueError, match="no element"):
+        el("b onclick=x")
+
+
+def test_nothing_comes_from_elsewhere(report: Path) -> None:
+    for path in [*report.glob("*.html"), *(report / "static").iterdir()]:
+        found = re.findall(r"(?:https?:)?//[a-z]+\.[a-z0-9.]+", path.read_text())
+        assert set(found) <= {"http://www.w3.org"}  # names of SVG, which nobody fetches
+        assert not re.search(r"\bfetch\(|XMLHttpRequest|@import|innerHTML", path.read_text())
+
+
+def test_what_is_missing_is_told_cell_by_cell(report: Path) -> None:
+    lost = PLAN.runs[MISSING]
+    rows = [row for table in Page(report / "provenance.html").tables for row in table]
+    assert any(row[-2:] == ["2/3", f"seeds {lost.seed}"] for row in rows)
+    assert sum(row[-2:] == ["3/3", ""] for row in rows) == len(PLAN.cells) - 1
+
+
+def test_mixed_runtimes_and_lifetimes_of_no_assay_are_told(report: Path) -> None:
+    text = (report / "provenance.html").read_text()
+    assert f'href="runs.html#{DONOR.id}"' in text
+    assert f'href="runs.html#{RECIPIENT.id}"' in text
+    names = [row[0] for table in Page(report / "provenance.html").tables for row in table]
+    assert {"R1", "R2", "S1", "S2", "W1"} <= set(names)
+
+
+def test_neighbouring_seeds_are_taken_together() -> None:
+    assert spans([0, 1, 2, 5, 7, 8]) == "0–2, 5, 7–8"
+    assert spans([]) == ""
+
+
+def test_pages_are_light(report: Path) -> None:
+    sizes = {path: path.stat().st_size for path in (report / "static").iterdir()}
+    assert sum(size for path, size in sizes.items() if path.suffix == ".js") < 60_000
+    assert sizes[report / "static" / "report.css"] < 30_000
+    assert (report / "index.html").stat().st_size < 1_000_000
