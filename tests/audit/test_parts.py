@@ -9,6 +9,7 @@ from rulescope.assays.subject import Subject, named
 from rulescope.audit import parts
 from rulescope.errors import SpecError
 from rulescope.learners.disco.config import Disco
+from rulescope.learners.open_config import Open
 from rulescope.learners.plugin_config import Plugin
 from rulescope.spec import with_donors
 
@@ -43,8 +44,19 @@ def test_a_plug_in_is_audited_without_a_null_rule() -> None:
 def test_an_optimiser_is_audited_in_its_own_games() -> None:
     ((assay, budget),) = parts.budgets("open", None, "quick")
     assert (assay.id, budget.rule) == ("OPEN", "open")
+    assert budget.seeds == 3  # for intervals
     ((_, budget),) = parts.budgets("open-multi", None, "quick", seeds=1)
     assert (budget.rule, budget.seeds) == ("open-multi", 1)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("rule", ["open", "open-breakout", "open-multi", f"sha256:{'0' * 64}"])
+def test_an_optimiser_drives_every_rule_of_its_audit(rule: str, preset: str) -> None:
+    chosen = parts.budgets(rule, None, preset)
+    runs = [run for assay, budget in chosen for cell in assay.grid(budget) for run in cell.runs]
+    rules = {run.learner.rule for run in runs if isinstance(run.learner, Open)}
+    assert rules == {rule} if rule != "open" else rules <= {"open-breakout", "open-freeway"}
+    assert not any(isinstance(run.learner, Disco) for run in runs)
 
 
 def test_only_is_of_assays_in_the_audit() -> None:

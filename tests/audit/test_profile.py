@@ -11,7 +11,7 @@ from rulescope.assays.results import Results
 from rulescope.audit import optimiser, profile, reading
 from rulescope.audit.profile import RULE, Axis, Figure, Measure, Profile
 from rulescope.errors import RecordError
-from rulescope.report.profile import picture, table, write_profile
+from rulescope.report.profile import LOOKS, picture, table, write_profile
 from rulescope.stats import Estimate
 
 HALF = Estimate(0.5, 0.4, 0.6, n=3)
@@ -40,7 +40,17 @@ def whole() -> Profile:
                 for arm in ("live", "pin")
                 for c in ("0.8", "half-best")
             }
-            | {"contrast/catch/half-best": HALF},
+            | {"contrast/catch/half-best": HALF, "threshold/catch/live": HALF},
+            scale=(0.01, 1.0, 100.0),
+        ),
+        "E3": results(
+            "E3",
+            {
+                f"{kind}/{change}/catch/disco{at}": HALF
+                for kind, at in (("final", ""), ("attained", "/0.8"), ("time", "/0.8"))
+                for change in ("action-flip", "reward-move")
+            },
+            condition=("action-flip", "reward-move"),
         ),
         "E2": results("E2", {"score/0.1/live": HALF, "interaction/0.1": HALF}, scale=(0.1,)),
         "E-A5": results(
@@ -58,8 +68,21 @@ def test_lines_take_their_numbers_from_the_assays(whole: Profile) -> None:
     assert set(pace.figures) == {RULE, "without history", "A2C"}
     keys = [measure.key for measure in axes["Inheritance"].measures]
     assert keys == ["live/0.1", "interaction/0.1"]
-    assert axes["Change and replay"].measures == ()
-    assert axes["Change and replay"].verdict == "Not measured."
+    scale = {measure.key: measure for measure in axes["Reward scale"].measures}
+    assert scale["best"].figures[RULE].value == 1.0  # the threshold is half of it
+    assert scale["0.8"].title == "Decades of reward scale, of 4, with score ≥ 0.8"
+
+
+def test_no_two_lines_of_an_axis_are_called_alike(whole: Profile) -> None:
+    for axis in whole.axes:
+        titles = [measure.title for measure in axis.measures]
+        assert len(set(titles)) == len(titles)
+
+
+def test_what_was_not_run_is_not_judged() -> None:
+    assert {(axis.measures, axis.verdict) for axis in reading.axes_of({})} == {
+        ((), "Not measured.")
+    }
 
 
 def test_a_profile_is_read_as_it_was_written(whole: Profile, tmp_path: Path) -> None:
@@ -87,7 +110,7 @@ def test_the_table_has_n_and_a_dash_for_what_is_not_there(whole: Profile) -> Non
     row = next(row for row in made.rows if row[1] == "Final score, Catch 8×8")
     assert row[heads.index("mine")] == "0.50 [0.40, 0.60]"
     assert row[-1] == "3"
-    lonely = next(row for row in made.rows if str(row[1]).startswith("Interaction"))
+    lonely = next(row for row in made.rows if str(row[1]).startswith("Harm of"))
     assert lonely[heads.index("A2C")] is None
 
 
@@ -127,3 +150,28 @@ def test_an_optimiser_is_asked_along_the_axes_that_apply() -> None:
     assert set(first.figures) == {RULE, "Adam"}
     assert axes["Inheritance"].verdict.startswith("1 of 1 differences")
     assert axes["Exploration"].verdict.startswith("Does not apply")
+
+
+def test_every_column_of_a_picture_has_a_look_of_its_own() -> None:
+    columns = [*reading.LEARNERS.values(), *optimiser.ARMS.values()]
+    looks = {name: (LOOKS[name].colour, LOOKS[name].marker) for name in columns}
+    assert len(set(looks.values())) == len(looks)
+
+
+def test_the_names_of_all_measures_are_on_the_page() -> None:
+    conditions = ("action-flip", "reward-move")
+    found = {
+        "E2": results("E2", {"score/0.001/cross-natural": HALF}, scale=(0.001,)),
+        "E3": results(
+            "E3",
+            {f"time/{each}/catch/disco/0.8": HALF for each in conditions}
+            | {f"contrast/{each}/cleared": HALF for each in conditions},
+            condition=conditions,
+        ),
+        "F2": results("F2", {"mastery/disco": HALF}),
+    }
+    drawn = picture(Profile("mine", "paper", "", reading.axes_of(found)))
+    drawn.canvas.draw()
+    names = [label for axes in drawn.axes for label in axes.get_yticklabels()]
+    assert len(names) == 6
+    assert min(label.get_window_extent().x0 for label in names) >= 0

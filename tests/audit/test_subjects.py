@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rulescope import arrays
+from rulescope import arrays, plugins
 from rulescope.assays.subject import named
 from rulescope.audit import subjects
-from rulescope.errors import WeightsError
+from rulescope.errors import SpecError, WeightsError
 from rulescope.learners.disco.config import SPROUT, Disco
 from rulescope.rules import disco_format, loading
 from rulescope.rules.embedded import EMBEDDED
@@ -52,6 +52,35 @@ def test_the_folder_of_a_discovery_is_as_good_as_its_rule() -> None:
     found, weights = subjects.find(str(EMBEDDED["sprout-start"].folder))
     assert weights == EMBEDDED["sprout-start"].path
     assert found.rule == f"sha256:{EMBEDDED['sprout-start'].content}"
+
+
+def test_a_rule_in_the_folder_where_one_stands_is_called_by_that_folder(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(EMBEDDED["sprout"].folder)
+    assert {subjects.find(text)[0].name for text in (".", "rule.npz")} == {"sprout"}
+
+
+def test_content_names_a_rule_as_a_specification_does() -> None:
+    mine = EMBEDDED["sprout"]
+    found, _ = subjects.find(f"sha256:{mine.content}")
+    assert (found.rule, found.folder) == (
+        f"sha256:{mine.content}",
+        f"sha256-{mine.content[:12]}",
+    )
+    assert found.subject is not None
+    assert isinstance(found.subject.learner, Disco)
+    assert found.subject.learner.agent == SPROUT.agent
+    with pytest.raises(WeightsError, match="name the file with --weights"):
+        subjects.find(f"sha256:{'0' * 64}")
+    with pytest.raises(WeightsError, match="holds another rule"):
+        subjects.find(f"sha256:{'0' * 64}", mine.path)
+
+
+def test_a_plug_in_may_not_have_the_name_of_a_known_rule(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plugins, "rules", lambda: ["sprout"])
+    with pytest.raises(SpecError, match="'sprout' is also the name of a plug-in"):
+        subjects.find("sprout")
 
 
 def test_a_vector_is_a_rule_of_the_other_family(tmp_path: Path) -> None:

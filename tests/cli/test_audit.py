@@ -61,7 +61,7 @@ def test_a_plug_in_is_audited_by_the_same_command(
     axes = {axis.name: axis for axis in found.axes}
     widths = axes["Reward scale"].measures[0].figures
     assert set(widths) == {"rule", "without history"}
-    assert [m.key for m in axes["Inheritance"].measures][-1] == "interaction/0.1"
+    assert [m.key for m in axes["Inheritance"].measures][-1] == "interaction/10"
 
 
 def test_a_plan_runs_nothing(tmp_path: Path, places: list[str | Path]) -> None:

@@ -149,7 +149,11 @@ class Assay:
 def learner(budget: Budget, *, null: bool = False, interface: str = "default") -> Disco | Plugin:
     """Return who is audited, or its twin under a ``null`` rule, perhaps with another interface."""
     who = budget.audited.twin() if null else budget.audited.learner
-    return spoken(who, budget.profile, interface) if isinstance(who, Disco) else who
+    if isinstance(who, Disco):
+        return spoken(who, budget.profile, interface)
+    if interface != "default":
+        raise SpecError(f"--arms: {who.rule!r} has no value interface that could be {interface!r}")
+    return who
 
 
 class Measures(NamedTuple):
@@ -255,8 +259,13 @@ def _who(budget: Budget, arm: Arm) -> LearnerSpec:
     """Return the learner of ``arm``; every variant of Disco stands for who is audited."""
     who = VARIANTS[arm.learner]
     if isinstance(who, Disco):
-        who = varied(learner(budget, null=arm.null), arm.learner)
-        if arm.legacy and isinstance(who, Disco):
+        audited = learner(budget, null=arm.null)
+        who = varied(audited, arm.learner)
+        if arm.legacy:
+            if not isinstance(who, Disco) or not budget.audited.has_profiles:
+                raise SpecError(
+                    f"--arms: {audited.rule!r} has a learner of its own, without a legacy indexing"
+                )
             old = PROFILES["legacy"]
             conventions = msgspec.structs.replace(
                 who.conventions, alignment=old.alignment, retrace=old.retrace

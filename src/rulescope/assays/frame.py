@@ -217,8 +217,12 @@ def gather(
 
 
 def _driven(learner: LearnerSpec, rule: str) -> bool:
-    """Tell whether ``rule`` is what drives ``learner``: OPEN learns by no rule of Disco's."""
-    return isinstance(learner, Open if rule.startswith("open") else Disco | Plugin)
+    """Tell whether ``rule`` drives ``learner``, or its twin: OPEN learns by no rule of Disco's."""
+    if isinstance(learner, Open):
+        return rule in ("open", learner.rule)
+    return isinstance(learner, Plugin) or (
+        isinstance(learner, Disco) and not rule.startswith("open")
+    )
 
 
 def _from_birth(run: RunSpec) -> int:

@@ -85,7 +85,7 @@ def _rule(budget: Budget) -> str | None:
     """Return the rule of all games, if it is not each one's own."""
     if budget.rule == OWN_RULE:
         return None
-    if not budget.rule.startswith("open-"):
+    if budget.subject is not None or not budget.rule.startswith(("open-", "sha256:")):
         raise SpecError(f"--rule: {budget.rule!r} is no OPEN rule, such as open-multi")
     if budget.rule == Open().rule and budget.tasks != TASKS[:1]:  # see `suited`
         raise SpecError(f"--rule: {budget.rule!r} is of Breakout alone; add --tasks {TASKS[0]}")

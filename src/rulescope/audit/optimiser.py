@@ -6,6 +6,9 @@ be used: it was trained for one length of life, in games with episodes.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
+
 from rulescope.audit import verdicts
 from rulescope.audit.profile import RULE, WITHOUT, Axis
 from rulescope.audit.reading import Found, Line, axis_of, effect, labels
@@ -62,22 +65,27 @@ def axes_of(found: Found) -> tuple[Axis, ...]:
             "What does a policy earn that was trained with it?",
             found,
             [*reward, *learned],
-            verdicts.effects,
+            _effects_of(learned),
         ),
         axis_of(
             "Reward scale",
             "Does its history matter more at another reward scale?",
             found,
             scales,
-            verdicts.effects,
+            _effects_of(scales),
         ),
         axis_of(
             "Inheritance",
             "Does it need what it remembers of each parameter?",
             found,
             history,
-            verdicts.effects,
+            _effects_of(history),
         ),
     )
     others = ("Streams and boundaries", "Change and replay", "Exploration")
     return (*asked, *(Axis(name, "", (), NOT_ASKED) for name in others))
+
+
+def _effects_of(lines: Sequence[Line]) -> Callable[[verdicts.Measures], str]:
+    """Return the verdict on the differences that ``lines`` are."""
+    return partial(verdicts.effects, titles={line.key: line.title for line in lines})

@@ -8,6 +8,7 @@ from typing import Any
 from rulescope.assays import Assay, Budget, find, narrowed
 from rulescope.assays.subject import Subject
 from rulescope.errors import SpecError, nearest
+from rulescope.learners.open_config import Open
 
 Chosen = Mapping[str, Any]
 """Keywords of :func:`rulescope.assays.narrowed`."""
@@ -31,7 +32,7 @@ DISCO: dict[str, dict[str, Chosen]] = {
     "smoke": {
         "exposure": {"arms": _LEARNERS},
         "E1": {"arms": ("live", "pin")},
-        "E2": {"arms": _CROSSED, "scales": (0.1,)},
+        "E2": {"arms": _CROSSED, "scales": (10.0,)},
         "E-A3c": {"arms": ("disco", "disco-pin", "a2c")},
         "E3": {"arms": _FEW_REPLAYS},
         "E-A5": {"arms": ("disco", "a2c")},
@@ -44,7 +45,7 @@ DISCO: dict[str, dict[str, Chosen]] = {
             "arms": ("live", "pin"),
             "scales": (1e-2, 1e-1, 1.0, 1e1, 1e2),
         },
-        "E2": {"seeds": 3, "iterations": 700, "arms": _CROSSED, "scales": (0.1,)},
+        "E2": {"seeds": 3, "iterations": 700, "arms": _CROSSED, "scales": (10.0,)},
         "E-A3c": {"seeds": 3, "iterations": 600, "arms": ("disco", "disco-pin", "a2c")},
         "E3": {"seeds": 3, "iterations": 1200, "arms": _FEW_REPLAYS},
         "E-A5": {
@@ -72,9 +73,9 @@ FIGURES: dict[str, tuple[str, ...]] = {
 
 OPEN: dict[str, dict[str, Chosen]] = {
     "smoke": {"OPEN": {}},
-    "quick": {"OPEN": {}},
+    "quick": {"OPEN": {"seeds": 3}},
     "standard": {"OPEN": {}},
-    "paper": {"OPEN": {}, "minatar-context": {}},
+    "paper": {"OPEN": {}},
 }
 """For rules that are optimisers. Their history is asked for in the games they were made for."""
 
@@ -112,7 +113,9 @@ def _budget(
     budget = assay.budget(preset)
     if subject is None:
         own = None if rule == budget.rule else rule
-        return narrowed(assay, budget, rule=own, **chosen)
+        # The usual rule is taken for each game's own, so it can be asked about its game alone.
+        games = (f"gymnax-{rule.removeprefix('open-')}",) if rule == Open().rule else ()
+        return narrowed(assay, budget, rule=own, tasks=games, **chosen)
     # Without weights there is no null rule.
     arms = [arm for arm in chosen["arms"] if arm != "disco-null" or subject.null is not None]
     return narrowed(assay, budget, subject=subject, **{**chosen, "arms": arms})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -53,7 +54,7 @@ def competence(found: Found) -> Axis:
         Line("reach", "Lifetimes that reach 0.8", "exposure", "fraction/episodic/{}", "share"),
         Line(
             "pace",
-            "Thousand interactions until 0.8",
+            "Thousand interactions until 0.8, of those that reach it",
             "exposure",
             "steps/episodic/{}",
             "thousands",
@@ -63,7 +64,7 @@ def competence(found: Found) -> Axis:
         Line("long", "Final score, Catch 24×24", "F2", "endpoint/{}"),
         Line(
             "mastery",
-            "Thousand interactions until mastery",
+            "Thousand interactions to within 10 % of its final score, 24×24",
             "F2",
             "mastery/{}",
             "thousands",
@@ -82,10 +83,18 @@ def competence(found: Found) -> Axis:
 
 def scale(found: Found) -> Axis:
     """In which range of reward scales does it learn, and does its history widen it?"""
+    scales = [float(label) for label in labels(found, "E1", "scale")]
+    most = f"{math.log10(max(scales) / min(scales)):.2g}" if scales else "no"
     lines = [
+        # What is estimated is half of it: the threshold of the criterion below.
+        Line(
+            "best", "Best score at any scale", "E1", "threshold/catch/{}", "score", HISTORY, 2, 0.5
+        )
+    ]
+    lines += [
         Line(
             criterion,
-            f"Range of reward scales with {words}",
+            f"Decades of reward scale, of {most}, with {words}",
             "E1",
             f"width/catch/{{}}/{criterion}",
             "decades",
@@ -95,7 +104,11 @@ def scale(found: Found) -> Axis:
     ]
     lines.append(
         effect(
-            "contrast", "Live − pinned (half of best)", "E1", "contrast/catch/half-best", "decades"
+            "contrast",
+            "Decades: with − without history (half of its best score)",
+            "E1",
+            "contrast/catch/half-best",
+            "decades",
         )
     )
     return axis_of(
@@ -122,7 +135,7 @@ def inheritance(found: Found) -> Axis:
             Line(f"{arm}/{at}", f"Score at scale {at}: {words}", "E2", f"score/{at}/{arm}")
             for arm, words in sources.items()
         ]
-        title = f"Interaction at scale {at}: donor's scale × holding"
+        title = f"Harm of the reciprocal donor at scale {at}: held − not held"
         lines.append(effect(f"interaction/{at}", title, "E2", f"interaction/{at}"))
     return axis_of(
         "Inheritance",
@@ -158,10 +171,23 @@ def change(found: Found) -> Axis:
         lines += [
             Line(f"pre/{condition}", f"Score before the {said}", "E3", f"pre/{where}/{{}}"),
             Line(f"auc/{condition}", f"Mean score after the {said}", "E3", f"auc/{where}/{{}}"),
-            Line(f"final/{condition}", "Final score", "E3", f"final/{where}/{{}}"),
+            Line(
+                f"final/{condition}",
+                f"Final score after the {said}",
+                "E3",
+                f"final/{where}/{{}}",
+            ),
+            Line(
+                f"attained/{condition}",
+                f"Lifetimes at 0.8 again after the {said}",
+                "E3",
+                f"attained/{where}/{{}}/0.8",
+                "share",
+            ),
             Line(
                 f"time/{condition}",
-                "Thousand interactions until 0.8 again",
+                # A restricted mean: whoever never gets there counts with all that was left.
+                f"Thousand interactions to 0.8 after the {said}, or the end",
                 "E3",
                 f"time/{where}/{{}}/0.8",
                 "thousands",
@@ -171,7 +197,7 @@ def change(found: Found) -> Axis:
         lines += [
             effect(
                 f"{replay}/{condition}",
-                f"Mean score after, rule − {words}",
+                f"Mean score after the {said}, rule − {words}",
                 "E3",
                 f"contrast/{condition}/{replay}",
             )

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from rulescope import plugins
 from rulescope.assays.subject import NULL_RULE, Subject, named
-from rulescope.errors import WeightsError, nearest
+from rulescope.errors import SpecError, WeightsError, nearest
 from rulescope.learners.disco.config import SPROUT, Disco
 from rulescope.learners.plugin_config import Plugin
 from rulescope.rules import disco_format, loading, registry
@@ -55,14 +55,19 @@ class Audited:
 
 def find(text: str, weights: Path | None = None) -> tuple[Audited, Path | None]:
     """Return what ``text`` names, and the file its weights are in if not in the usual places."""
+    offered = plugins.rules()
     if text in registry.RULES or text in EMBEDDED or text == OPEN or _drawn(text):
+        if text in offered:  # either could be meant, and the wrong profile would look right
+            raise SpecError(f"{text!r} is also the name of a plug-in, which must change it")
         return _known(text), weights
-    if text in plugins.rules():
+    if text in offered:
         return Audited(text, "plugin", text, Subject(plugins.pinned(text), None)), weights
+    if text.startswith(loading.CONTENT):
+        return _read(text[: len(loading.CONTENT) + 12], loading.load(text, weights)), weights
     path = Path(text)
     if path.exists():
         return _of_file(path / RULE if path.is_dir() else path)
-    names = (*EMBEDDED, *registry.RULES, OPEN, *plugins.rules())
+    names = (*EMBEDDED, *registry.RULES, OPEN, *offered)
     raise WeightsError(
         f"no rule, file or plug-in is called {text!r}{nearest(text, names)}; a folder must be that "
         "of a discovery"
@@ -83,13 +88,18 @@ def _known(name: str) -> Audited:
 
 
 def _of_file(path: Path) -> tuple[Audited, Path]:
-    """Return the rule in a file, driven by the learner that goes with its size."""
+    """Return the rule in a file; one that a discovery made is called by its folder."""
     weights = loading.read(loading.family_of(path), path)
-    rule = f"sha256:{weights.content}"
-    label = path.parent.name[:12] if path.name == RULE else path.stem
+    label = path.resolve().parent.name[:12] if path.name == RULE else path.stem
+    return _read(label, weights), path
+
+
+def _read(label: str, weights: loading.RuleWeights) -> Audited:
+    """Return a rule that is known by its content, driven by what goes with its size."""
+    rule = f"{loading.CONTENT}{weights.content}"
     if loading.OPEN_KEY in weights.arrays:
-        return Audited(label, "open", rule, None), path
-    return _sized(label, weights, rule), path
+        return Audited(label, "open", rule, None)
+    return _sized(label, weights, rule)
 
 
 def _sized(label: str, weights: loading.RuleWeights, rule: str | None = None) -> Audited:

@@ -16,7 +16,12 @@ Measures = Mapping[str, Mapping[str, Estimate]]
 
 COMPETENT = 0.8
 NOTHING = "Not measured."
-CALLED = {WITHOUT: "itself without its history", NULL: "its null rule"}
+CALLED = {
+    WITHOUT: "itself without its history",
+    NULL: "its null rule",
+    "DQN, small replay": "DQN with a small replay",
+    "DQN, replay cleared": "DQN with its replay cleared",
+}
 """Columns as they are called in a sentence, where their own name will not do."""
 
 
@@ -25,9 +30,7 @@ def competence(found: Measures) -> str:
     score = found.get("score")
     if score is None:
         return NOTHING
-    return _list(
-        [f"It {_competent(score[RULE])} on Catch 8×8 ({_shown(score[RULE])})", *_ranks(score)]
-    )
+    return _list([f"It {_competent(score[RULE], ' on Catch 8×8')}", *_ranks(score)])
 
 
 def scale(found: Measures) -> str:
@@ -35,11 +38,17 @@ def scale(found: Measures) -> str:
     widths = found.get("half-best")
     if widths is None:
         return NOTHING
-    said = f"It learns over {widths[RULE].value:.1f} decades of reward scale"
+    best = found.get("best", {}).get(RULE)
+    if best is None or best.missing:
+        return "It scores above random play at no reward scale, so there is no range to speak of."
+    said = (
+        f"It keeps at least half of its best score ({best.value:.2f}) over "
+        f"{widths[RULE].value:.1f} decades of reward scale"
+    )
     if WITHOUT in widths and not widths[WITHOUT].missing:
         said += f", over {widths[WITHOUT].value:.1f} with its state pinned"
     more, less = "Its history widens the range", "Its history narrows the range"
-    return f"{said}. {_effect(found, 'contrast', more, less)}"
+    return f"{said}. {_effect(found, 'contrast', more, less, 'the history')}"
 
 
 def inheritance(found: Measures) -> str:
@@ -47,10 +56,12 @@ def inheritance(found: Measures) -> str:
     said = []
     for key in (key for key in found if key.startswith("interaction/")):
         more, less = (
-            f"A foreign state hurts {how} when it is held than when it may be revised"
+            f"A state from the reciprocal scale hurts {how} when it is held than when the learner "
+            "may revise it"
             for how in ("more", "less")
         )
-        said.append(f"At scale {key.partition('/')[2]}: {_effect(found, key, more, less)}")
+        told = _effect(found, key, more, less, "holding a state from the reciprocal scale")
+        said.append(f"At scale {key.partition('/')[2]}: {told}")
     return " ".join(said) or NOTHING
 
 
@@ -68,7 +79,7 @@ def boundaries(found: Measures) -> str:
     said = told[order]
     if "stream" in found:
         stream = found["stream"][RULE]
-        said += f" In a world that never resets it {_competent(stream)} ({_shown(stream)})."
+        said += f" In a world that never resets it {_competent(stream)}."
     return said
 
 
@@ -95,23 +106,29 @@ def exploration(found: Measures) -> str:
     return " ".join(said) or NOTHING
 
 
-def effects(found: Measures) -> str:
-    """Say how many differences can be told from chance, and which."""
-    differences = {key: each[RULE] for key, each in found.items() if len(each) == 1}
+def effects(found: Measures, titles: Mapping[str, str]) -> str:
+    """Say how many of the differences in ``titles`` can be told from chance, and which."""
+    differences = {key: found[key][RULE] for key in titles if key in found}
     if not differences:
         return NOTHING
-    clear = [key.replace("/", " ") for key, one in differences.items() if _sign(one)]
-    named = f": {', '.join(clear)}" if clear else ""
+    if not any(map(_interval, differences.values())):
+        return "There are too few seeds to tell any difference from chance."
+    clear = [f"{titles[key]} {_shown(one, 4)}" for key, one in differences.items() if _sign(one)]
+    named = f": {'; '.join(clear)}" if clear else ""
     return f"{len(clear)} of {len(differences)} differences can be told from chance{named}."
 
 
-def _competent(one: Estimate) -> str:
-    """Return a verb for a score: beyond doubt, in doubt, or not."""
+def _competent(one: Estimate, where: str = "") -> str:
+    """Return a predicate for a score: beyond doubt, in doubt, or not."""
     if not _interval(one):
-        return f"reaches {one.value:.2f} in too few seeds for an interval"
+        return f"reaches {one.value:.2f}{where}, in too few seeds for an interval"
     if one.low >= COMPETENT:
-        return "becomes competent"
-    return "does not become competent" if one.high < COMPETENT else "is competent in some lifetimes"
+        said = "becomes competent"
+    elif one.high < COMPETENT:
+        said = "does not become competent"
+    else:
+        said = "may or may not become competent"
+    return f"{said}{where} ({_shown(one)})"
 
 
 def _ranks(figures: Mapping[str, Estimate]) -> list[str]:
@@ -131,12 +148,14 @@ def _order(one: Estimate, other: Estimate) -> int | None:
     return (one.low > other.high) - (one.high < other.low)
 
 
-def _effect(found: Measures, key: str, above: str, below: str) -> str:
-    """Return a sentence about a difference, by where its interval lies."""
+def _effect(found: Measures, key: str, above: str, below: str, cause: str) -> str:
+    """Return a sentence about a difference that is due to ``cause``, by where its interval lies."""
     one = found.get(key, {}).get(RULE)
     if one is None:
         return "The difference could not be estimated."
-    none = "No effect of the history can be told from chance"
+    if not _interval(one):
+        return f"There are too few seeds to tell an effect of {cause} from chance ({_shown(one)})."
+    none = f"No effect of {cause} can be told from chance"
     return f"{({1: above, -1: below}).get(_sign(one), none)} ({_shown(one)})."
 
 
@@ -150,10 +169,9 @@ def _interval(one: Estimate) -> bool:
     return one.method in ("bootstrap", "wilson") and one.low <= one.high
 
 
-def _shown(one: Estimate) -> str:
-    return (
-        f"{one.value:.2f} [{one.low:.2f}, {one.high:.2f}]" if _interval(one) else f"{one.value:.2f}"
-    )
+def _shown(one: Estimate, digits: int = 2) -> str:
+    value, low, high = (f"{each:.{digits}f}" for each in (one.value, one.low, one.high))
+    return f"{value} [{low}, {high}]" if _interval(one) else value
 
 
 def _count(one: Estimate) -> str:

@@ -10,7 +10,8 @@ import typer
 from rulescope.assays import ASSAYS, PRESETS, Assay, Budget, find, narrowed
 from rulescope.audit import subjects
 from rulescope.errors import SpecError
-from rulescope.learners.disco.config import PROFILES
+from rulescope.learners.disco.config import PROFILES, Disco
+from rulescope.learners.open_config import Open
 
 _NAMES = ", ".join(f"{assay.id} ({assay.name})" for assay in ASSAYS.values())
 
@@ -68,11 +69,12 @@ def choose(
     conditions: str | None = None,
     profile: str | None = None,
     rule: str | None = None,
+    weights: Path | None = None,
 ) -> list[tuple[Assay, Budget]]:
     """Return the assay with the budget asked for, once for each profile."""
     assay = find(name)
-    audited = None if rule is None else subjects.find(rule)[0]
-    return [
+    audited = None if rule is None else subjects.find(rule, weights)[0]
+    chosen = [
         (
             assay,
             narrowed(
@@ -92,6 +94,20 @@ def choose(
         )
         for each in words("--profile", profile) or (None,)
     ]
+    if audited is not None and audited.family == "open":
+        _require_open(audited.rule, chosen)
+    return chosen
+
+
+def _require_open(rule: str, chosen: list[tuple[Assay, Budget]]) -> None:
+    """Raise unless ``rule`` drives OPEN in every assay; Disco, which would get it too, has none."""
+    for assay, budget in chosen:
+        learners = [cell.runs[0].learner for cell in assay.grid(budget)]
+        driven = any(isinstance(who, Open) and rule in ("open", who.rule) for who in learners)
+        if not driven or any(isinstance(who, Disco) for who in learners):
+            raise SpecError(
+                f"--rule: {rule!r} is a rule of OPEN, and does not drive this part of {assay.id}"
+            )
 
 
 def weights_of(rule: str | None, weights: Path | None) -> Path | None:

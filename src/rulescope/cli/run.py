@@ -89,6 +89,7 @@ def run(
         conditions=conditions,
         profile=profile,
         rule=rule,
+        weights=weights,
     )
     weights = choosing.weights_of(rule, weights)
     said = []

@@ -31,20 +31,23 @@ LOOKS = {
     "DQN, small replay": Look("", "#7A5C2E", "<"),
     "DQN, replay cleared": Look("", "#999933", ">"),
     "Adam": Look("", "#CC79A7", "D"),
+    "untrained": Look("", "#6E6E6E", "P"),
+    "random": Look("", "#9A9A9A", "X"),
 }
-"""As these arms are drawn everywhere."""
+"""In the colours that these arms have everywhere, with markers that differ without lines, too."""
 UNITS = {
     "score": "score, share or return",
     "decades": "decades",
     "thousands": "thousand interactions",
     "rate": "reward per interaction",
 }
-LEFT, TOP, ROW, BELOW = 3.1, 0.42, 0.185, 0.32
+LEFT, TOP, ROW, BELOW = 3.5, 0.42, 0.185, 0.32
 """Inches: room for the names of measures, for the legend, of a line, and for an axis."""
 INTERVALS = (
     "Brackets are 95 % intervals over seeds (percentile bootstrap; Wilson for shares; those of "
     "planned differences are wider, as they share one error rate). Round brackets are the lowest "
-    "and highest seed, where there are too few for an interval. Score: 0 is random play, 1 optimal."
+    "and highest seed, where there are too few for an interval. Score: 0 is random play, 1 is "
+    "optimal, 0.8 counts as competent."
 )
 
 
@@ -91,7 +94,10 @@ def write_profile(profile: Profile, parts: Mapping[str, str], folder: Path) -> l
 
 
 def _overview(profile: Profile, parts: Mapping[str, str]) -> str:
-    said = [f"- **{axis.name}.** {axis.question} {axis.verdict}" for axis in profile.axes]
+    said = [
+        f"- **{axis.name}.** {' '.join(filter(None, (axis.question, axis.verdict)))}"
+        for axis in profile.axes
+    ]
     lines = [
         f"# Audit of {profile.rule}",
         f"{profile.learner}. Preset {profile.preset}.",

@@ -33,6 +33,8 @@ OPEN_LENGTHS = {3571: "large", 1211: "small"}
 OPEN_KEY = "weights"
 """Name of the one array of an OPEN rule."""
 
+CONTENT = "sha256:"
+"""What the names of rules begin with that are known by their content."""
 FRESH = "fresh-"
 """What the names of rules begin with that are drawn as before a discovery, in any sizes."""
 
@@ -187,7 +189,7 @@ def _drawn(name: str, values: Mapping[str, NDArray[np.float32]]) -> RuleWeights:
 
 def name_of(path: Path) -> str:
     """Return the name by which a run knows the rule in the file at ``path``: its content."""
-    return f"sha256:{read(family_of(path), path).content}"
+    return f"{CONTENT}{read(family_of(path), path).content}"
 
 
 def family_of(path: Path) -> registry.Family:
@@ -225,7 +227,7 @@ def _embedded(rule: Embedded) -> RuleWeights:
 
 def _of_content(name: str, path: Path | None) -> RuleWeights:
     if path is None:
-        shipped = of_content(name.removeprefix("sha256:"))
+        shipped = of_content(name.removeprefix(CONTENT))
         if shipped is None:
             raise WeightsError(f"{name}: the rule of a file; name the file with --weights")
         return replace(_embedded(shipped), name=name)
