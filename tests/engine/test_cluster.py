@@ -31,6 +31,8 @@ from rulescope.runner import find_or_make
 from rulescope.spec import RunSpec
 
 SHORT = msgspec.structs.replace(LONG, iterations=300)
+LONGER = msgspec.structs.replace(LONG, iterations=3000)
+"""Long enough that word of an interruption, which takes a while to a cluster, finds it alive."""
 
 
 @pytest.fixture(scope="module")
@@ -94,24 +96,24 @@ def test_interrupted_it_goes_on_and_a_damaged_donor_is_lived_again(tmp_path: Pat
             os.kill(os.getpid(), signal.SIGTERM)
 
     with pytest.raises(KeyboardInterrupt):
-        cluster.run_all([LONG], store, workers=1, report=interrupt)
-    checkpoint = store.load_checkpoint(LONG.id)
+        cluster.run_all([LONGER], store, workers=1, report=interrupt)
+    checkpoint = store.load_checkpoint(LONGER.id)
     assert checkpoint is not None
     reached = int(checkpoint["loop/iteration"])
-    assert 0 < reached < LONG.iterations
+    assert 0 < reached < LONGER.iterations
 
     heir = recipient(DONOR)
     find_or_make(DONOR, store)
     (store.folder(DONOR.id) / "state.npz").write_bytes(b"damaged")
-    campaign = cluster.run_all([heir, LONG], store, share=Share(cpus=0.5))
+    campaign = cluster.run_all([heir, LONGER], store, share=Share(cpus=0.5))
     assert (campaign.finished, campaign.failed) == (3, {})
     (cause,) = campaign.causes[heir.id]
     assert "state.npz does not match its sha256" in cause
     assert [item.id for item in store.quarantined()] == [DONOR.id]
     assert list((store.root / "checkpoints").iterdir()) == []
-    for item in (LONG, heir):
+    for item in (LONGER, heir):
         find_or_make(item, whole)
-    assert hashes([LONG, DONOR, heir], store) == hashes([LONG, DONOR, heir], whole)
+    assert hashes([LONGER, DONOR, heir], store) == hashes([LONGER, DONOR, heir], whole)
 
 
 def test_the_same_records_from_a_cluster_that_loses_a_node(

@@ -12,11 +12,11 @@ import typer
 from rulescope import plugins
 from rulescope.assays.subject import named, spoken, varied
 from rulescope.audit import subjects
-from rulescope.envs.config import CHANGES, Boundary, Change
+from rulescope.envs.config import CHANGES, Boundary, Change, EnvironmentSpec
 from rulescope.errors import SpecError, nearest
 from rulescope.learners.disco.config import INTERFACES, PROFILES, Disco
 from rulescope.learners.open_config import Open
-from rulescope.learners.variants import VARIANTS, LearnerSpec
+from rulescope.learners.variants import VARIANTS, LearnerSpec, suited
 from rulescope.spec import Pin, PinSteps
 
 T = TypeVar("T")
@@ -56,9 +56,11 @@ def chosen_learner(
     profile: str,
     interface: str,
     weights: Path | None,
+    world: EnvironmentSpec,
 ) -> tuple[LearnerSpec, Path | None]:
     """Return the learner that the options describe, and where the weights of its rule are."""
-    who = pick_any("learner", learner, VARIANTS, plugins.rules(), plugins.pinned)
+    # Suited to the world first: what OPEN gets there by default must not stand in for --rule.
+    who = suited(pick_any("learner", learner, VARIANTS, plugins.rules(), plugins.pinned), world)
     if not isinstance(who, Disco):
         refuse(context, DISCO_OPTIONS, nothing(learner))
     if not isinstance(who, Disco | Open):
@@ -81,7 +83,7 @@ def chosen_learner(
         profile = ""
     own = subject.learner
     said = spoken(own, profile, interface) if isinstance(own, Disco) else own
-    return varied(said, learner), weights
+    return suited(varied(said, learner), world), weights
 
 
 def nothing(learner: str) -> str:

@@ -21,7 +21,7 @@ from rulescope.frozen import expanded
 from rulescope.learners.baselines import RandomPolicy
 from rulescope.learners.disco.config import INTERFACES, PROFILES
 from rulescope.learners.open_config import Open
-from rulescope.learners.variants import VARIANTS, habits, suited
+from rulescope.learners.variants import VARIANTS, habits
 from rulescope.meters import HEADLINES, headline
 from rulescope.records import Record, Store
 from rulescope.spec import Evaluation, RunSpec
@@ -145,10 +145,9 @@ def life(
         spec = specs.read(spec_file)
     else:
         world = describing.pick_any("env", env, WORLDS, plugins.worlds(), plugins.pinned_world)
-        who, weights = describing.chosen_learner(
-            context, learner, rule, profile, interface, weights
+        chosen, weights = describing.chosen_learner(
+            context, learner, rule, profile, interface, weights, world
         )
-        chosen = suited(who, world)
         if isinstance(chosen, RandomPolicy | Open):
             describing.refuse(context, ("learning_rate",), describing.nothing(learner))
         elif learning_rate is not None:
