@@ -41,13 +41,13 @@ DISCO: dict[str, dict[str, Chosen]] = {
         "exposure": {"seeds": 3, "iterations": 600, "arms": _LEARNERS},
         "E1": {
             "seeds": 3,
-            "iterations": 700,
+            "iterations": 600,
             "arms": ("live", "pin"),
-            "scales": (1e-2, 1e-1, 1.0, 1e1, 1e2),
+            "scales": (1e-1, 1.0, 1e1, 1e2),
         },
-        "E2": {"seeds": 3, "iterations": 700, "arms": _CROSSED, "scales": (10.0,)},
-        "E-A3c": {"seeds": 3, "iterations": 600, "arms": ("disco", "disco-pin", "a2c")},
-        "E3": {"seeds": 3, "iterations": 1200, "arms": _FEW_REPLAYS},
+        "E2": {"seeds": 3, "iterations": 600, "arms": _CROSSED, "scales": (10.0,)},
+        "E-A3c": {"seeds": 3, "iterations": 600, "arms": ("disco", "a2c")},
+        "E3": {"seeds": 3, "iterations": 1000, "arms": _FEW_REPLAYS},
         "E-A5": {
             "seeds": 3,
             "episodes": 4000,
