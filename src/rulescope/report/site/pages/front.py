@@ -36,6 +36,9 @@ ALL = "All axes"
 Pages = Mapping[tuple[str, str], AssayPage]
 """Pages by assay and rule."""
 
+BOUNDED = ("score", "share", "return")
+"""Units in which 0 is nothing and 1 is all there is."""
+
 
 def front(site: Site, panels: Mapping[str, list[Panel]]) -> str:
     """Return the page; ``panels`` are the learning curves by page name."""
@@ -118,7 +121,9 @@ def _measure(measure: Measure, rule: str, pages: Pages) -> Markup:
     """Return one measure: a dot and a line for each column, and the numbers beside them."""
     column = Column(measure.title, measure.digits)
     found = {name: figure.estimate() for name, figure in measure.figures.items()}
-    axis = span(found.values(), *([0.0] if measure.difference else []))
+    # From random play to the optimum, so that a narrow interval looks narrow.
+    ends = (0.0, 1.0) if measure.unit in BOUNDED and not measure.difference else (0.0,)
+    axis = span(found.values(), *ends)
     rows = []
     for name, one in found.items():
         how = LOOKS[name] if name in LOOKS else look(name)
