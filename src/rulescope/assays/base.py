@@ -299,12 +299,8 @@ def narrowed(
     _known("--conditions", conditions, assay.conditions)
     if profile is not None:
         _known("--profile", [profile], PROFILES)
-    if seeds is not None and seeds < 1:
-        raise SpecError(f"--seeds: {seeds} is not a number of lifetimes")
+    check_measures(budget.seeds if seeds is None else seeds, scales)
     _check_length(assay, budget, iterations, episodes)
-    for scale in scales:
-        if not 0.0 < scale <= LARGEST_SCALE:
-            raise SpecError(f"--scales: {scale:g} is not between 0 and {LARGEST_SCALE:g}")
     chosen = replace(
         budget,
         seeds=seeds or budget.seeds,
@@ -335,6 +331,15 @@ def _profile(budget: Budget, asked: str | None) -> str:
     if asked is not None:
         raise SpecError(f"--profile: {budget.rule!r} has a learner of its own, without profiles")
     return ""
+
+
+def check_measures(seeds: int, scales: Sequence[float]) -> None:
+    """Raise an error that names the option if there cannot be such lifetimes."""
+    if seeds < 1:
+        raise SpecError(f"--seeds: {seeds} is not a number of lifetimes")
+    for scale in scales:
+        if not 0.0 < scale <= LARGEST_SCALE:
+            raise SpecError(f"--scales: {scale:g} is not between 0 and {LARGEST_SCALE:g}")
 
 
 def _has_rule(assay: Assay, budget: Budget, kinds: type | UnionType) -> bool:

@@ -23,6 +23,7 @@ from rulescope.assays.results import Column, Results, Table, Value, scale_label
 from rulescope.errors import SpecError
 from rulescope.learners.open_config import Open
 from rulescope.learners.variants import Habits
+from rulescope.rules.loading import CONTENT
 from rulescope.spec import Evaluation, Fork, Pin, PinSteps, Reset, RunSpec
 from rulescope.stats import Estimate, exact_iqm
 
@@ -85,7 +86,7 @@ def _rule(budget: Budget) -> str | None:
     """Return the rule of all games, if it is not each one's own."""
     if budget.rule == OWN_RULE:
         return None
-    if budget.subject is not None or not budget.rule.startswith(("open-", "sha256:")):
+    if budget.subject is not None or not budget.rule.startswith(("open-", CONTENT)):
         raise SpecError(f"--rule: {budget.rule!r} is no OPEN rule, such as open-multi")
     if budget.rule == Open().rule and budget.tasks != TASKS[:1]:  # see `suited`
         raise SpecError(f"--rule: {budget.rule!r} is of Breakout alone; add --tasks {TASKS[0]}")

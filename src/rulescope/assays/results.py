@@ -75,6 +75,15 @@ class Results:
     A window over few scales takes for granted what lies between them."""
 
 
+def counted(number: int, thing: str) -> str:
+    """Return a number of things in words.
+
+    >>> counted(1, "seed"), counted(1008, "lifetime")
+    ('1 seed', '1,008 lifetimes')
+    """
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
 def in_numbers(fewest: int, most: int) -> str:
     """Return a number of seeds as a phrase.
 

@@ -13,6 +13,7 @@ from rulescope.assays.subject import NULL_RULE, Subject, named
 from rulescope.errors import SpecError, WeightsError, nearest
 from rulescope.learners.disco.config import SPROUT, Disco
 from rulescope.learners.plugin_config import Plugin
+from rulescope.report.files import stem
 from rulescope.rules import disco_format, loading, registry
 from rulescope.rules.embedded import EMBEDDED, RULE
 
@@ -36,7 +37,7 @@ class Audited:
     @property
     def folder(self) -> str:
         """Part of the name of its results folder."""
-        return "".join(c if c.isalnum() or c in "-_." else "-" for c in self.name)
+        return stem(self.name)
 
     @property
     def description(self) -> str:
@@ -63,7 +64,7 @@ def find(text: str, weights: Path | None = None) -> tuple[Audited, Path | None]:
     if text in offered:
         return Audited(text, "plugin", text, Subject(plugins.pinned(text), None)), weights
     if text.startswith(loading.CONTENT):
-        return _read(text[: len(loading.CONTENT) + 12], loading.load(text, weights)), weights
+        return _read(loading.short(text), loading.load(text, weights)), weights
     path = Path(text)
     if path.exists():
         return _of_file(path / RULE if path.is_dir() else path)
@@ -89,7 +90,7 @@ def _known(name: str) -> Audited:
 
 def _of_file(path: Path) -> tuple[Audited, Path]:
     """Return the rule in a file; one that a discovery made is called by its folder."""
-    weights = loading.read(loading.family_of(path), path)
+    weights = loading.read_any(path)
     label = path.resolve().parent.name[:12] if path.name == RULE else path.stem
     return _read(label, weights), path
 

@@ -11,11 +11,12 @@ import typer
 from rich.console import Console
 
 from rulescope.assays import PRESETS, Assay, Budget, Results
+from rulescope.assays.results import counted
 from rulescope.audit import parts, subjects
 from rulescope.audit.profile import Profile
 from rulescope.cli import choosing, engines
 from rulescope.cli.engines import Engine
-from rulescope.cli.output import console, counted
+from rulescope.cli.output import console
 from rulescope.cli.progress import duration
 from rulescope.cli.run import SOME_FAILED, check_rules, live
 from rulescope.engine.resources import cores

@@ -12,6 +12,8 @@ from rulescope.audit import subjects
 from rulescope.errors import SpecError
 from rulescope.learners.disco.config import PROFILES, Disco
 from rulescope.learners.open_config import Open
+from rulescope.report.files import stem
+from rulescope.rules.loading import short
 
 _NAMES = ", ".join(f"{assay.id} ({assay.name})" for assay in ASSAYS.values())
 
@@ -119,8 +121,7 @@ def folder_name(assay: Assay, budget: Budget) -> str:
     """Return the name of a results folder: the assay, and what is unusual about it."""
     parts, usual = [assay.id], assay.budget("paper")
     parts += [budget.profile] if budget.profile not in ("", usual.profile) else []
-    rule = budget.rule[:19] if budget.rule.startswith("sha256:") else budget.rule
-    parts += [rule.replace(":", "-")] if budget.rule != usual.rule else []
+    parts += [stem(short(budget.rule))] if budget.rule != usual.rule else []
     return "-".join(parts)
 
 

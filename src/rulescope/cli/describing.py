@@ -10,7 +10,7 @@ import msgspec
 import typer
 
 from rulescope import plugins
-from rulescope.assays.subject import named, spoken, varied
+from rulescope.assays.subject import Subject, named, spoken, varied
 from rulescope.audit import subjects
 from rulescope.envs.config import CHANGES, Boundary, Change, EnvironmentSpec
 from rulescope.errors import SpecError, nearest
@@ -68,21 +68,20 @@ def chosen_learner(
         return who, weights
     _pick("profile", profile, PROFILES)
     _pick("interface", interface, INTERFACES)
-    subject = named(Disco().rule)
+    subject: Subject | None = named(Disco().rule)
     if rule is not None:
         audited, weights = subjects.find(rule, weights)
+        subject = audited.subject
         if isinstance(who, Open):
-            return msgspec.structs.replace(who, rule=audited.rule), weights
-        subject = audited.subject or subject
-        if audited.family != "disco":
-            raise SpecError(f"--rule: {rule!r} is not a Disco rule, such as disco103 or sprout")
+            who = msgspec.structs.replace(who, rule=audited.rule)
     if isinstance(who, Open):
         return who, weights
+    if subject is None or not isinstance(subject.learner, Disco):
+        raise SpecError(f"--rule: {rule!r} is not a Disco rule, such as disco103 or sprout")
     if not subject.has_profiles:
         refuse(context, ("profile",), f"means nothing to {rule!r}, which has a learner of its own")
         profile = ""
-    own = subject.learner
-    said = spoken(own, profile, interface) if isinstance(own, Disco) else own
+    said = spoken(subject.learner, profile, interface)
     return suited(varied(said, learner), world), weights
 
 

@@ -20,15 +20,6 @@ def printable(text: str) -> str:
     return "".join(mark if mark.isprintable() else "\ufffd" for mark in text)
 
 
-def counted(number: int, thing: str) -> str:
-    """Return a number of things in words.
-
-    >>> counted(1, "seed"), counted(0, "donor")
-    ('1 seed', '0 donors')
-    """
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
-
-
 def spanned(numbers: Iterable[int]) -> str:
     """Return the least and the greatest of ``numbers`` in words.
 

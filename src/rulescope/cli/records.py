@@ -12,8 +12,9 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from rulescope.assays.results import counted
 from rulescope.cli import choosing, records_clean, records_moving, records_query
-from rulescope.cli.output import console, counted, printable
+from rulescope.cli.output import console, printable
 from rulescope.cli.records_query import indexing, table
 from rulescope.errors import RecordError
 from rulescope.records import Problem, Record, Store, sizes

@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from rulescope.assays.results import counted
 from rulescope.cli import choosing
-from rulescope.cli.output import console, counted
+from rulescope.cli.output import console
 from rulescope.errors import RecordError
 from rulescope.records import Store, disk, leftovers
 from rulescope.records.leftovers import Leftover

@@ -11,8 +11,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from rulescope.assays.results import counted
 from rulescope.cli import choosing
-from rulescope.cli.output import counted
 from rulescope.cli.records_query import indexing, tell_left_out
 from rulescope.errors import RecordError
 from rulescope.records import Problem, Store, archive, exporting, index, merge, query

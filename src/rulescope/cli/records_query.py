@@ -15,8 +15,9 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from rulescope.assays.results import counted
 from rulescope.cli import choosing
-from rulescope.cli.output import console, counted, printable
+from rulescope.cli.output import console, printable
 from rulescope.errors import RecordError
 from rulescope.records import Problem, Store
 from rulescope.records import query as queries

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rulescope.assays import ASSAYS, PRESETS
+from rulescope.assays.results import counted
 from rulescope.cli import choosing
 from rulescope.cli.choosing import folder_name
-from rulescope.cli.output import console, counted, printable
+from rulescope.cli.output import console, printable
 from rulescope.cli.progress import Meter
 from rulescope.records import Store
 

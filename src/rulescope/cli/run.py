@@ -12,10 +12,11 @@ import typer
 from rich.console import Console
 
 from rulescope.assays import Assay, Budget, Results
+from rulescope.assays.results import counted
 from rulescope.cli import choosing, engines
 from rulescope.cli.choosing import choose, folder_name
 from rulescope.cli.engines import Engine
-from rulescope.cli.output import console, counted, spanned
+from rulescope.cli.output import console, spanned
 from rulescope.cli.progress import Meter, duration
 from rulescope.engine.resources import cores
 from rulescope.errors import RecordError

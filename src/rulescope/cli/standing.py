@@ -9,7 +9,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from rulescope.cli.output import counted, printable
+from rulescope.assays.results import counted
+from rulescope.cli.output import printable
 from rulescope.cli.progress import duration
 from rulescope.engine.failures import Failure
 from rulescope.engine.live import LiveCampaign, LiveRun

@@ -14,8 +14,9 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from rulescope.assays.results import counted
 from rulescope.cli import choosing, engines
-from rulescope.cli.output import console, counted, printable
+from rulescope.cli.output import console, printable
 from rulescope.cli.progress import Meter
 from rulescope.errors import RecordError
 from rulescope.records import Manifest, Problem, Store, disk

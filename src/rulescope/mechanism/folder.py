@@ -20,9 +20,10 @@ from rulescope.errors import RecordError
 from rulescope.mechanism.inquiry import Inquiry, Observed, View
 from rulescope.report import mechanism_figures, mechanism_replay_figures
 from rulescope.report.figures import write_figure
-from rulescope.report.files import write_whole
+from rulescope.report.files import stem, write_whole
 from rulescope.report.folder import INDEX, as_data
 from rulescope.report.tables import markdown, write_tables
+from rulescope.rules.loading import short
 
 DATA = "data.npz"
 """Every array of the results, by the name that it has in :class:`~rulescope.assays.Results`."""
@@ -59,7 +60,7 @@ class _Index(msgspec.Struct):
 def folder_name(view: View, inquiry: Inquiry) -> str:
     """Return the name of a results folder: the view, and the rule if it is not the usual one."""
     usual = inquiry.rule == view.default.rule
-    return view.label if usual else f"{view.label}-{inquiry.rule.replace(':', '-')}"
+    return view.label if usual else f"{view.label}-{stem(short(inquiry.rule))}"
 
 
 def write(

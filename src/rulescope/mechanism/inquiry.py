@@ -6,23 +6,24 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 from numpy.typing import NDArray
 
 from rulescope.arrays import Arrays
+from rulescope.assays.base import check_measures
+from rulescope.assays.results import Results, Table, counted
 from rulescope.errors import SpecError
 from rulescope.learners.disco.config import Disco, driven_by
 from rulescope.learners.variants import first_update
 from rulescope.runtime import Identity
 from rulescope.spec import RunSpec
+from rulescope.stats import Estimate
 
 if TYPE_CHECKING:
-    from rulescope.assays.results import Results
     from rulescope.lifetime import Lifetime
 
 LOG_EVERY = 20
 """As in the assays, so that a lifetime which both want is one run in the store."""
-LARGEST_SCALE = 1e12
-"""As in a run's specification."""
 
 
 @dataclass(frozen=True)
@@ -67,17 +68,35 @@ class Inquiry:
 
     def in_words(self) -> str:
         """Say whose lifetimes these are."""
-        seeds = f"{self.seeds} seed{'' if self.seeds == 1 else 's'}"
+        seeds = counted(self.seeds, "seed")
         return f"{self.rule}, Catch 8×8, {seeds}, {self.iterations:,} iterations a lifetime"
+
+    def results(
+        self,
+        view: View,
+        axes: Mapping[str, tuple[str | float, ...]],
+        estimates: Mapping[str, Estimate],
+        table: Table,
+        series: Mapping[str, NDArray[np.float64]],
+    ) -> Results:
+        """Return what ``view`` found in these lifetimes."""
+        return Results(
+            assay=view.label,
+            budget=self.in_words(),
+            axes=axes,
+            seeds=self.seeds,
+            estimates=estimates,
+            tables=(table,),
+            series=series,
+            iterations=self.iterations,
+            rule=self.rule,
+            profile="",
+        )
 
 
 def checked(inquiry: Inquiry) -> Inquiry:
     """Return ``inquiry`` in order, or raise an error that names the option."""
-    if inquiry.seeds < 1:
-        raise SpecError(f"--seeds: {inquiry.seeds} is not a number of lifetimes")
-    for scale in inquiry.scales:
-        if not 0.0 < scale <= LARGEST_SCALE:
-            raise SpecError(f"--scales: {scale:g} is not between 0 and {LARGEST_SCALE:g}")
+    check_measures(inquiry.seeds, inquiry.scales)
     least = max(LOG_EVERY, inquiry.first_update + 2)
     if inquiry.iterations < least:
         raise SpecError(

@@ -157,18 +157,7 @@ def analyse(inquiry: Inquiry, observed: list[Observed]) -> Results:
         found[f"drawn/{arm}"] = exactly(_drawn_gap(series, arm, at), inquiry.seeds)
         found[f"uses/{arm}"] = exactly(_uses(series, arm, rule, at), inquiry.seeds)
         found[f"off/{arm}"] = exactly(_gap(series, arm), inquiry.seeds)
-    return Results(
-        assay=VIEW.label,
-        budget=inquiry.in_words(),
-        axes={"arm": tuple(runs)},
-        seeds=inquiry.seeds,
-        estimates=found,
-        tables=(_table(inquiry, runs, found),),
-        series=series,
-        iterations=inquiry.iterations,
-        rule=inquiry.rule,
-        profile="",
-    )
+    return inquiry.results(VIEW, {"arm": tuple(runs)}, found, _table(inquiry, runs, found), series)
 
 
 def _uses(series: Mapping[str, Floats], arm: str, rule: Fifo, at: int) -> float:

@@ -212,18 +212,7 @@ def analyse(inquiry: Inquiry, observed: list[Observed]) -> Results:
         if np.isfinite(values[:, late]).any()
     }
     series |= {"iteration": when, "first": np.array([float(inquiry.first_update)])}
-    return Results(
-        assay=VIEW.label,
-        budget=inquiry.in_words(),
-        axes={"scale": inquiry.scales},
-        seeds=inquiry.seeds,
-        estimates=found,
-        tables=(_table(inquiry, found),),
-        series=series,
-        iterations=inquiry.iterations,
-        rule=inquiry.rule,
-        profile="",
-    )
+    return inquiry.results(VIEW, {"scale": inquiry.scales}, found, _table(inquiry, found), series)
 
 
 def _table(inquiry: Inquiry, found: Mapping[str, Estimate]) -> Table:

@@ -119,17 +119,8 @@ def analyse(inquiry: Inquiry, observed: list[Observed]) -> Results:
         if key.startswith("left/"):
             found[key] = exactly(float(line[-1]), 1)
             found[f"half-{key}"] = exactly(half_gone(when, line) - inquiry.first_update + 1, 1)
-    return Results(
-        assay=VIEW.label,
-        budget=inquiry.in_words(),
-        axes={"scale": inquiry.scales},
-        seeds=inquiry.seeds,
-        estimates=found,
-        tables=(_table(inquiry, states, found),),
-        series=series,
-        iterations=inquiry.iterations,
-        rule=inquiry.rule,
-        profile="",
+    return inquiry.results(
+        VIEW, {"scale": inquiry.scales}, found, _table(inquiry, states, found), series
     )
 
 

@@ -35,6 +35,8 @@ LOOKS = {
     "random": Look("", "#9A9A9A", "X"),
 }
 """In the colours that these arms have everywhere, with markers that differ without lines, too."""
+BOUNDED = ("score", "share", "return")
+"""Units in which 0 is nothing and 1 is all there is."""
 UNITS = {
     "score": "score, share or return",
     "decades": "decades",
@@ -170,7 +172,7 @@ def _blocks(axis: Axis) -> list[_Block]:
     for measure in (
         m for m in axis.measures if any(f.value is not None for f in m.figures.values())
     ):
-        unit = "score" if measure.unit in ("share", "return") else measure.unit
+        unit = "score" if measure.unit in BOUNDED else measure.unit
         by_unit.setdefault(unit, []).append(measure)
     return [
         _Block(axis.name if number == 0 else "", unit, tuple(measures))

@@ -189,12 +189,21 @@ def _drawn(name: str, values: Mapping[str, NDArray[np.float32]]) -> RuleWeights:
 
 def name_of(path: Path) -> str:
     """Return the name by which a run knows the rule in the file at ``path``: its content."""
-    return f"{CONTENT}{read(family_of(path), path).content}"
+    return f"{CONTENT}{read_any(path).content}"
 
 
-def family_of(path: Path) -> registry.Family:
-    """Return whose rule the file at ``path`` would hold: an archive of arrays, or one array."""
-    return "open" if _bytes(path).startswith(b"\x93NUMPY") else "disco"
+def read_any(path: Path) -> RuleWeights:
+    """Read a rule file of either family: an archive of arrays is Disco's, one array is OPEN's."""
+    return read("open" if _bytes(path).startswith(b"\x93NUMPY") else "disco", path)
+
+
+def short(name: str) -> str:
+    """Return the name of a rule for people: of a content, no more than tells it from others.
+
+    >>> short("sprout"), short("sha256:" + "0123456789abcdef" * 4)
+    ('sprout', 'sha256:0123456789ab')
+    """
+    return name[: len(CONTENT) + 12] if name.startswith(CONTENT) else name
 
 
 def twin_of(sizes: disco_format.DiscoSizes, seed: int = 0) -> str:
@@ -231,10 +240,10 @@ def _of_content(name: str, path: Path | None) -> RuleWeights:
         if shipped is None:
             raise WeightsError(f"{name}: the rule of a file; name the file with --weights")
         return replace(_embedded(shipped), name=name)
-    weights = read(family_of(path), path)
-    if f"sha256:{weights.content}" != name:
-        held = f"sha256:{weights.content[:12]}"
-        raise WeightsError(f"{path}: holds another rule ({held}) than {name}")
+    weights = read_any(path)
+    held = f"{CONTENT}{weights.content}"
+    if held != name:
+        raise WeightsError(f"{path}: holds another rule ({short(held)}) than {name}")
     return replace(weights, name=name)
 
 

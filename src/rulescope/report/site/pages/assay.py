@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import rulescope.assays
 from rulescope.assays import Assay
-from rulescope.assays.results import Table
+from rulescope.assays.results import Table, counted
 from rulescope.plan import interactions
 from rulescope.report.figures import FIGURES
 from rulescope.report.files import stem
@@ -21,14 +21,7 @@ from rulescope.report.site.estimating import Kind, kinds
 from rulescope.report.site.html import Child, Markup, data, el
 from rulescope.report.site.looks import swatch
 from rulescope.report.site.model import AssayPage, shown
-from rulescope.report.site.pages.layout import (
-    counted,
-    facts,
-    meter,
-    page,
-    section,
-    tabular,
-)
+from rulescope.report.site.pages.layout import facts, meter, page, section, tabular
 from rulescope.report.style import Look
 
 SCRIPTS = ("load.js", "chart.js", "curves.js")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from rulescope.assays.results import counted
 from rulescope.report.site.explorer import words
 from rulescope.report.site.html import data, el
 from rulescope.report.site.model import Site
-from rulescope.report.site.pages.layout import counted, page
+from rulescope.report.site.pages.layout import page
 
 HERE = "runs.html"
 SCRIPTS = ("load.js", "chart.js", "filters.js", "detail.js", "runs.js")

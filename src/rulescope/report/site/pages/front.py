@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rulescope.assays import ASSAYS
-from rulescope.assays.results import Column
+from rulescope.assays.results import Column, counted
 from rulescope.audit.profile import RULE, Axis, Measure, Profile
-from rulescope.report.profile import LOOKS, UNITS
+from rulescope.report.profile import BOUNDED, LOOKS, UNITS
 from rulescope.report.site.curves import MEASURES, Panel, arms_of, most_telling, typical
 from rulescope.report.site.drawings import Mark, span, stamp, strip
 from rulescope.report.site.html import Markup, el
 from rulescope.report.site.looks import colours, swatch
 from rulescope.report.site.model import AssayPage, Site
-from rulescope.report.site.pages.layout import counted, meter, page, scrolling, section
+from rulescope.report.site.pages.layout import meter, page, scrolling, section
 from rulescope.report.style import look
 from rulescope.report.tables import cell
 
@@ -35,9 +35,6 @@ AXES = {
 ALL = "All axes"
 Pages = Mapping[tuple[str, str], AssayPage]
 """Pages by assay and rule."""
-
-BOUNDED = ("score", "share", "return")
-"""Units in which 0 is nothing and 1 is all there is."""
 
 
 def front(site: Site, panels: Mapping[str, list[Panel]]) -> str:

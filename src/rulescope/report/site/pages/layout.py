@@ -162,8 +162,3 @@ def meter(done: int, planned: int, label: str) -> Markup:
         role="img",
         aria_label=f"{done:,} of {planned:,} {label}",
     )
-
-
-def counted(number: int, thing: str) -> str:
-    """Return a number of things in words: ``1 seed``, ``1,008 lifetimes``."""
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"

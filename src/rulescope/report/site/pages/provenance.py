@@ -5,18 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rulescope.assays import Cell
+from rulescope.assays.results import counted
 from rulescope.report.site.html import Child, Markup, el
 from rulescope.report.site.identities import Origin, rules, runtimes, shares, sources
 from rulescope.report.site.model import AssayPage, Site, shown
-from rulescope.report.site.pages.layout import (
-    counted,
-    facts,
-    meter,
-    page,
-    plain_table,
-    scrolling,
-    section,
-)
+from rulescope.report.site.pages.layout import facts, meter, page, plain_table, scrolling, section
 
 HERE = "provenance.html"
 
