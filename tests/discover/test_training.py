@@ -54,6 +54,22 @@ def test_the_rule_moves_and_the_log_tells_how() -> None:
     assert (log["gradient_norm"] > 0).all()
 
 
+def test_what_is_kept_is_the_average_of_the_rule_over_meta_steps() -> None:
+    last = Training(TINY)
+    averaged = Training(msgspec.structs.replace(TINY, averaging=0.75))
+    expected = weights.as_arrays(averaged.rule)
+    for _ in range(3):
+        last.advance()
+        averaged.advance()
+        for name, array in averaged.rule.items():
+            expected[name] += 0.25 * (array.numpy() - expected[name])
+    for name, array in expected.items():
+        assert torch.equal(last.kept[name], last.rule[name])
+        assert torch.equal(averaged.rule[name], last.rule[name])  # it trains on as if nothing were
+        np.testing.assert_allclose(averaged.kept[name].numpy(), array, rtol=1e-5, atol=1e-7)
+    assert not torch.equal(averaged.kept["lstm/linear/w"], averaged.rule["lstm/linear/w"])
+
+
 def test_an_agent_that_breaks_is_replaced_and_has_no_say() -> None:
     sound, broken = Training(TINY), Training(TINY)
     broken.population.state.params[1] = float("nan")

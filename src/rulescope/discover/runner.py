@@ -107,7 +107,7 @@ def _resume(training: Training, store: Store, identity: str) -> float:
 def _write(folder: Path, training: Training, seconds: float, store: Store) -> None:
     """Write the finished discovery, all of it or nothing."""
     files = {
-        RULE: arrays.pack(weights.as_arrays(training.rule)),
+        RULE: arrays.pack(weights.as_arrays(training.kept)),
         LOG: arrays.pack(training.columns()),
     }
     manifest = {

@@ -41,6 +41,8 @@ class Training:
         runtime.single_threaded()
         self.spec = spec
         self.rule = weights.fresh(spec.sizes, spec.seed) if start is None else start
+        self.kept = {name: array.clone() for name, array in self.rule.items()}
+        """The running average of the rule: what the discovery ends in."""
         self._first = {name: torch.zeros_like(array) for name, array in self.rule.items()}
         self._second = {name: torch.zeros_like(array) for name, array in self.rule.items()}
         self.population = Population(spec)
@@ -79,7 +81,7 @@ class Training:
         return outcome
 
     def _descend(self, gradient: Rule, rate: float) -> None:
-        """Make one step of Adam on the rule."""
+        """Make one step of Adam on the rule, and move its average along."""
         count = self.step
         for name, array in self.rule.items():
             first, second = self._first[name], self._second[name]
@@ -89,6 +91,7 @@ class Training:
             )
             scale = (second / (1.0 - SECOND_DECAY**count)).sqrt_().add_(EPSILON)
             array.addcdiv_(first, scale, value=-rate / (1 - FIRST_DECAY**count))
+            self.kept[name].lerp_(array, 1.0 - self.spec.averaging)
 
     def _row(self, outcome: Outcome) -> dict[str, float]:
         scores = {f"score_{number}": score for number, score in enumerate(outcome.scores)}
@@ -100,6 +103,7 @@ class Training:
         """Return a complete checkpoint."""
         parts: dict[str, Arrays] = {
             "rule": weights.as_arrays(self.rule),
+            "kept": weights.as_arrays(self.kept),
             "first": weights.as_arrays(self._first),
             "second": weights.as_arrays(self._second),
             "loop": {"step": np.array(self.step)},
@@ -111,6 +115,7 @@ class Training:
     def load(self, checkpoint: Arrays) -> None:
         """Go on from what :meth:`save` of the same specification returned."""
         self.rule = weights.from_arrays(under("rule", checkpoint))
+        self.kept = weights.from_arrays(under("kept", checkpoint))
         self._first = weights.from_arrays(under("first", checkpoint))
         self._second = weights.from_arrays(under("second", checkpoint))
         self.step = int(checkpoint["loop/step"])
