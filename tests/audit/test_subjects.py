@@ -51,7 +51,11 @@ def test_a_file_is_known_by_its_content_and_driven_by_what_goes_with_its_size(
 def test_the_folder_of_a_discovery_is_as_good_as_its_rule() -> None:
     found, weights = subjects.find(str(EMBEDDED["sprout-start"].folder))
     assert weights == EMBEDDED["sprout-start"].path
-    assert found.rule == f"sha256:{EMBEDDED['sprout-start'].content}"
+    content = EMBEDDED["sprout-start"].content
+    assert found.rule == f"sha256:{content}"
+    assert found.folder == f"sprout-start-{content[:8]}"
+    with pytest.raises(SpecError, match="give one of the two"):
+        subjects.find(str(weights), weights)
 
 
 def test_a_rule_in_the_folder_where_one_stands_is_called_by_that_folder(

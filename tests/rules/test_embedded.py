@@ -30,8 +30,9 @@ def test_a_rule_of_the_package_is_its_discovery_s(rule: Embedded) -> None:
 
 
 def test_sprout_began_where_its_record_says() -> None:
-    start = f"sha256:{EMBEDDED['sprout-start'].content}"
-    assert RECIPES["sprout"].start == RECIPES["sprout-scales"].start == start
+    start, early = (f"sha256:{EMBEDDED[f'sprout-{name}'].content}" for name in ("start", "early"))
+    assert RECIPES["sprout-early"].start == start
+    assert RECIPES["sprout"].start == RECIPES["sprout-scales"].start == early
 
 
 def test_a_damaged_rule_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,8 +36,11 @@ class Audited:
 
     @property
     def folder(self) -> str:
-        """Part of the name of its results folder."""
-        return stem(self.name)
+        """Part of the name of its results folder: files of one name are told apart by content."""
+        content = self.rule.removeprefix(loading.CONTENT)
+        if content == self.rule or content.startswith(self.name.removeprefix(loading.CONTENT)):
+            return stem(self.name)
+        return f"{stem(self.name)}-{content[:8]}"
 
     @property
     def description(self) -> str:
@@ -67,6 +70,8 @@ def find(text: str, weights: Path | None = None) -> tuple[Audited, Path | None]:
         return _read(loading.short(text), loading.load(text, weights)), weights
     path = Path(text)
     if path.exists():
+        if weights is not None:
+            raise SpecError(f"--weights: {text} is a file of weights itself; give one of the two")
         return _of_file(path / RULE if path.is_dir() else path)
     names = (*EMBEDDED, *registry.RULES, OPEN, *offered)
     raise WeightsError(

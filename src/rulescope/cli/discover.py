@@ -22,8 +22,8 @@ def discover(
     recipe: Annotated[
         str,
         typer.Argument(
-            help="One of: smoke (seconds); sprout-start, then sprout, which made the embedded rule "
-            "(hours); sprout-scales, sprout-transplants."
+            help="One of: smoke (seconds); sprout-start, sprout-early, sprout, which made the rule "
+            "of the package in turn (an hour); sprout-scales, sprout-transplants."
         ),
     ] = "smoke",
     spec: Annotated[

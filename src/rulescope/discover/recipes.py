@@ -28,7 +28,7 @@ def _scaled(world: World) -> World:
 
 
 START = Discovery(worlds=_WORLDS, warm_start=600, meta_steps=0)
-SPROUT = Discovery(
+EARLY = Discovery(
     worlds=_WORLDS,
     # Plenty of fresh experience for every update, so that a few updates make a difference that the
     # objective can see. With little, what a rule does for newborns is lost in noise.
@@ -40,6 +40,18 @@ SPROUT = Discovery(
     objective=Objective(entropy=0.1),
     start=f"sha256:{EMBEDDED['sprout-start'].content}",
     meta_steps=600,
+)
+SPROUT = replace(
+    EARLY,
+    # A rule whose agents die young forgets what it taught once they live longer than any it knew.
+    # It can be raised on long lives once most agents learn something: before, they are wasted.
+    lifetime=(20, 1500),
+    objective=Objective(entropy=0.05),
+    start=f"sha256:{EMBEDDED['sprout-early'].content}",
+    # Sixteen agents move the rule to and fro; what they have in common is in the average.
+    averaging=0.995,
+    meta_steps=600,
+    seed=1,  # not the agents that it met before
 )
 
 RECIPES: dict[str, Discovery] = {
@@ -53,6 +65,7 @@ RECIPES: dict[str, Discovery] = {
         log_every=1,
     ),
     "sprout-start": START,
+    "sprout-early": EARLY,
     "sprout": SPROUT,
     "sprout-scales": replace(SPROUT, worlds=tuple(_scaled(world) for world in _WORLDS)),
     "sprout-transplants": replace(SPROUT, transplants=0.05),

@@ -146,7 +146,7 @@ SPROUT = Disco(
 """The learner that the rule Sprout was discovered with."""
 
 LEARNERS: dict[str, Disco] = dict.fromkeys(
-    ("sprout", "sprout-start", "sprout-scales", "sprout-random"), SPROUT
+    ("sprout", "sprout-start", "sprout-early", "sprout-scales", "sprout-random"), SPROUT
 )
 """Learners of rules that were not discovered with the default one, by the rule's name before any
 colon."""

@@ -39,14 +39,20 @@ class Embedded:
 _ALL = (
     Embedded(
         name="sprout",
-        sha256="7182617dadc918a0362d416917f9670840ae0d511d088d3fa04b0ec460c52339",
-        content="233e48f91e1c3e29cebe7fcbec762164eb9449fe53e9f5ef6fa75d889977e7d9",
+        sha256="8230e3dcff6da93e441753710aea7219054a66bde0d7c52c7dbc8eab114b0f8d",
+        content="4210cc9628933f5a81262525dcb7aff549bef1cf3fdd0870dea7a8f4895daef7",
         description="Sprout, a small Disco-family rule discovered on small worlds",
     ),
     Embedded(
+        name="sprout-early",
+        sha256="7182617dadc918a0362d416917f9670840ae0d511d088d3fa04b0ec460c52339",
+        content="233e48f91e1c3e29cebe7fcbec762164eb9449fe53e9f5ef6fa75d889977e7d9",
+        description="Sprout as it was after its first discovery, of learners that died young",
+    ),
+    Embedded(
         name="sprout-scales",
-        sha256="5286c80840bfb293756562c7fda6a8aa61507718e5e682dc1cd3cace7d5750c5",
-        content="1d5abd21b874845d80db51dccc12043fb1c4e6e56c07589c8ee92f9203f019fe",
+        sha256="de529858013f0d418ddaaa85dfb32e4a54d8cc4f8471c9fd0c1dd64a24e4c315",
+        content="81b12384cf049d3201a3dbf428ca20279128bc61620b5e7be264aead14e38aa9",
         description="Sprout's variant whose agents were born with reward scales from 0.01 to 100",
     ),
     Embedded(
