@@ -59,7 +59,7 @@ def test_bad_input_is_told_before_anything_is_written(store: Path, tmp_path: Pat
     (tmp_path / "results").mkdir()
     (tmp_path / "results" / "profile.json").write_text("{}")
     with pytest.raises(RecordError, match=r"profile\.json: not a profile"):
-        invoke("report", "--store", store, "--out", out, "--profiles", tmp_path / "results")
+        invoke("report", "--store", store, "--out", out, "--results", tmp_path / "results")
     assert not out.exists()
 
 
@@ -80,3 +80,17 @@ def test_a_damaged_record_is_a_warning(store: Path, tmp_path: Path) -> None:
     assert f"warning: run {run[:12]} left out" in result.stderr
     assert list(json.loads(result.stdout)["problems"]) == [run]
     assert run[:12] in (out / "provenance.html").read_text()
+
+
+def test_a_damaged_mechanism_folder_is_a_warning(store: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "results" / "mechanism-targets"
+    folder.mkdir(parents=True)
+    (folder / "results.json").write_text('{"view": "targets"')
+    out = tmp_path / "out"
+    words = ("report", "--store", store, "--out", out, "--results", tmp_path / "results", "--json")
+    result = invoke(*words)
+    assert "warning: mechanism-targets left out: mechanism-targets/results.json" in result.stderr
+    said = json.loads(result.stdout)
+    assert list(said["damaged"]) == ["mechanism-targets"]
+    assert said["views"] == {}
+    assert "mechanism-targets" in (out / "provenance.html").read_text()

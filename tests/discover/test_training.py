@@ -61,8 +61,8 @@ def test_what_is_kept_is_the_average_of_the_rule_over_meta_steps() -> None:
     for _ in range(3):
         last.advance()
         averaged.advance()
-        for name, array in averaged.rule.items():
-            expected[name] += 0.25 * (array.numpy() - expected[name])
+        for name, moved_to in averaged.rule.items():
+            expected[name] += 0.25 * (moved_to.numpy() - expected[name])
     for name, array in expected.items():
         assert torch.equal(last.kept[name], last.rule[name])
         assert torch.equal(averaged.rule[name], last.rule[name])  # it trains on as if nothing were

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -109,6 +110,7 @@ def audit(
     folder = out / f"audit-{audited.folder}-{preset}"
     profile = _written(audited, preset, chosen, keep, folder)
     _show(profile, folder, screen)
+    screen.print(f"browse it: rulescope report{_places(store, out)}", markup=False)
     _done(told | {"folder": str(folder), "profile": json.loads(profile.to_json())}, as_json, failed)
 
 
@@ -173,6 +175,12 @@ def _show(profile: Profile, folder: Path, screen: Console) -> None:
     for renderable in summary(profile):
         screen.print(renderable)
     screen.print(f"written: {folder / 'README.md'}, a picture (profile.png) and every assay beside")
+
+
+def _places(store: Path, out: Path) -> str:
+    """Return the options by which a report finds what this audit wrote."""
+    usual = (store, out) == (choosing.STORE, choosing.RESULTS)
+    return "" if usual else f" {shlex.join(['--store', str(store), '--results', str(out)])}"
 
 
 def _done(said: dict[str, Any], as_json: bool, failed: dict[str, str]) -> None:

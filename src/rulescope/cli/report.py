@@ -33,17 +33,21 @@ def report(
             "the one of which the store has most."
         ),
     ] = None,
-    profiles: Annotated[
-        Path, typer.Option(metavar="DIR", help="Where audits have left their profiles.")
+    results: Annotated[
+        Path,
+        typer.Option(
+            metavar="DIR", help="Where audits and mechanism views have left their results."
+        ),
     ] = choosing.RESULTS,
     as_json: choosing.AsJson = False,
 ) -> None:
     """Turn a store into a report to browse, which opens from disk in any browser.
 
     Its pages: the profile of each audited rule; one for every assay that the store has lifetimes
-    of, with curves, figures, tables and all estimates beside the published ones; every lifetime
-    with its log and lineage; coverage and provenance. Figures and tables for print are in
-    `publication`. Nothing is run. The same store gives the same bytes.
+    of, with curves, figures, tables and all estimates beside the published ones; the mechanism
+    views among the results; every lifetime with its log and lineage; coverage and provenance.
+    Figures and tables for print are in `publication`. Nothing is run. The same store and results
+    give the same bytes.
 
     Examples:
 
@@ -54,12 +58,14 @@ def report(
     if preset is not None:
         ASSAYS["E1"].budget(preset)  # so that a misspelt one is told before anything is read
     from rulescope.report import site  # here, because drawing is not always needed
-    from rulescope.report.site.profiles import find
+    from rulescope.report.site import inside, profiles
 
     site.require_replaceable(out)
     stages = _Stages()
     try:
-        found = site.gather(Store(store), folder_name, preset, find(profiles), stages)
+        found = site.gather(
+            Store(store), folder_name, preset, profiles.find(results), inside.find(results), stages
+        )
         files = site.write(found, out, stages)
     finally:
         stages.close()
@@ -67,6 +73,8 @@ def report(
         print(f"warning: run {run[:12]} left out: {printable(reason)}", file=sys.stderr)
     for name, reason in found.unanalysed:
         print(f"warning: {name} has no page: {printable(reason)}", file=sys.stderr)
+    for name, reason in found.damaged:
+        print(f"warning: {name} left out: {printable(reason)}", file=sys.stderr)
     said = site.summary(found, files, out)
     if as_json:
         print(json.dumps(said))

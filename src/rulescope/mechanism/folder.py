@@ -1,12 +1,14 @@
 """A view's results as a folder: overview, figure, table, data, and what made them.
 
-:func:`exhibit` is the way back for whoever shows them: title, caption and files.
+:func:`exhibit` is the way back for whoever shows them: title, caption, table, files, and lifetimes.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -15,15 +17,19 @@ from msgspec import Meta
 
 from rulescope import arrays
 from rulescope import spec as specs
-from rulescope.assays.results import Results
-from rulescope.errors import RecordError
+from rulescope.assays.results import Column, Results, Table, Value
+from rulescope.audit.profile import Figure
+from rulescope.errors import RecordError, SpecError
 from rulescope.mechanism.inquiry import Inquiry, Observed, View
+from rulescope.records import disk
 from rulescope.report import mechanism_figures, mechanism_replay_figures
 from rulescope.report.figures import write_figure
 from rulescope.report.files import stem, write_whole
 from rulescope.report.folder import INDEX, as_data
 from rulescope.report.tables import markdown, write_tables
 from rulescope.rules.loading import short
+from rulescope.spec import RunSpec
+from rulescope.stats import Estimate
 
 DATA = "data.npz"
 """Every array of the results, by the name that it has in :class:`~rulescope.assays.Results`."""
@@ -32,6 +38,18 @@ CAPTIONS = {**mechanism_figures.WORDS, "replay": mechanism_replay_figures.WORDS}
 """What the figure of each view shows."""
 Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*\Z")]
 """Of a file beside the index: never a path that leads elsewhere."""
+
+
+Sha256 = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
+
+
+class Watched(NamedTuple):
+    """A lifetime that a view looked at."""
+
+    name: str
+    """What the view calls it: ``cross/0.001/0``."""
+    spec: RunSpec
+    science_hash: str
 
 
 class Exhibit(NamedTuple):
@@ -45,6 +63,81 @@ class Exhibit(NamedTuple):
     """The same picture as PDF, SVG and PNG."""
     tables: tuple[Path, ...]
     """The same table as CSV, Markdown and LaTeX."""
+    table: Table
+    """What is in them."""
+    sha256: Mapping[str, str]
+    """Of every figure and table when it was written, by file name."""
+    rule: str
+    scales: tuple[float, ...]
+    seeds: int
+    iterations: int
+    """Of a lifetime."""
+    runs: tuple[Watched, ...]
+
+    @property
+    def label(self) -> str:
+        """Of its figure and its table."""
+        return self.table.label
+
+
+Shown = str | int | float | Figure | None
+"""A cell of a table, as it is written; what is not a number is null."""
+
+
+class _Table(msgspec.Struct):
+    """A table as data."""
+
+    label: Annotated[str, Meta(pattern=r"^mechanism-[a-z]+\Z")]
+    title: str
+    columns: list[tuple[str, int, bool]]
+    rows: list[list[Shown]]
+    note: str
+    tells_n: bool
+
+    @classmethod
+    def of(cls, table: Table) -> _Table:
+        rows = [[_written(value) for value in row] for row in table.rows]
+        columns = [(each.heading, each.digits, each.interval) for each in table.columns]
+        return cls(table.label, table.title, columns, rows, table.note, table.tells_n)
+
+    def table(self) -> Table:
+        if any(len(row) != len(self.columns) for row in self.rows):
+            raise RecordError("a row of its table is not as wide as the others")
+        return Table(
+            self.label,
+            self.title,
+            tuple(Column(*each) for each in self.columns),
+            tuple(
+                tuple(each.estimate() if isinstance(each, Figure) else each for each in row)
+                for row in self.rows
+            ),
+            self.note,
+            self.tells_n,
+        )
+
+
+def _written(value: Value) -> Shown:
+    if isinstance(value, Estimate):
+        return Figure.of(value)
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+class _Run(msgspec.Struct):
+    """A lifetime of an index."""
+
+    id: Sha256
+    science_hash: Sha256
+    spec: dict[str, Any]
+
+
+class _Made(msgspec.Struct):
+    """Where an index says that its data come from."""
+
+    rule: str
+    scales: list[float]
+    seeds: int
+    iterations: int
+    runs: dict[str, _Run]
 
 
 class _Index(msgspec.Struct):
@@ -55,6 +148,9 @@ class _Index(msgspec.Struct):
     question: str
     caption: str
     files: list[Name]
+    table: _Table
+    sha256: dict[Name, Sha256]
+    made: _Made
 
 
 def folder_name(view: View, inquiry: Inquiry) -> str:
@@ -84,9 +180,13 @@ def write(
         "caption": CAPTIONS[view.name],
         "made": _made(view, inquiry, observed),
         "data": arrays.digest(results.series),
+        "table": msgspec.to_builtins(_Table.of(results.tables[0])),
         "files": sorted(path.name for path in paths),
+        "sha256": {path.name: _sha256(path.read_bytes()) for path in sorted([*drawn, *tables])},
     }
-    written = write_whole(folder / INDEX, f"{json.dumps(index, indent=1)}\n".encode())
+    written = write_whole(
+        folder / INDEX, f"{json.dumps(index, indent=1, allow_nan=False)}\n".encode()
+    )
     return [overview, written, *paths[1:]]
 
 
@@ -128,18 +228,24 @@ def _overview(view: View, results: Results, picture: str) -> str:
 
 
 def exhibit(folder: Path) -> Exhibit:
-    """Return what is shown of the view whose results are in ``folder``."""
+    """Return what is shown of the view whose results are in ``folder``.
+
+    Raise :class:`RecordError` if they are not whole.
+    """
     path = folder / INDEX
     try:
         index = msgspec.json.decode(path.read_bytes(), type=_Index)
+        table = index.table.table()
+        runs = tuple(_watched(name, run) for name, run in index.made.runs.items())
     except OSError as fault:
         raise RecordError(f"{path}: cannot be read ({fault.strerror})") from None
-    except msgspec.MsgspecError as fault:
-        raise RecordError(f"{path}: not the results of a mechanism view ({fault})") from None
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecordError, SpecError) as fault:
+        raise RecordError(
+            f"{path}: not the results of a mechanism view ({fault}); run it again"
+        ) from None
 
     def those(*endings: str) -> tuple[Path, ...]:
-        named = [f"mechanism-{index.view}.{ending}" for ending in endings]
-        return tuple(folder / name for name in named if name in index.files)
+        return tuple(_present(folder / f"{table.label}.{ending}", index) for ending in endings)
 
     return Exhibit(
         index.view,
@@ -148,10 +254,54 @@ def exhibit(folder: Path) -> Exhibit:
         index.caption,
         those("pdf", "svg", "png"),
         those("csv", "md", "tex"),
+        table,
+        index.sha256,
+        index.made.rule,
+        tuple(index.made.scales),
+        index.made.seeds,
+        index.made.iterations,
+        runs,
     )
+
+
+def _watched(name: str, run: _Run) -> Watched:
+    """Return a lifetime whose specification is the one that its id stands for."""
+    spec = specs.convert(run.spec, f"made.runs.{name}")
+    if spec.id != run.id:
+        raise RecordError(f"made.runs.{name}: {run.id[:12]} is not the id of its specification")
+    return Watched(name, spec, run.science_hash)
+
+
+def _present(path: Path, index: _Index) -> Path:
+    """Return the path of a file that the index names and that is there."""
+    if path.name not in index.sha256 or not path.is_file():
+        raise RecordError(f"{path}: missing; run the view again, which looks at nothing twice")
+    return path
+
+
+def content(shown: Exhibit) -> dict[str, bytes]:
+    """Return the figures and tables of an exhibit by file name, as they were written.
+
+    Raise :class:`RecordError` if one has changed since.
+    """
+    found: dict[str, bytes] = {}
+    for path in (*shown.figures, *shown.tables):
+        with disk.reading(path):
+            found[path.name] = path.read_bytes()
+        if _sha256(found[path.name]) != shown.sha256[path.name]:
+            raise RecordError(f"{path}: not as it was written; run the view again")
+    return found
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def folders(results: Path) -> list[Path]:
+    """Return the folders below ``results`` in which a view has left something, by name."""
+    return [path.parent for path in sorted(results.glob(f"mechanism-*/{INDEX}"))]
 
 
 def exhibits(results: Path) -> list[Exhibit]:
     """Return what is shown of every mechanism view in a folder of results, by name."""
-    found = sorted(results.glob(f"mechanism-*/{INDEX}"))
-    return [exhibit(path.parent) for path in found]
+    return [exhibit(folder) for folder in folders(results)]

@@ -267,7 +267,7 @@ def _displacement(axes: Axes, results: Results, task: str) -> list[End]:
 
 @styled
 def scale_audit(results: Mapping[str, Results]) -> Figure:
-    """``scale-audit``: score over scale of the quick audit, with every seed where known."""
+    """``scale-audit``: score over reward scale, with every seed where known."""
     scale = results.get("E1")
     tasks = tasks_run(scale) or ["catch"]
     arms = in_order(parts(scale, "score/", 1))

@@ -12,8 +12,14 @@ from rulescope.report.site.model import Site
 
 
 @pytest.fixture(scope="session")
-def found(tmp_path_factory: pytest.TempPathFactory) -> Site:
-    return site_samples.gathered(site_samples.stored(tmp_path_factory.mktemp("store")))
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return site_samples.results(tmp_path_factory.mktemp("results"))
+
+
+@pytest.fixture(scope="session")
+def found(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Site:
+    store = site_samples.stored(tmp_path_factory.mktemp("store"))
+    return site_samples.gathered(store, results)
 
 
 @pytest.fixture(scope="session")

@@ -1,19 +1,27 @@
-"""A small store of made-up lifetimes: an assay, a donor, and its recipient, a hostile record."""
+"""A small store of made-up lifetimes: an assay, a donor, and its recipient, a hostile record.
+
+Beside it the results of a mechanism view, of two rules.
+"""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
 
+from mechanism.samples import seen_paths
 from rulescope import assays
 from rulescope.assays import narrowed
 from rulescope.audit.profile import RULE, WITHOUT, Axis, Figure, Measure, Profile
 from rulescope.bench.synthetic import fill, made_up
 from rulescope.cli.choosing import folder_name
 from rulescope.learners.disco.config import Disco
+from rulescope.mechanism import folder as folders
+from rulescope.mechanism import trajectory
+from rulescope.mechanism.inquiry import Inquiry
 from rulescope.plan import Plan
 from rulescope.records import Record, RuleIdentity, Store
 from rulescope.report import site
+from rulescope.report.site import inside
 from rulescope.report.site.model import Site
 from rulescope.spec import RunSpec, Transplant
 
@@ -28,6 +36,13 @@ RECIPIENT = RunSpec(
     log_every=10,
     interventions=(Transplant(carrier="recurrent", donor=DONOR, mode="clamp"),),
 )
+ASKED = Inquiry("random:0", (0.1, 10.0), 1, 40)
+OTHERWISE = Inquiry("random:3", (0.1, 10.0), 1, 40)
+"""Who was looked at: under two rules, each in two lifetimes and two with a transplant."""
+WATCHED, ELSEWHERE = (next(iter(group.runs.values())) for group in trajectory.stages(ASKED)[0])
+"""Two lifetimes that the store has; of the second, one that ended otherwise."""
+EVERY = len(PLAN.runs) - 1 + 4
+"""Lifetimes of the store, of which four are Disco's."""
 MISSING = next(iter(PLAN.runs))
 """A planned lifetime that was not lived."""
 
@@ -38,7 +53,24 @@ def stored(folder: Path) -> Store:
     fill(store, [run for key, run in PLAN.runs.items() if key != MISSING])
     store.commit(made_up(DONOR))
     store.commit(hostile(RECIPIENT))
+    store.commit(made_up(WATCHED))
+    store.commit(made_up(ELSEWHERE))
     return store
+
+
+def results(folder: Path) -> Path:
+    """Return ``folder`` with what a mechanism view left there, once for each of two rules."""
+    for inquiry in (ASKED, OTHERWISE):
+        seen = [
+            one._replace(science=dict.fromkeys(one.science, made_up(WATCHED).manifest.science_hash))
+            if WATCHED in one.group.runs.values()
+            else one
+            for one in seen_paths(inquiry)
+        ]
+        found = trajectory.analyse(inquiry, seen)
+        place = folder / folders.folder_name(trajectory.VIEW, inquiry)
+        folders.write(trajectory.VIEW, inquiry, found, seen, place)
+    return folder
 
 
 def hostile(spec: RunSpec) -> Record:
@@ -68,6 +100,7 @@ def profile() -> Profile:
     return Profile("disco103", "smoke", "a learner", (axis,), ("a note",))
 
 
-def gathered(store: Store) -> Site:
-    """Return the report of ``store``, not yet written."""
-    return site.gather(store, folder_name, profiles={"disco103": profile()})
+def gathered(store: Store, left: Path | None = None) -> Site:
+    """Return the report of ``store``, not yet written, with the views in the folder ``left``."""
+    views = ((), ()) if left is None else inside.find(left)
+    return site.gather(store, folder_name, profiles={"disco103": profile()}, views=views)

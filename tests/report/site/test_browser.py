@@ -13,7 +13,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
 from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
-from report.site.site_samples import DONOR, HOSTILE, PLAN, RECIPIENT
+from report.site.site_samples import DONOR, EVERY, HOSTILE, PLAN, RECIPIENT, WATCHED
 from rulescope.report.site import curves
 from rulescope.report.site.model import Site
 
@@ -25,6 +25,7 @@ ADVICE = (
 VIEWS = (
     "index.html",
     "assay-E-POP.html",
+    "mechanism.html",
     "runs.html",
     f"runs.html#{RECIPIENT.id}",
     "provenance.html",
@@ -210,21 +211,22 @@ def test_pointing_at_a_curve_reads_it(visit: Visit) -> None:
 def test_lifetimes_are_filtered_by_any_field(visit: Visit) -> None:
     page = visit.go("runs.html")
     count = page.locator(".count")
-    every = len(PLAN.runs) - 1 + 2
-    assert count.inner_text() == f"{every} of {every} lifetimes"
+    assert count.inner_text() == f"{EVERY} of {EVERY} lifetimes"
+    assert not page.get_by_role("button", name="Clear all").is_visible()
     page.get_by_label("learner", exact=True).select_option("disco")
-    assert count.inner_text() == f"2 of {every} lifetimes"
-    assert page.locator("table.runs tbody tr").count() == 2
+    assert count.inner_text() == f"4 of {EVERY} lifetimes"
+    assert page.locator("table.runs tbody tr").count() == 4
     page.get_by_label("more fields").select_option("world_seed")
     page.get_by_label("world seed").select_option("7")
-    assert count.inner_text() == f"1 of {every} lifetimes"
+    assert count.inner_text() == f"1 of {EVERY} lifetimes"
     assert page.url.endswith("#learner=disco&world_seed=7")
     page.get_by_role("button", name="Clear all").click()
+    assert page.evaluate("document.activeElement.type") == "search"
     page.get_by_label("search", exact=True).fill(RECIPIENT.id[:8])
-    assert count.inner_text() == f"1 of {every} lifetimes"
+    assert count.inner_text() == f"1 of {EVERY} lifetimes"
     page = visit.go("runs.html#assay=E-POP&seed=2")
     own = sum(run.seed == 2 for run in PLAN.runs.values())
-    assert page.locator(".count").inner_text() == f"{own} of {every} lifetimes"
+    assert page.locator(".count").inner_text() == f"{own} of {EVERY} lifetimes"
 
 
 def test_lifetimes_are_sorted_by_a_column(visit: Visit) -> None:
@@ -250,7 +252,7 @@ def test_a_lifetime_leads_to_its_donor_and_back(visit: Visit) -> None:
     spec: dict[str, Any] = json.loads(page.locator(".detail pre").first.inner_text())
     assert spec["world_seed"] == 7
     page.get_by_role("button", name="All lifetimes").click()
-    assert page.locator(".count").inner_text().startswith("2 of")
+    assert page.locator(".count").inner_text().startswith("4 of")
 
 
 def test_a_lifetime_that_is_not_there_is_told(visit: Visit) -> None:
@@ -261,3 +263,32 @@ def test_a_lifetime_that_is_not_there_is_told(visit: Visit) -> None:
 def test_a_link_to_a_closed_part_opens_it(visit: Visit) -> None:
     page = visit.go("provenance.html#cells-E-POP")
     assert page.locator("#cells-E-POP").evaluate("part => part.open") is True
+
+
+def test_a_view_leads_to_its_lifetimes_and_a_lifetime_to_its_view(visit: Visit) -> None:
+    page = visit.go("index.html")
+    page.get_by_role("navigation", name="Report").get_by_role("link", name="Mechanism").click()
+    place = page.locator("section", has=page.locator("#mechanism-trajectory-random-0"))
+    place.get_by_text("lifetimes looked at").click()
+    place.get_by_role("link", name=WATCHED.id[:12]).click()
+    page.wait_for_selector(f'#runs[data-ready="{WATCHED.id}"]')
+    page.get_by_role("link", name="mechanism-trajectory-random-0").click()
+    assert page.url.endswith("mechanism.html#mechanism-trajectory-random-0")
+
+
+@pytest.mark.parametrize("view", ["index.html", "mechanism.html", "provenance.html"])
+def test_a_phone_has_room_for_captions_and_fingers(
+    view: str, browser: Browser, report: Path
+) -> None:
+    visit = Visit(browser, report, 390)
+    page = visit.go(view)
+    cut = """spans => spans.filter(span => span.getBoundingClientRect().right > innerWidth)
+        .map(span => span.textContent)"""
+    assert page.locator(".scroll caption > span").evaluate_all(cut) == []
+    low = """links => links.filter(link => link.getBoundingClientRect().height < 24)
+        .map(link => link.textContent)"""
+    links = page.locator("header nav a, .contents a, .files a, button, summary")
+    assert links.evaluate_all(low) == []
+    tops = "links => new Set(links.map(link => link.getBoundingClientRect().top)).size"
+    assert page.locator("header nav a").evaluate_all(tops) == 1
+    visit.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ from rulescope.report import site
 from rulescope.report.site import choosing, curves, explorer, lives, publication
 from rulescope.report.site.building import handed_over
 from rulescope.report.site.model import Site
+from rulescope.report.site.pages.assay import described
 from rulescope.report.site.pages.provenance import provenance
 from rulescope.report.site.publication import TABLES
 from rulescope.stats import trimmed_mean
@@ -32,8 +34,11 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
 
 
-def test_a_store_written_twice_gives_the_same_bytes(report: Path, tmp_path: Path) -> None:
-    site.write(gathered(stored(tmp_path / "elsewhere")), tmp_path / "again")
+def test_a_store_written_twice_gives_the_same_bytes(
+    report: Path, results: Path, tmp_path: Path
+) -> None:
+    left = shutil.copytree(results, tmp_path / "results")
+    site.write(gathered(stored(tmp_path / "elsewhere"), left), tmp_path / "again")
     one, two = contents(report), contents(tmp_path / "again")
     assert one.keys() == two.keys()
     assert [name for name in one if one[name] != two[name]] == []
@@ -133,16 +138,30 @@ def test_an_audit_is_shown_as_what_it_was() -> None:
 
 
 def test_an_assay_that_cannot_be_analysed_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(_plan: Plan, store: Store) -> None:
         raise RecordError(f"{store.root}/runs: too thin")
 
     monkeypatch.setattr(Plan, "analyse", fails)
-    found = gathered(stored(tmp_path))
+    found = gathered(stored(tmp_path / "store"), results)
     assert found.unanalysed == (("E-POP", "runs: too thin"),)
     assert found.pages == ()
     assert "too thin" in provenance(found)
+
+
+@pytest.mark.parametrize(("arms", "drawn"), [(["live", "pin"], True), (["live", "hold"], False)])
+def test_the_scale_audit_is_drawn_where_its_two_arms_are(
+    arms: list[str], drawn: bool, tmp_path: Path
+) -> None:
+    scale = assays.ASSAYS["E1"]
+    plan = Plan.of(scale, narrowed(scale, scale.budget("smoke"), arms=arms))
+    store = Store(tmp_path / "store")
+    fill(store, list(plan.runs.values()))
+    [page] = [page for page in site.gather(store, folder_name).pages if page.name == "E1"]
+    assert (page.figures[0] == "scale-audit") is drawn
+    assert page.figures[-len(scale.figures) :] == scale.figures
+    assert "every seed" in described("scale-audit")
 
 
 def test_control_arms_are_shown_where_there_are_any() -> None:
@@ -213,6 +232,8 @@ def test_the_list_of_figures_names_files_hashes_and_runs(found: Site, report: Pa
     for name, digest in {k: v for entry in entries for k, v in entry["files"].items()}.items():
         assert hashlib.sha256((report / name).read_bytes()).hexdigest() == digest
     assert said["figures"]["fig:scale"]["status"] == "not run"
+    assert said["figures"]["scale-audit"]["status"] == "not run"
+    assert said["figures"]["scale-audit"]["assays"] == ["E1"]
     assert said["figures"]["fig:framework"]["status"] == "schematic"
     assert said["tables"]["tab:numeric"]["status"] == "made by rulescope check"
     runs = said["runs"]["E-POP"]

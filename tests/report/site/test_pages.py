@@ -16,7 +16,7 @@ from rulescope.report.site.model import Site
 from rulescope.report.site.pages.provenance import spans
 from rulescope.report.tables import cell
 
-PAGES = ("index.html", "runs.html", "provenance.html", "assay-E-POP.html")
+PAGES = ("index.html", "mechanism.html", "runs.html", "provenance.html", "assay-E-POP.html")
 
 
 def test_there_is_a_page_for_every_assay_with_lifetimes_and_for_no_other(report: Path) -> None:
@@ -106,8 +106,10 @@ def test_mixed_runtimes_and_lifetimes_of_no_assay_are_told(report: Path) -> None
     text = (report / "provenance.html").read_text()
     assert f'href="runs.html#{DONOR.id}"' in text
     assert f'href="runs.html#{RECIPIENT.id}"' in text
-    names = [row[0] for table in Page(report / "provenance.html").tables for row in table]
+    tables = Page(report / "provenance.html").tables
+    names = [text for table in tables for row in table for text in (row[0], *table[0])]
     assert {"R1", "R2", "S1", "S2", "W1"} <= set(names)
+    assert "uncommitted changes" in names
 
 
 def test_neighbouring_seeds_are_taken_together() -> None:

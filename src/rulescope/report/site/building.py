@@ -13,16 +13,20 @@ from typing import TYPE_CHECKING, Any
 from rulescope.errors import RecordError, RulescopeError
 from rulescope.records import Store
 from rulescope.records.disk import writing
-from rulescope.report.figures import FIGURES
 from rulescope.report.files import stem, write_whole
 from rulescope.report.site import choosing, curves, explorer, lives, publication
 from rulescope.report.site.curves import Panel
 from rulescope.report.site.html import as_json
+from rulescope.report.site.inside import Damaged
 from rulescope.report.site.lives import Tell
-from rulescope.report.site.model import AssayPage, Site
-from rulescope.report.site.pages.assay import Sizes, assay, neighbours
+from rulescope.report.site.model import AssayPage, Exhibited, Site
+from rulescope.report.site.overview import FILE as OVERVIEW
+from rulescope.report.site.overview import overview
+from rulescope.report.site.pages.assay import assay
 from rulescope.report.site.pages.explorer import explorer as explorer_page
 from rulescope.report.site.pages.front import front
+from rulescope.report.site.pages.layout import Sizes
+from rulescope.report.site.pages.mechanism import mechanism
 from rulescope.report.site.pages.provenance import provenance
 
 if TYPE_CHECKING:
@@ -60,27 +64,41 @@ def gather(
     name: Naming,
     preset: str | None = None,
     profiles: Mapping[str, Profile] | None = None,
+    views: tuple[Sequence[Exhibited], Damaged] = ((), ()),
     stage: Stage = silently,
 ) -> Site:
-    """Read all of ``store``, and analyse every assay that it has lifetimes of."""
+    """Read all of ``store``, and analyse every assay that it has lifetimes of.
+
+    Profiles and mechanism ``views`` are shown as they are; of the views, the damaged ones are told.
+    """
     found, problems = lives.read(store, stage("reading"))
-    shown = choosing.choose({run: life.spec for run, life in found.items()}, preset)
+    watched = {run.spec.id for view in views[0] for run in view.shown.runs}
+    shown = choosing.choose({run: life.spec for run, life in found.items()}, preset, watched)
     tell = stage("analysing")
     pages: list[AssayPage] = []
     failed: list[tuple[str, str]] = []
     for done, each in enumerate(shown):
         asked = each.plan.assay
         tell(done, len(shown), asked.id)
-        slug = stem(name(asked, each.plan.budget))
+        parts = (name(asked, each.plan.budget), each.tag)
+        slug = stem("-".join(part for part in parts if part))
         try:
             results = each.plan.analyse(store)
         except RulescopeError as fault:
             failed.append((slug, str(fault).replace(f"{store.root}/", "")))
             continue
-        figures = tuple(label for label in asked.figures if label in FIGURES)
+        figures = publication.figures(asked, results)
         pages.append(AssayPage(slug, each.plan, results, figures, each.others))
     tell(len(shown), len(shown), "")
-    return Site(found, tuple(pages), dict(profiles or {}), tuple(problems), tuple(failed))
+    return Site(
+        lives=found,
+        pages=tuple(pages),
+        profiles=dict(profiles or {}),
+        views=tuple(views[0]),
+        problems=tuple(problems),
+        unanalysed=tuple(failed),
+        damaged=views[1],
+    )
 
 
 def write(site: Site, out: Path, stage: Stage = silently) -> list[Path]:
@@ -92,6 +110,7 @@ def write(site: Site, out: Path, stage: Stage = silently) -> list[Path]:
         sizes = publication.write(site, folder, stage("drawing"))
         panels = {each.name: curves.panels(each, site.lives) for each in site.pages}
         texts = {**_pages(site, panels, sizes), **_data(site, panels), **_static()}
+        texts[f"{publication.FOLDER}/{OVERVIEW}"] = overview(site)
         tell = stage("writing")
         for done, (name, text) in enumerate(texts.items(), start=1):
             write_whole(folder / name, text.encode())
@@ -105,10 +124,8 @@ def _pages(site: Site, panels: Panels, sizes: Sizes) -> dict[str, str]:
         "index.html": front(site, panels),
         "runs.html": explorer_page(site),
         "provenance.html": provenance(site),
-        **{
-            each.href: assay(each, panels[each.name], neighbours(site.pages, each), sizes)
-            for each in site.pages
-        },
+        **{each.href: assay(site, each, panels[each.name], sizes) for each in site.pages},
+        **({"mechanism.html": mechanism(site, sizes)} if site.views else {}),
     }
 
 
@@ -197,6 +214,16 @@ def summary(site: Site, files: Sequence[Path], out: Path) -> dict[str, Any]:
             for each in site.pages
         },
         "profiles": list(site.profiles),
+        "views": {
+            each.slug: {
+                "page": each.href,
+                "view": each.shown.name,
+                "rule": each.shown.rule,
+                "runs": len(each.shown.runs),
+            }
+            for each in site.views
+        },
+        "damaged": dict(site.damaged),
         "files": len(files),
         "bytes": sum(path.stat().st_size for path in files),
     }

@@ -2,12 +2,13 @@
 
 Records do not tell for which assay they were lived, and need not: a grid is data, so whether a
 store holds lifetimes of it can be looked up. Tried are the presets of every assay, under every
-rule and profile that the store has; what no preset accounts for is tried as a grid of that length.
+rule and profile that the store has (see :mod:`.variants`); what no preset accounts for is tried as
+a grid of that length.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, TypeVar
@@ -16,9 +17,9 @@ from rulescope.assays import ASSAYS, Assay, Budget, Cell, narrowed
 from rulescope.assays.frame import Label
 from rulescope.envs.config import DeepSea
 from rulescope.errors import RulescopeError
-from rulescope.learners.disco.config import PROFILES, Disco
 from rulescope.learners.variants import Habits
 from rulescope.plan import Plan, interactions
+from rulescope.report.site.variants import PUBLISHED, Variant, variants
 from rulescope.spec import RunSpec, with_donors
 from rulescope.stats import updates_for_depth
 
@@ -29,8 +30,6 @@ T = TypeVar("T")
 Specs = Mapping[str, RunSpec]
 Known = frozenset[RunSpec]
 """All that the store has; looked up as it is, because to hash thousands of ids takes seconds."""
-Variant = tuple[tuple[str, str], ...]
-"""Options that ask for a rule: ``(("rule", "random:0"),)``; none for the published one."""
 
 
 @dataclass(frozen=True)
@@ -40,15 +39,19 @@ class Shown:
     plan: Plan
     others: tuple[tuple[int, int], ...] = ()
     """Other lengths at which there are lifetimes of the assay: iterations, how many."""
+    tag: str = ""
+    """What tells its rule from another of the same name, if there is one."""
 
 
-def choose(specs: Specs, preset: str | None = None) -> list[Shown]:
+def choose(specs: Specs, preset: str | None = None, watched: Collection[str] = ()) -> list[Shown]:
     """Return the plans of which ``specs`` (all that a store has) hold lifetimes.
 
     Of each assay, rule and profile the budget with most to show is taken, or that of ``preset``.
+    Lifetimes that were ``watched`` (ids) were lived for a mechanism view: that they have a length
+    that no preset has makes no assay of them.
     """
     known = frozenset(specs.values())
-    variants = _variants(known)
+    rules = variants(known)
     found = {
         (assay.id, variant): [
             plan
@@ -56,13 +59,13 @@ def choose(specs: Specs, preset: str | None = None) -> list[Shown]:
             for plan in _preset(assay, variant, name, known)
         ]
         for assay in ASSAYS.values()
-        for variant in variants
+        for variant in rules
     }
     if preset is None:
         accounted = {
             key for plans in found.values() for plan in plans for key in (*plan.runs, *plan.donors)
         }
-        odd = [spec for key, spec in specs.items() if key not in accounted]
+        odd = [spec for key, spec in specs.items() if key not in accounted | set(watched)]
         others = [
             (key, plan)
             for key in found
@@ -73,7 +76,9 @@ def choose(specs: Specs, preset: str | None = None) -> list[Shown]:
     chosen = [
         shown
         for assay in ASSAYS.values()
-        for shown in _without_repeats([_best(found[assay.id, variant]) for variant in variants])
+        for shown in _without_repeats(
+            [_best(found[assay.id, variant], variant.tag) for variant in rules]
+        )
     ]
     return chosen if preset else _not_by_chance(chosen)
 
@@ -86,33 +91,20 @@ def _distinct(assay: Assay) -> list[str]:
     return [name for name in ORDER if name in last.values()]
 
 
-def _variants(specs: Iterable[RunSpec]) -> list[Variant]:
-    """Return the rules and profiles that learners of ``specs`` have, the published ones first."""
-    return [(), *sorted({asked for spec in specs if (asked := _asked(spec))})]
-
-
-def _asked(spec: RunSpec) -> Variant:
-    """Return by which options the learner of ``spec`` is asked for, if it has a rule."""
-    learner = spec.learner
-    rule = getattr(learner, "rule", None)
-    if rule is None:
-        return ()
-    profiles = [
-        name
-        for name, conventions in PROFILES.items()
-        if isinstance(learner, Disco) and conventions == learner.conventions
-    ]
-    return (*(("profile", name) for name in profiles[:1]), ("rule", str(rule)))
-
-
 def _preset(assay: Assay, variant: Variant, preset: str, known: Known) -> Iterator[Plan]:
     """Yield the plan of a preset if there is any of it, with the controls that there are."""
-    usual = assay.budget(preset)
-    for budget, cells in _asked_for(assay, usual, dict(variant)):
-        if (variant and budget == usual) or not any(map(known.intersection, _runs(cells))):
+    usual, arms = assay.budget(preset), variant.arms(assay.id)
+    asked: dict[str, Any] = variant.asked
+    wider: dict[str, Any] = {"arms": arms}
+    if variant.subject is not None:
+        asked["arms"] = [arm for arm in usual.arms if arm in arms] or arms
+        wider["subject"] = variant.subject
+    for budget, cells in _asked_for(assay, usual, asked):
+        again = variant != PUBLISHED and budget == usual
+        if again or not any(map(known.intersection, _runs(cells))):
             continue
         planned = frozenset(cell.runs for cell in cells)
-        wide = [grid for _, grid in _asked_for(assay, budget, {"arms": assay.arms})]
+        wide = [grid for _, grid in _asked_for(assay, budget, wider)]
         kept = [
             cell
             for cell in (wide[0] if wide else cells)
@@ -150,7 +142,7 @@ def _of_other_lengths(
     paper = assay.budget("paper")
     for length in sorted(_lengths(odd, paper.episodes is not None)):
         most = max(spec.seed for spec in odd) + 1
-        asked = {**dict(variant), **dict(length), "arms": assay.arms}
+        asked = {**variant.asked, **dict(length), "arms": variant.arms(assay.id)}
         scales = sorted({spec.scale for spec in odd})
         # Some assays have scale 1 alone, and some all others.
         tries = [asked | {"scales": s} for s in (scales, [s for s in scales if s != 1.0]) if s]
@@ -240,7 +232,7 @@ def _held(plan: Plan) -> list[RunSpec]:
     return [run for key, run in plan.runs.items() if key in plan.present]
 
 
-def _best(plans: list[Plan]) -> Shown | None:
+def _best(plans: list[Plan], tag: str) -> Shown | None:
     """Return the plan with most of a lifetime in it; the others' lengths are told."""
     if not plans:
         return None
@@ -250,7 +242,7 @@ def _best(plans: list[Plan]) -> Shown | None:
         for plan in plans
         if not best.runs.keys() & plan.present and plan.budget.iterations != best.budget.iterations
     }
-    return Shown(best, tuple(sorted(others.items())))
+    return Shown(best, tuple(sorted(others.items())), tag)
 
 
 def _without_repeats(found: list[Shown | None]) -> list[Shown]:

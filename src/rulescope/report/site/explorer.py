@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -11,6 +11,7 @@ from rulescope.meters import HEADLINES, headline
 from rulescope.records import Record
 from rulescope.report.lifetime_figures import describe
 from rulescope.report.site.curves import CARRIED
+from rulescope.report.site.identities import WORDS
 from rulescope.report.site.lives import numbers
 from rulescope.report.site.model import Life, Plain, Site
 
@@ -116,12 +117,11 @@ def details(site: Site, life: Life) -> dict[str, Any]:
         "trials": [list(each) for each in life.trials],
         "donors": [_named(site, parent) for parent in manifest.parents],
         "recipients": [_named(site, run) for run in site.recipients.get(manifest.id, ())],
-        "cells": [[each.name, each.href, words] for each, words in _cells(site, manifest.id)],
+        "cells": [
+            *([each.name, each.href, words] for each, words in site.places.get(manifest.id, ())),
+            *([each.slug, each.href, words] for each, words in site.watched.get(manifest.id, ())),
+        ],
     }
-
-
-def _cells(site: Site, run: str) -> Iterable[tuple[Any, str]]:
-    return site.places.get(run, ())
 
 
 def _drawn(life: Life) -> str:
@@ -145,4 +145,4 @@ def _named(site: Site, run: str) -> list[Any]:
 
 def words() -> Mapping[str, Mapping[str, str]]:
     """Return what columns are called, for the script that draws them."""
-    return {"headlines": dict(HEADLINES), "carriers": CARRIERS}
+    return {"headlines": dict(HEADLINES), "carriers": CARRIERS, "identities": WORDS}

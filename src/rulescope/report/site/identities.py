@@ -10,6 +10,26 @@ from dataclasses import dataclass
 from rulescope.report.site.model import AssayPage, Life, Site
 from rulescope.runtime import Identity
 
+WORDS = {
+    "blas": "BLAS",
+    "cpu": "CPU",
+    "device": "device",
+    "isa": "instruction set",
+    "numpy": "NumPy",
+    "onednn": "oneDNN",
+    "os": "operating system",
+    "python": "Python",
+    "threads": "threads",
+    "torch": "PyTorch",
+    "commit": "commit",
+    "dirty": "uncommitted changes",
+    "version": "version",
+    "name": "rule",
+    "sha256": "sha256 of the file",
+    "digest": "sha256 of the arrays",
+}
+"""What the parts of an identity are called, for people."""
+
 
 @dataclass(frozen=True)
 class Origin:

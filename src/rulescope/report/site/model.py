@@ -18,6 +18,7 @@ from rulescope.spec import RunSpec
 
 if TYPE_CHECKING:
     from rulescope.audit.profile import Profile
+    from rulescope.mechanism.folder import Exhibit
 
 Floats = NDArray[np.float64]
 Plain = str | int | float | bool | None
@@ -111,6 +112,27 @@ class AssayPage:
 
 
 @dataclass(frozen=True, eq=False)
+class Exhibited:
+    """A mechanism view, and its files."""
+
+    slug: str
+    """Its own in a report: ``mechanism-targets``, ``mechanism-targets-random-0``."""
+    shown: Exhibit
+    files: Mapping[str, bytes]
+    """Figures and tables by name, as the view wrote them."""
+
+    @property
+    def href(self) -> str:
+        """Its place."""
+        return f"mechanism.html#{self.slug}"
+
+    @property
+    def folder(self) -> str:
+        """Where its files are in the report."""
+        return f"publication/{self.slug}"
+
+
+@dataclass(frozen=True, eq=False)
 class Site:
     """All of a report."""
 
@@ -120,10 +142,14 @@ class Site:
     """In the order of the catalogue."""
     profiles: Mapping[str, Profile] = field(default_factory=dict)
     """Profiles of audits by the folder that holds them."""
+    views: tuple[Exhibited, ...] = ()
+    """Mechanism views, in the order in which they are told about."""
     problems: tuple[tuple[str, str], ...] = ()
     """Records that could not be read: run id, reason."""
     unanalysed: tuple[tuple[str, str], ...] = ()
     """Assays whose lifetimes could not be analysed: page name, reason."""
+    damaged: tuple[tuple[str, str], ...] = ()
+    """Mechanism views that could not be read: folder, reason."""
 
     @cached_property
     def recipients(self) -> dict[str, list[str]]:
@@ -145,6 +171,15 @@ class Site:
                 words = ", ".join(shown(label) for label in cell.labels.values())
                 for run in cell.runs:
                     found.setdefault(run.id, []).append((page, words))
+        return found
+
+    @cached_property
+    def watched(self) -> dict[str, list[tuple[Exhibited, str]]]:
+        """The views that looked at a lifetime, and what they call it, by run id."""
+        found: dict[str, list[tuple[Exhibited, str]]] = {}
+        for view in self.views:
+            for run in view.shown.runs:
+                found.setdefault(run.spec.id, []).append((view, run.name))
         return found
 
 

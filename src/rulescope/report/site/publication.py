@@ -10,13 +10,13 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from rulescope.assays import ASSAYS, Results
+from rulescope.assays import ASSAYS, Assay, Results
 from rulescope.assays.compare import table as comparison_table
 from rulescope.assays.results import Table
 from rulescope.report.figures import FIGURES, write_figure
 from rulescope.report.files import write_whole
 from rulescope.report.site.lives import Tell, quiet
-from rulescope.report.site.model import AssayPage, Site
+from rulescope.report.site.model import AssayPage, Exhibited, Site
 from rulescope.report.tables import write_table
 
 FOLDER = "publication"
@@ -69,6 +69,21 @@ TABLES: dict[str, str] = {
 
 Entry = dict[str, Any]
 
+AUDITED = {"scale-audit": ("E1", ("live", "pin"))}
+"""Figures that no published assay has: whose results each is drawn from, and which arms it needs
+among them, because it is about how they differ."""
+
+
+def figures(assay: Assay, results: Results) -> tuple[str, ...]:
+    """Return the labels of what can be drawn of ``results``, the plainest figure first."""
+    arms = results.axes.get("arm", ())
+    own = [
+        label
+        for label, (name, needed) in AUDITED.items()
+        if name == assay.id and all(arm in arms for arm in needed)
+    ]
+    return (*own, *(label for label in assay.figures if label in FIGURES))
+
 
 def write(site: Site, root: Path, tell: Tell = quiet) -> dict[str, tuple[int, int]]:
     """Write all figures and tables of ``site`` below ``root``, and the list of them.
@@ -81,6 +96,7 @@ def write(site: Site, root: Path, tell: Tell = quiet) -> dict[str, tuple[int, in
         group or PUBLISHED: _group(site, group, root, lambda label: tell(next(made), total, label))
         for group in groups
     }
+    said |= {each.slug: _view(each, root) for each in site.views}
     tell(total, total, "")
     text = json.dumps({"schema": 1, **said}, indent=1)
     write_whole(root / FOLDER / INDEX, f"{text}\n".encode())
@@ -110,6 +126,22 @@ def _group(
         "figures": dict(sorted(figures.items())),
         "tables": dict(sorted(tables.items())),
         "runs": {each.plan.assay.id: _runs(site, each) for each in beside},
+    }
+
+
+def _view(each: Exhibited, root: Path) -> dict[str, dict[str, Any]]:
+    """Copy what a mechanism view has to show; return the list of it."""
+    what = each.shown
+    paths = [write_whole(root / each.folder / name, each.files[name]) for name in each.files]
+    drawn = {path.name for path in what.figures}
+
+    def entry(those: Iterable[Path]) -> Entry:
+        return _entry([], {}, those, root) | {"made_from": [what.label]}
+
+    return {
+        "figures": {what.label: entry(path for path in paths if path.name in drawn)},
+        "tables": {what.label: entry(path for path in paths if path.name not in drawn)},
+        "runs": {what.label: dict(sorted((run.spec.id, run.science_hash) for run in what.runs))},
     }
 
 
@@ -147,6 +179,8 @@ def _labels(pages: Sequence[AssayPage]) -> list[str]:
 
 
 def _feeding(label: str) -> list[str]:
+    if label in AUDITED:
+        return [AUDITED[label][0]]
     return [assay.id for assay in ASSAYS.values() if label in assay.figures]
 
 

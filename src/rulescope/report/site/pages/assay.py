@@ -20,22 +20,25 @@ from rulescope.report.site.drawings import Mark, span, strip
 from rulescope.report.site.estimating import Kind, kinds
 from rulescope.report.site.html import Child, Markup, data, el
 from rulescope.report.site.looks import swatch
-from rulescope.report.site.model import AssayPage, shown
-from rulescope.report.site.pages.layout import facts, meter, page, section, tabular
+from rulescope.report.site.model import AssayPage, Site, shown
+from rulescope.report.site.pages.layout import (
+    Sizes,
+    facts,
+    figure,
+    files,
+    meter,
+    navigation,
+    page,
+    section,
+    tabular,
+)
 from rulescope.report.style import Look
 
 SCRIPTS = ("load.js", "chart.js", "curves.js")
-Sizes = Mapping[str, tuple[int, int]]
-"""Width and height of pictures by their file."""
 
 
-def assay(
-    each: AssayPage, panels: Sequence[Panel], around: Sequence[AssayPage], sizes: Sizes
-) -> str:
-    """Return the page of ``each``.
-
-    ``around`` are the pages before and after it, if any; ``sizes`` those of the figures.
-    """
+def assay(site: Site, each: AssayPage, panels: Sequence[Panel], sizes: Sizes) -> str:
+    """Return the page of ``each``; ``sizes`` are those of the figures."""
     asked = each.plan.assay
     title = each.title + (f" · {each.group}" if each.group else "")
     parts = [
@@ -43,7 +46,7 @@ def assay(
         _figures(each, sizes),
         _tables(each),
         _estimates(each),
-        _around(around),
+        _around(neighbours(site.pages, each)),
     ]
     return page(
         title,
@@ -51,6 +54,7 @@ def assay(
         _contents(),
         _design(each),
         parts,
+        nav=navigation(site),
         scripts=SCRIPTS,
         lead=el("p", asked.question.capitalize() if asked.question else "", class_="lede"),
     )
@@ -90,8 +94,9 @@ def _design(each: AssayPage) -> Markup:
     rows += [("Not run", _unplanned(results.notes))] if _unplanned(results.notes) else []
     others = [f"{count:,} at {length:,} iterations" for length, count in each.others]
     rows += [("Other lengths", f"The store also has {', '.join(others)}.")] if others else []
-    notes = [note for note in results.notes if not note.startswith(NOT_RUN)]
-    below = el("ul", (el("li", f"{note}.") for note in notes), class_="notes") if notes else None
+    told = [note for note in results.notes if not note.startswith(NOT_RUN)]
+    notes = [el("li", f"{note[:1].upper()}{note[1:]}.") for note in told]
+    below = el("ul", notes, class_="notes") if notes else None
     return section(
         "Design", el("div", paragraphs, class_="prose"), facts(rows), below, id_="design"
     )
@@ -190,7 +195,9 @@ def _curves(each: AssayPage, panels: Sequence[Panel]) -> Markup:
 
 
 def _figures(each: AssayPage, sizes: Sizes) -> Markup:
-    shown_ = [_figure(each, label, sizes) for label in each.figures]
+    # Some are printed twice under two labels; the second is in the publication folder.
+    drawn = {FIGURES[label]: label for label in reversed(each.figures)}
+    shown_ = [_figure(each, label, sizes) for label in each.figures if label in drawn.values()]
     none = el("p", "This assay feeds no figure.", class_="empty")
     return section("Figures", shown_ or none, id_="figures")
 
@@ -210,26 +217,8 @@ def folder(each: AssayPage) -> str:
 def _figure(each: AssayPage, label: str, sizes: Sizes) -> Markup:
     base = f"{folder(each)}/{stem(label)}"
     words = described(label)
-    width, height = sizes.get(f"{base}.svg", (None, None))
-    picture = el(
-        "img",
-        src=f"{base}.svg",
-        alt=f"{words} The numbers are in the tables below.",
-        width=width,
-        height=height,
-        loading="lazy",
-        class_="paper",
-    )
-    caption = el("figcaption", words, " ", _files(base, ("pdf", "svg", "png"), label))
-    return el("figure", el("a", picture, href=f"{base}.svg"), caption, class_="figure")
-
-
-def _files(base: str, endings: Sequence[str], label: str) -> Markup:
-    links = [
-        el("a", ending.upper(), href=f"{base}.{ending}", aria_label=f"{label} as {ending.upper()}")
-        for ending in endings
-    ]
-    return el("span", el("code", label), links, class_="files")
+    alt = f"{words} The numbers are in the tables below."
+    return figure(base, alt, words, label, sizes)
 
 
 def _tables(each: AssayPage) -> Markup:
@@ -239,8 +228,8 @@ def _tables(each: AssayPage) -> Markup:
 
 
 def _table(each: AssayPage, table: Table) -> Markup:
-    files = _files(f"{folder(each)}/{stem(table.label)}", ("csv", "md", "tex"), table.label)
-    return el("div", tabular(table, caption=(table.title, " ", files)), class_="block")
+    links = files(f"{folder(each)}/{stem(table.label)}", ("csv", "md", "tex"), table.label)
+    return el("div", tabular(table, caption=(table.title, " ", links)), class_="block")
 
 
 def _estimates(each: AssayPage) -> Markup:

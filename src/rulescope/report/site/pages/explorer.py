@@ -6,7 +6,7 @@ from rulescope.assays.results import counted
 from rulescope.report.site.explorer import words
 from rulescope.report.site.html import data, el
 from rulescope.report.site.model import Site
-from rulescope.report.site.pages.layout import page
+from rulescope.report.site.pages.layout import navigation, page
 
 HERE = "runs.html"
 SCRIPTS = ("load.js", "chart.js", "filters.js", "detail.js", "runs.js")
@@ -26,6 +26,7 @@ def explorer(site: Site) -> str:
         HERE,
         el("div", without, id="runs"),
         data("run-words", words()),
+        nav=navigation(site),
         scripts=SCRIPTS,
         lead=el("p", lead, class_="lede"),
     )

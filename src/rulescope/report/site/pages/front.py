@@ -12,8 +12,9 @@ from rulescope.report.site.curves import MEASURES, Panel, arms_of, most_telling,
 from rulescope.report.site.drawings import Mark, span, stamp, strip
 from rulescope.report.site.html import Markup, el
 from rulescope.report.site.looks import colours, swatch
-from rulescope.report.site.model import AssayPage, Site
-from rulescope.report.site.pages.layout import meter, page, scrolling, section
+from rulescope.report.site.model import AssayPage, Exhibited, Site
+from rulescope.report.site.pages.layout import meter, navigation, page, scrolling, section
+from rulescope.report.site.pages.mechanism import titled
 from rulescope.report.style import look
 from rulescope.report.tables import cell
 
@@ -33,6 +34,8 @@ AXES = {
 }
 """The axes of an audit, and the assays along each; the others are about all of them."""
 ALL = "All axes"
+WORDS = {**UNITS, "score": "score"}
+"""Units, where a measure has a table of its own."""
 Pages = Mapping[tuple[str, str], AssayPage]
 """Pages by assay and rule."""
 
@@ -45,6 +48,8 @@ def front(site: Site, panels: Mapping[str, list[Panel]]) -> str:
         _figures(site),
         _profiles(site),
         _assays(site, panels),
+        _views(site),
+        nav=navigation(site),
         lead=el("p", LEAD, class_="lede"),
     )
 
@@ -140,7 +145,7 @@ def _measure(measure: Measure, rule: str, pages: Pages) -> Markup:
     head = [
         el("th", el("span", "who", class_="visually-hidden"), scope="col"),
         el("th", el("span", "interval, drawn", class_="visually-hidden"), scope="col"),
-        el("th", UNITS.get(measure.unit, measure.unit), scope="col", class_="num"),
+        el("th", WORDS.get(measure.unit, measure.unit), scope="col", class_="num"),
         el("th", "n", scope="col", class_="num faint"),
     ]
     title = (measure.title, " ", _source(measure.source, rule, pages))
@@ -173,6 +178,29 @@ def _assays(site: Site, panels: Mapping[str, list[Panel]]) -> Markup:
     cards = [_card(each, named.get(each.plan.assay.id, ALL), panels[each.name]) for each in sorted_]
     words = "Each asks one question. The bar tells how many of the planned lifetimes there are."
     return section("Assays", el("ul", cards, class_="cards"), id_="assays", lead=words)
+
+
+def _views(site: Site) -> Markup | None:
+    """Return a card for every mechanism view, if there are any."""
+    if not site.views:
+        return None
+    words = "Each looks inside of some lifetimes: what happens on the way."
+    cards = [_glimpse(each) for each in site.views]
+    return section("Mechanism", el("ul", cards, class_="cards"), id_="mechanism", lead=words)
+
+
+def _glimpse(each: Exhibited) -> Markup:
+    what = each.shown
+    # The page has words for it.
+    picture = el("img", src=f"{each.folder}/{what.label}.svg", alt="", loading="lazy")
+    return el(
+        "li",
+        el("h3", el("a", titled(each), href=each.href)),
+        el("p", what.question, class_="question"),
+        el("div", picture, class_="glimpse"),
+        el("p", f"{counted(len(what.runs), 'lifetime')} looked at", class_="coverage"),
+        class_="card",
+    )
 
 
 def _card(each: AssayPage, axis: str, panels: list[Panel]) -> Markup:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from rulescope import __version__
 from rulescope.assays.results import Table, Value
 from rulescope.report.site.html import Child, Markup, el, join, script
+from rulescope.report.site.model import Site
 from rulescope.report.tables import cell, note
 from rulescope.stats import Estimate
 
-NAVIGATION = (
-    ("index.html", "Overview"),
-    ("runs.html", "Lifetimes"),
-    ("provenance.html", "Provenance"),
-)
+Links = Sequence[tuple[str, str]]
+"""Pages: address, and what it is called."""
+Sizes = Mapping[str, tuple[int, int]]
+"""Width and height of pictures by their file."""
 ICON = (
     "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E"
     "%3Ccircle cx='8' cy='8' r='6' fill='none' stroke='%230a6c74' stroke-width='2'/%3E"
@@ -28,8 +28,24 @@ THEME = (
 """Before anything is drawn, or a dark page would flash up light."""
 
 
+def navigation(site: Site) -> Links:
+    """Return the pages that are linked from every page."""
+    inside = [("mechanism.html", "Mechanism")] if site.views else []
+    return [
+        ("index.html", "Overview"),
+        *inside,
+        ("runs.html", "Lifetimes"),
+        ("provenance.html", "Provenance"),
+    ]
+
+
 def page(
-    title: str, here: str, *content: Child, scripts: Sequence[str] = (), lead: Child = None
+    title: str,
+    here: str,
+    *content: Child,
+    nav: Links,
+    scripts: Sequence[str] = (),
+    lead: Child = None,
 ) -> str:
     """Return a whole page. ``here`` is its file; ``lead`` stands below the heading."""
     head = el(
@@ -46,17 +62,17 @@ def page(
     body = el(
         "body",
         el("a", "Skip to the content", href="#content", class_="skip"),
-        _header(here),
+        _header(here, nav),
         el("main", el("h1", title), lead, content, id="content", tabindex="-1"),
         _footer(),
     )
     return f"<!doctype html>\n{el('html', head, body, lang='en')}\n"
 
 
-def _header(here: str) -> Markup:
+def _header(here: str, nav: Links) -> Markup:
     links = [
         el("a", words, href=href, aria_current="page" if href == here else None)
-        for href, words in NAVIGATION
+        for href, words in nav
     ]
     brand = el("a", el("span", "rule"), "scope", href="index.html", class_="brand")
     toggle = el(
@@ -75,7 +91,7 @@ def _footer() -> Markup:
     return el("footer", el("p", words))
 
 
-def section(title: str, *content: Child, id_: str | None = None, lead: Child = None) -> Markup:
+def section(title: Child, *content: Child, id_: str | None = None, lead: Child = None) -> Markup:
     """Return a part of a page under a heading of its own."""
     heading = el("h2", title, id=id_)
     below = None if lead is None else el("p", lead, class_="lead")
@@ -112,8 +128,9 @@ def tabular(
         el("tr", _cells(row, table, numeric), None if last is None else el("td", last[1](turn)))
         for turn, row in enumerate(table.rows)
     ]
-    above = el("span", table.title, class_="visually-hidden") if caption == "" else caption
-    head = el("caption", table.title if above is None else above)
+    above = table.title if caption is None else caption
+    hidden = el("span", table.title, class_="visually-hidden")
+    head = el("caption", hidden if caption == "" else el("span", above))
     whole = el("table", head, el("thead", el("tr", headings)), el("tbody", body))
     words = note(table)
     return join([scrolling(whole, table.title), el("p", words, class_="note") if words else None])
@@ -130,9 +147,17 @@ def _cells(row: Sequence[Value], table: Table, numeric: Sequence[bool]) -> list[
 
 
 def plain_table(
-    caption: str, headings: Sequence[str], rows: Sequence[Sequence[Child]], numbers: int = 0
+    caption: str,
+    headings: Sequence[str],
+    rows: Sequence[Sequence[Child]],
+    numbers: int = 0,
+    *,
+    titled: bool = True,
 ) -> Markup:
-    """Return a table of texts; the last ``numbers`` columns are of numbers."""
+    """Return a table of texts; the last ``numbers`` columns are of numbers.
+
+    Where a heading says the same, the caption is for who does not see the page (not ``titled``).
+    """
     sides = ["num" if i >= len(headings) - numbers else None for i in range(len(headings))]
     head = [el("th", h, scope="col", class_=s) for h, s in zip(headings, sides, strict=True)]
     body = [
@@ -143,8 +168,34 @@ def plain_table(
         )
         for row in rows
     ]
-    whole = el("table", el("caption", caption), el("thead", el("tr", head)), el("tbody", body))
+    above = el("caption", el("span", caption, class_=None if titled else "visually-hidden"))
+    whole = el("table", above, el("thead", el("tr", head)), el("tbody", body))
     return scrolling(whole, caption)
+
+
+def figure(base: str, alt: str, words: Child, label: str, sizes: Sizes) -> Markup:
+    """Return a figure of which there are a PDF, an SVG and a PNG file at ``base``."""
+    width, height = sizes.get(f"{base}.svg", (None, None))
+    picture = el(
+        "img",
+        src=f"{base}.svg",
+        alt=alt,
+        width=width,
+        height=height,
+        loading="lazy",
+        class_="paper",
+    )
+    caption = el("figcaption", words, " ", files(base, ("pdf", "svg", "png"), label))
+    return el("figure", el("a", picture, href=f"{base}.svg"), caption, class_="figure")
+
+
+def files(base: str, endings: Sequence[str], label: str) -> Markup:
+    """Return links to the files at ``base``, behind the label that they have in print."""
+    links = [
+        el("a", ending.upper(), href=f"{base}.{ending}", aria_label=f"{label} as {ending.upper()}")
+        for ending in endings
+    ]
+    return el("span", el("code", label), links, class_="files")
 
 
 def facts(pairs: Sequence[tuple[str, Child]]) -> Markup:

@@ -7,9 +7,17 @@ from collections.abc import Sequence
 from rulescope.assays import Cell
 from rulescope.assays.results import counted
 from rulescope.report.site.html import Child, Markup, el
-from rulescope.report.site.identities import Origin, rules, runtimes, shares, sources
+from rulescope.report.site.identities import WORDS, Origin, rules, runtimes, shares, sources
 from rulescope.report.site.model import AssayPage, Site, shown
-from rulescope.report.site.pages.layout import facts, meter, page, plain_table, scrolling, section
+from rulescope.report.site.pages.layout import (
+    facts,
+    meter,
+    navigation,
+    page,
+    plain_table,
+    scrolling,
+    section,
+)
 
 HERE = "provenance.html"
 
@@ -28,6 +36,7 @@ def provenance(site: Site) -> str:
         _origins(site),
         _cells(site),
         _others(site),
+        nav=navigation(site),
         lead=el("p", lead, class_="lede"),
     )
 
@@ -45,6 +54,11 @@ def _problems(site: Site) -> list[Markup]:
             "Assays that could not be analysed", ("Assay", "Reason"), site.unanalysed
         )
         found.append(section("Assays without a page", table, id_="unanalysed"))
+    if site.damaged:
+        table = plain_table(
+            "Results of mechanism views that could not be read", ("Folder", "Reason"), site.damaged
+        )
+        found.append(section("Mechanism views that are left out", table, id_="damaged"))
     return found
 
 
@@ -63,8 +77,7 @@ def _summary(site: Site) -> Markup:
                 _mixture(made),
                 f"{each.complete:,}/{len(each.plan.cells):,}",
                 f"{each.present:,}/{len(each.plan.runs):,}",
-                f"{sum(d in each.plan.present for d in each.plan.donors):,}"
-                f"/{len(each.plan.donors):,}",
+                _donors(each),
             ]
         )
     heads = ("Assay", "Coverage", "Runtimes", "Sources", "Cells", "Lifetimes", "Donors")
@@ -79,6 +92,12 @@ def _summary(site: Site) -> Markup:
         id_="coverage",
         lead=words,
     )
+
+
+def _donors(each: AssayPage) -> str:
+    planned = each.plan.donors
+    here = sum(donor in each.plan.present for donor in planned)
+    return f"{here:,}/{len(planned):,}" if planned else "—"
 
 
 def _mixture(counts: dict[str, int]) -> Child:
@@ -102,11 +121,17 @@ def _identity_table(title: str, found: Sequence[Origin]) -> Markup:
     if not found:
         return el("p", "None.", class_="empty")
     keys = list(dict.fromkeys(key for origin in found for key in origin.facts))
-    rows = [
+    heads = ["Name", *(WORDS.get(key, key) for key in keys), "Lifetimes"]
+    rows: list[list[Child]] = [
         [origin.name, *(_fact(origin.facts.get(key)) for key in keys), f"{len(origin.runs):,}"]
         for origin in found
     ]
-    return plain_table(f"{title} in the store", ("Name", *keys, "Lifetimes"), rows, 1)
+    caption = f"{title} in the store"
+    if len(found) < len(keys):  # a page is longer than it is wide
+        turned = zip(heads, *rows, strict=True)
+        (_, *names), *lines = turned
+        return plain_table(caption, ("Name", *map(str, names)), lines, titled=False)
+    return plain_table(caption, heads, rows, 1, titled=False)
 
 
 def _fact(value: Child | bool) -> Child:
@@ -185,11 +210,11 @@ def spans(seeds: Sequence[int]) -> str:
 
 def _others(site: Site) -> Markup | None:
     """Tell of lifetimes that are part of no page."""
-    left = [run for run in site.lives if run not in site.places]
+    left = [run for run in site.lives if run not in site.places and run not in site.watched]
     if not left:
         return None
     links = [el("li", el("a", el("code", run[:12]), href=f"runs.html#{run}")) for run in left]
-    words = f"{counted(len(left), 'lifetime')} of the store belong to the grid of no page here."
+    words = f"{counted(len(left), 'lifetime')} of the store: of no grid and no view here."
     return section(
         "Other lifetimes",
         el("details", el("summary", "Which"), el("ul", links, class_="ids")),

@@ -89,7 +89,8 @@ rulescope.detail = (run, life, names) => {
   }
 
   function recorded() {
-    const plain = (identity) => Object.entries(identity).map(([name, value]) => [name, shown(value)]);
+    const plain = (kind, identity) => Object.entries(identity).map(([name, value]) =>
+      [`${kind}: ${names.identities[name] ?? name}`, shown(value)]);
     const whole_ = (name, value) => el("details", null, el("summary", null, name),
       el("pre", { tabindex: "0" }, JSON.stringify(value, null, 2)));
     return part("Record",
@@ -100,8 +101,8 @@ rulescope.detail = (run, life, names) => {
         ["seconds", number(manifest.seconds)],
         ...(manifest.rule ? [["rule", manifest.rule.name],
           ["rule digest", el("code", { class: "hash" }, manifest.rule.digest)]] : []),
-        ...plain(manifest.source).map(([name, value]) => [`source ${name}`, value]),
-        ...plain(manifest.runtime).map(([name, value]) => [`runtime ${name}`, value]),
+        ...plain("source", manifest.source),
+        ...plain("runtime", manifest.runtime),
         ...Object.entries(manifest.payload).map(([name, hash]) =>
           [name, el("code", { class: "hash" }, hash)]),
       ]),

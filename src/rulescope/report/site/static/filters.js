@@ -78,11 +78,12 @@ rulescope.filters = (rows, changed) => {
       show();
       place.querySelector(`[data-field="${CSS.escape(name)}"]`).focus();
     }) : null;
-    const clear = el("button", { type: "button", class: "plain", "data-field": "clear", onclick: () => {
+    const clear = chosen.size ? el("button", { type: "button", class: "plain", onclick: () => {
       chosen.clear();
       show();
       changed();
-    } }, "Clear all");
+      place.querySelector("input").focus();
+    } }, "Clear all") : null;
     place.replaceChildren(...[labelled("search", search, "wide"),
       ...[...usual, ...extra].map(field), more, clear].filter(Boolean));
     if (focused) place.querySelector(`[data-field="${CSS.escape(focused)}"]`)?.focus();

@@ -32,8 +32,11 @@
       number: values.every((value) => value === null || typeof value === "number"),
       text: (row) => shown(values[places[row]]) };
   });
-  columns.push({ name: "last level", order: (row) => rows.level[row] ?? -Infinity, number: true,
-    text: (row) => number(rows.level[row], 3) });
+  // The score, or the return where a world has no scores: as many decimals in all rows of a kind.
+  const level = (value) => (value === null ? "—"
+    : value.toFixed(Math.abs(value) < 10 ? 3 : 1).replace(/^-(0\.0+)$/, "$1").replace("-", "−"));
+  columns.push({ name: "final score or return", order: (row) => rows.level[row] ?? -Infinity, number: true,
+    text: (row) => level(rows.level[row]) });
 
   const shown = (value) => (value === null || value === "" ? "—"
     : typeof value === "number" ? number(value) : String(value));

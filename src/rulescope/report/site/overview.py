@@ -1,0 +1,87 @@
+"""The publication folder's own page: what was found, in Markdown, with its pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rulescope.assays import ASSAYS
+from rulescope.assays.compare import table as comparison_table
+from rulescope.assays.results import counted
+from rulescope.report.files import stem
+from rulescope.report.site.model import AssayPage, Exhibited, Site
+from rulescope.report.site.pages.assay import described
+from rulescope.report.tables import DASH, markdown
+from rulescope.rules.loading import short
+
+FILE = "README.md"
+
+
+def overview(site: Site) -> str:
+    """Return the page: every assay at a glance, then one by one.
+
+    A picture that several assays feed is shown with the first of them.
+    """
+    shown: set[tuple[str, str]] = set()
+    parts = ["# Results", _counts(site)]
+    parts += [_glance(site)] if site.pages else []
+    for each in site.pages:
+        parts += _assay(each, shown)
+    for view in site.views:
+        parts += _view(view)
+    return "\n\n".join(parts) + "\n"
+
+
+def _counts(site: Site) -> str:
+    lived = sum(life.spec.interactions for life in site.lives.values())
+    begun = len({each.plan.assay.id for each in site.pages})
+    return (
+        f"{counted(len(site.lives), 'lifetime')}, {lived / 1e6:,.1f} million interactions, {begun} "
+        f"of {len(ASSAYS)} assays begun. Written by `rulescope report`; its `figures.json` names "
+        "the lifetimes behind every picture and table."
+    )
+
+
+def _glance(site: Site) -> str:
+    rows = ["| assay | what it asks | lifetimes | intervals that overlap the published |"]
+    rows += ["|---|---|---:|---:|"]
+    for each in site.pages:
+        agree, judged = each.judged
+        rows.append(
+            f"| {_titled(each)} | {each.plan.assay.question} | {each.present:,} of "
+            f"{len(each.plan.runs):,} | {f'{agree} of {judged}' if judged else DASH} |"
+        )
+    return "\n".join(rows)
+
+
+def _titled(each: AssayPage) -> str:
+    return each.title + (f" ({each.group})" if each.group else "")
+
+
+def _assay(each: AssayPage, shown: set[tuple[str, str]]) -> Iterator[str]:
+    """Yield an assay's heading, notes and pictures, and its numbers beside the published ones."""
+    yield f"## {_titled(each)}"
+    yield f"{each.plan.assay.question.capitalize()} {each.results.budget}."
+    if each.results.notes:
+        yield "\n".join(f"- {note}" for note in each.results.notes)
+    for label in each.figures:
+        if (each.group, label) not in shown:
+            words = described(label)
+            name = f"{each.group}/{stem(label)}" if each.group else stem(label)
+            yield f"![{words}]({name}.png)\n\n*{words}*"
+            shown.add((each.group, label))
+    rows = list(each.comparisons.values())
+    if rows:
+        inside = markdown(comparison_table(each.results, rows)).strip()
+        yield (
+            f"<details><summary>Beside the published values ({len(rows)})</summary>\n\n"
+            f"{inside}\n\n</details>"
+        )
+
+
+def _view(view: Exhibited) -> Iterator[str]:
+    """Yield a mechanism view's heading, picture and table."""
+    what = view.shown
+    yield f"## {what.title} ({short(what.rule)})"
+    yield what.question
+    yield f"![{what.title}]({view.slug}/{what.label}.png)\n\n*{what.caption}*"
+    yield markdown(what.table).strip()
