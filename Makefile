@@ -2,6 +2,7 @@
 # make audit  sets up a virtual environment, then audits a rule along five axes
 # make check  compares the arithmetic with what the original programs computed
 # make bench  measures how fast it is here
+# make results  turns the records of the replication into the figures and tables that the docs show
 # make torture  kills, damages and crowds campaigns and the store: every promise must hold
 
 PYTHON ?= python3
@@ -9,7 +10,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 
-.PHONY: help audit test lint types unit check bench torture clean
+.PHONY: help audit test lint types unit check bench results torture clean
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -34,6 +35,11 @@ check: $(VENV)/.installed
 
 bench: $(VENV)/.developer
 	$(BIN)/rulescope bench
+
+results: $(VENV)/.installed
+	$(BIN)/rulescope report --store replication/store --results replication/results --out build/report
+	rm -rf replication/publication
+	cp -r build/report/publication replication/publication
 
 torture: $(VENV)/.developer
 	OMP_NUM_THREADS=1 $(BIN)/python scripts/torture

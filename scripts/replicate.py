@@ -1,10 +1,9 @@
 """The replication of the published audit, as far as it goes: most informative cells first.
 
-    python scripts/replicate.py [--workers N] [--analyse]
+    python scripts/replicate.py [--workers N]
 
-Lives what is missing of the parts below into ``replication/store``, in their order, and then writes
-the tables and figures of every assay into ``replication/results``. It can be stopped and started at
-any time. With ``--analyse`` nothing is lived.
+Lives what is missing of the parts below into ``replication/store``, in their order. It can be
+stopped and started at any time. ``make results`` turns what there is into tables and figures.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import Any
 from rulescope import assays
 from rulescope.assays import narrowed
 from rulescope.engine.local import Campaign, run_all
-from rulescope.plan import Plan, write
+from rulescope.plan import Plan
 from rulescope.records import Store
 
 ROOT = Path(__file__).resolve().parents[1] / "replication"
@@ -62,21 +61,13 @@ PARTS: list[tuple[str, dict[str, Any]]] = [
 
 
 def main() -> None:
-    """Live, then analyse."""
+    """Live one part after another."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--workers", type=int, default=1)
-    parser.add_argument("--analyse", action="store_true")
-    options = parser.parse_args()
+    workers = parser.parse_args().workers
     store = Store(ROOT / "store")
-    if not options.analyse:
-        for name, narrowing in PARTS:
-            live(name, narrowing, store, options.workers)
-    for assay in assays.ASSAYS.values():
-        plan = Plan.of(assay, assay.budget("paper"), store)
-        if any(key in plan.present for key in plan.runs):
-            results = plan.analyse(store)
-            write(plan, results, store, ROOT / "results" / assay.id)
-            print(f"{assay.id}: {len(results.estimates)} estimates, {results.budget}")
+    for name, narrowing in PARTS:
+        live(name, narrowing, store, workers)
 
 
 def live(name: str, narrowing: dict[str, Any], store: Store, workers: int) -> None:
