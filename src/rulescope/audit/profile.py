@@ -77,6 +77,8 @@ class Profile(msgspec.Struct, frozen=True):
     """In words: who learned under the rule."""
     axes: tuple[Axis, ...]
     notes: tuple[str, ...] = ()
+    content: str = ""
+    """The rule as specifications name it, if they know it by its content."""
 
     def to_json(self) -> bytes:
         """Return the file of this profile."""

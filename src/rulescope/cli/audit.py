@@ -158,7 +158,8 @@ def _written(
             drawn = parts.FIGURES.get(assay.id)
             write(plan, found[assay.id], store, folder / assay.id, drawn, alone=True)
     axes = (optimiser_axes if audited.subject is None else axes_of)(found)
-    profile = Profile(audited.name, preset, audited.description, axes, _notes(found))
+    content = audited.rule if audited.rule != audited.name else ""
+    profile = Profile(audited.name, preset, audited.description, axes, _notes(found), content)
     write_profile(profile, {name: name for name in found}, folder)
     return profile
 

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from report.site.pages_read import Page, broken
-from report.site.site_samples import DONOR, HOSTILE, MISSING, PLAN, RECIPIENT
+from report.site.site_samples import DONOR, HOSTILE, MISSING, PLAN, RECIPIENT, profile
 from rulescope.assays.results import Column
+from rulescope.report.site import curves
 from rulescope.report.site.html import as_json, el
 from rulescope.report.site.model import Site
+from rulescope.report.site.pages.front import front
 from rulescope.report.site.pages.provenance import spans
 from rulescope.report.tables import cell
 
@@ -72,6 +76,17 @@ def test_a_profile_is_shown_with_its_figures_and_links_to_its_assay(report: Path
     assert rows["without history"] == ["0.20 (0.10 to 0.40)", "2"]
     assert ["0.70", "1"] in [row[2:] for table in page.tables for row in table]
     assert "assay-E-POP.html" in page.links
+
+
+def test_the_profile_of_a_file_links_to_the_assays_of_its_content(found: Site) -> None:
+    mine = msgspec.structs.replace(profile(), rule="mine", content="disco103")
+    panels = {each.name: curves.panels(each, found.lives) for each in found.pages}
+    linked = front(replace(found, profiles={"mine": mine}), panels)
+    assert '<a href="assay-E-POP.html">E-POP</a>' in linked.partition('id="assays"')[0]
+    nameless = front(
+        replace(found, profiles={"mine": msgspec.structs.replace(mine, content="")}), panels
+    )
+    assert '<a href="assay-E-POP.html">E-POP</a>' not in nameless.partition('id="assays"')[0]
 
 
 def test_hostile_texts_stay_texts(report: Path) -> None:

@@ -97,7 +97,7 @@ def _profiles(site: Site) -> Markup:
 def _profile(name: str, profile: Profile, pages: Pages) -> Markup:
     slug = f"profile-{name}".replace("/", "-").replace(" ", "-")
     notes = [el("p", text, class_="note") for text in profile.notes]
-    cards = [_axis(axis, profile.rule, pages) for axis in profile.axes]
+    cards = [_axis(axis, profile, pages) for axis in profile.axes]
     return section(
         f"Profile of {profile.rule}",
         el("div", cards, class_="axes"),
@@ -108,18 +108,18 @@ def _profile(name: str, profile: Profile, pages: Pages) -> Markup:
     )
 
 
-def _axis(axis: Axis, rule: str, pages: Pages) -> Markup:
+def _axis(axis: Axis, profile: Profile, pages: Pages) -> Markup:
     return el(
         "article",
         el("h3", axis.name.capitalize()),
         el("p", axis.question, class_="question"),
         el("p", axis.verdict, class_="verdict"),
-        (_measure(measure, rule, pages) for measure in axis.measures),
+        (_measure(measure, profile, pages) for measure in axis.measures),
         class_="card axis",
     )
 
 
-def _measure(measure: Measure, rule: str, pages: Pages) -> Markup:
+def _measure(measure: Measure, profile: Profile, pages: Pages) -> Markup:
     """Return one measure: a dot and a line for each column, and the numbers beside them."""
     column = Column(measure.title, measure.digits)
     found = {name: figure.estimate() for name, figure in measure.figures.items()}
@@ -136,7 +136,7 @@ def _measure(measure: Measure, rule: str, pages: Pages) -> Markup:
         rows.append(
             el(
                 "tr",
-                el("th", rule if name == RULE else name, scope="row"),
+                el("th", profile.rule if name == RULE else name, scope="row"),
                 el("td", shown, class_="picture"),
                 el("td", cell(None if one.missing else one, column), class_="num"),
                 el("td", one.n, class_="num faint"),
@@ -148,7 +148,7 @@ def _measure(measure: Measure, rule: str, pages: Pages) -> Markup:
         el("th", WORDS.get(measure.unit, measure.unit), scope="col", class_="num"),
         el("th", "n", scope="col", class_="num faint"),
     ]
-    title = (measure.title, " ", _source(measure.source, rule, pages))
+    title = (measure.title, " ", _source(measure.source, profile.content or profile.rule, pages))
     table = el(
         "table",
         el("caption", title),
