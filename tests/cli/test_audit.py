@@ -49,6 +49,7 @@ def test_the_audit_of_the_embedded_rule_writes_one_profile_and_every_assay(
     said = json.loads(again.stdout)
     assert (said["missing"], said["failed"]) == (0, {})
     assert said["profile"]["rule"] == "sprout"
+    assert len(said["profile"]["runs"]) == said["runs"]
 
 
 def test_a_plug_in_is_audited_by_the_same_command(

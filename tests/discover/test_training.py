@@ -26,7 +26,8 @@ def same(one: Training, other: Training) -> bool:
 
 
 def test_a_discovery_goes_on_to_the_bit() -> None:
-    whole, first, second = Training(TINY), Training(TINY), Training(TINY)
+    spec = msgspec.structs.replace(TINY, averaging=0.75)  # so that the average has a past, too
+    whole, first, second = Training(spec), Training(spec), Training(spec)
     for _ in range(2):
         whole.advance()
         first.advance()

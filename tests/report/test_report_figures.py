@@ -30,6 +30,7 @@ from rulescope.assays.results import Results
 from rulescope.errors import RulescopeError
 from rulescope.report.figures import FIGURES, write_figure
 from rulescope.report.labels import End, name_ends, spread
+from rulescope.report.schematic_figures import SCHEMATICS
 from rulescope.report.style import ARMS, LEARNERS, look
 
 STATE = ("E1", "E2", "E-IF", "P1")
@@ -97,7 +98,7 @@ def test_every_figure_is_known_and_some_assay_or_the_audit_asks_for_it() -> None
     asked = {label for assay in ASSAYS.values() for label in assay.figures}
     assert asked <= set(FIGURES)
     views = {f"mechanism-{name}" for name in ("trajectory", "targets", "replay")}
-    assert set(FIGURES) - asked == {"scale-audit", *views}
+    assert set(FIGURES) - asked == {"scale-audit", *views, *SCHEMATICS}
     for name in STATE:
         for label in set(ASSAYS[name].figures) & set(FIGURES):
             assert name in FED_BY[label], label
@@ -124,6 +125,11 @@ def test_no_words_clash_whatever_was_run(
     assert counted == bool(FED_BY[label] & set(results))
     empty = "not run" in words(figure)
     assert empty or FED_BY[label] <= set(results)
+
+
+@pytest.mark.parametrize("label", SCHEMATICS)
+def test_a_schematic_needs_no_results_and_its_words_do_not_clash(label: str) -> None:
+    assert clashes(FIGURES[label]({})) == []
 
 
 def test_what_was_run_is_said_below() -> None:

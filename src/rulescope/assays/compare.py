@@ -21,7 +21,8 @@ class Comparison(NamedTuple):
     ours: Estimate
     published: Published
     overlap: bool | None
-    """Whether the two intervals have a point in common; None if either has none to speak of."""
+    """Whether the two intervals have a point in common; None if either has none to speak of, or if
+    they are of different rules or grids."""
     same_budget: bool
     """Whether ours rests on the same rule, conventions, seeds and iterations as the published."""
     same_grid: bool
@@ -37,12 +38,15 @@ def compare(results: Results) -> list[Comparison]:
     longest = max(paper.length(task) for task in tasks or paper.tasks)
     terms = (paper.rule, paper.profile, longest)
     as_published = (results.rule, results.profile, results.iterations) == terms
+    other_rule = results.rule != paper.rule
     return [
         Comparison(
             key=key,
             ours=ours,
             published=printed[key],
-            overlap=None if key in results.other_grid else _overlap(ours, printed[key]),
+            overlap=None
+            if other_rule or key in results.other_grid
+            else _overlap(ours, printed[key]),
             same_budget=as_published and ours.n == printed[key].n,
             same_grid=key not in results.other_grid,
         )
@@ -53,16 +57,6 @@ def compare(results: Results) -> list[Comparison]:
 
 def table(results: Results, rows: Sequence[Comparison]) -> Table:
     """Return comparisons as a table."""
-    judged = [row.overlap for row in rows if row.overlap is not None]
-    note = f"Ours: {results.budget}. {sum(judged)} of {len(judged)} pairs of intervals overlap"
-    paper = find(results.assay).budget("paper")
-    if (results.rule, results.profile) != (paper.rule, paper.profile):
-        profile = f", profile {paper.profile}" if paper.profile else ""
-        note += f"; the published values are of {paper.rule}{profile}"
-    if not all(row.same_budget for row in rows):
-        note += "; ours do not have the published budget"
-    if not all(row.same_grid for row in rows):
-        note += "; other grid: ours depends on which cells were run, which are not all"
     return Table(
         label=f"comparison-{results.assay}",
         title=f"{results.assay}: our estimates beside the published ones",
@@ -76,9 +70,24 @@ def table(results: Results, rows: Sequence[Comparison]) -> Table:
         rows=tuple(
             (row.key, row.ours.n, row.ours, _printed(row.published), _judged(row)) for row in rows
         ),
-        note=f"{note}.",
+        note=" ".join([f"Ours: {results.budget}.", *remarks(results, rows)]),
         tells_n=False,
     )
+
+
+def remarks(results: Results, rows: Sequence[Comparison]) -> list[str]:
+    """Return what must be known when ``rows`` are read: how many agree, what differs; sentences."""
+    judged = [row.overlap for row in rows if row.overlap is not None]
+    said = [f"{sum(judged)} of {len(judged)} pairs of intervals overlap."] if judged else []
+    paper = find(results.assay).budget("paper")
+    if (results.rule, results.profile) != (paper.rule, paper.profile):
+        profile = f", profile {paper.profile}" if paper.profile else ""
+        said.append(f"The published values are of {paper.rule}{profile}.")
+    if not all(row.same_budget for row in rows):
+        said.append("Ours do not have the published budget.")
+    if not all(row.same_grid for row in rows):
+        said.append("Other grid: ours depends on which cells were run, which are not all.")
+    return said
 
 
 def _digits(rows: Sequence[Comparison]) -> int:

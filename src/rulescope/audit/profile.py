@@ -79,6 +79,8 @@ class Profile(msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()
     content: str = ""
     """The rule as specifications name it, if they know it by its content."""
+    runs: Mapping[str, str] = msgspec.field(default_factory=dict)
+    """The science hash of every lifetime behind the profile, by run id."""
 
     def to_json(self) -> bytes:
         """Return the file of this profile."""

@@ -151,15 +151,18 @@ def _written(
     from rulescope.report.profile import write_profile
 
     found: dict[str, Results] = {}
+    used: set[str] = set()
     for assay, budget in chosen:
         plan = Plan.of(assay, budget, store)
         if any(key in plan.present for key in plan.runs):
             found[assay.id] = plan.analyse(store)
+            used |= plan.present
             drawn = parts.FIGURES.get(assay.id)
             write(plan, found[assay.id], store, folder / assay.id, drawn, alone=True)
     axes = (optimiser_axes if audited.subject is None else axes_of)(found)
     content = audited.rule if audited.rule != audited.name else ""
-    profile = Profile(audited.name, preset, audited.description, axes, _notes(found), content)
+    runs = {run: store.manifest(run).science_hash for run in sorted(used)}
+    profile = Profile(audited.name, preset, audited.description, axes, _notes(found), content, runs)
     write_profile(profile, {name: name for name in found}, folder)
     return profile
 

@@ -28,6 +28,7 @@ from rulescope.report.recovery_figures import (
     recovery_overview,
 )
 from rulescope.report.scale_figures import app_scale, detail_scale, scale_audit
+from rulescope.report.schematic_figures import SCHEMATICS
 from rulescope.report.stream_figures import app_streams, synthetic_terminals
 from rulescope.report.style import save
 
@@ -65,6 +66,7 @@ FIGURES: dict[str, Callable[[Mapping[str, Results]], Figure]] = {
     "mechanism-trajectory": trajectory,
     "mechanism-targets": targets,
     "mechanism-replay": replay_ages,
+    **SCHEMATICS,
 }
 """Each takes results by assay id; panels of absent ones say so."""
 
