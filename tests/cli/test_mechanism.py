@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from rulescope.cli.main import app
 from rulescope.errors import SpecError, WeightsError
-from rulescope.mechanism.folder import exhibits
+from rulescope.mechanism.folder import exhibit
 from rulescope.records import Store
 
 RUN = CliRunner()
@@ -27,8 +27,7 @@ def test_a_view_ends_in_a_folder_and_is_not_looked_at_twice(tmp_path: Path) -> N
         assert (
             Store(tmp_path / "store").read(run["id"]).manifest.science_hash == run["science_hash"]
         )
-    [shown] = exhibits(tmp_path / "results")
-    assert shown.name == "trajectory"
+    assert exhibit(Path(told["folder"])).name == "trajectory"
     again = RUN.invoke(app, words, catch_exceptions=False)
     assert "Where the rule's recurrent state goes" in again.stdout
     assert "80/80" in again.stderr
@@ -41,6 +40,8 @@ def test_a_view_ends_in_a_folder_and_is_not_looked_at_twice(tmp_path: Path) -> N
         (["trajectori"], "trajectori.*nearest: 'trajectory'"),
         (["targets", "--scales", "1,x"], "--scales: 'x' is not a number"),
         (["targets", "--scales", "0"], "--scales: 0 is not between"),
+        (["trajectory", "--scales", "0.1234567,10"], "--scales: .* nearest: 0.123457"),
+        (["targets", "--scales", "1,1.0000001"], "--scales: 1.0000001 .* nearest: 1"),
         (["targets", "--iterations", "10"], "--iterations: 10 .* nearest: 34"),
         (["replay", "--scales", "0.1"], "--scales"),
         (["replay", "--seeds", "0"], "--seeds: 0"),

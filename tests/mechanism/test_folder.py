@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,7 +15,7 @@ from mechanism.samples import PATHS, seen_paths
 from rulescope import arrays
 from rulescope.errors import RecordError
 from rulescope.mechanism import trajectory
-from rulescope.mechanism.folder import DATA, exhibit, exhibits, folder_name, write
+from rulescope.mechanism.folder import DATA, content, exhibit, folder_name, folders, write
 from rulescope.mechanism.inquiry import Inquiry
 from rulescope.mechanism.views import VIEWS
 
@@ -51,8 +55,8 @@ def test_writing_again_gives_the_same_bytes(folder: Path, tmp_path: Path) -> Non
 
 
 def test_an_exhibit_has_all_that_is_shown(folder: Path) -> None:
-    [found] = exhibits(folder.parent)
-    assert found == exhibit(folder)
+    assert folders(folder.parent) == [folder]
+    found = exhibit(folder)
     assert found.title == trajectory.VIEW.title
     assert "principal coordinates" in found.caption
     assert [path.suffix for path in found.figures] == [".pdf", ".svg", ".png"]
@@ -60,22 +64,76 @@ def test_an_exhibit_has_all_that_is_shown(folder: Path) -> None:
     assert all(path.is_file() for path in (*found.figures, *found.tables))
 
 
+def test_every_file_has_its_hash(folder: Path) -> None:
+    index = json.loads((folder / "results.json").read_text())
+    assert sorted(index["sha256"]) == index["files"]
+    for name, digest in index["sha256"].items():
+        assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest
+    assert sorted(content(exhibit(folder))) == sorted(
+        f"mechanism-trajectory.{ending}" for ending in ("pdf", "svg", "png", "csv", "md", "tex")
+    )
+
+
+@pytest.mark.parametrize("name", ["README.md", DATA, "mechanism-trajectory.csv"])
+def test_a_file_that_was_changed_or_lost_is_told(name: str, folder: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    with (copy / name).open("ab") as file:
+        file.write(b" ")
+    with pytest.raises(RecordError, match=f"{name}: not as it was written; run the view again"):
+        content(exhibit(copy))
+    (copy / name).unlink()
+    with pytest.raises(RecordError, match=f"{name}: missing; run the view again"):
+        exhibit(copy)
+
+
+def _cell(index: dict[str, Any]) -> None:
+    index["table"]["rows"][0][1] += 1e-9
+
+
+def _caption(index: dict[str, Any]) -> None:
+    index["caption"] = "Something else."
+
+
+def _hash(index: dict[str, Any]) -> None:
+    index["made"]["runs"]["live/1/0"]["science_hash"] = "1" * 64
+
+
+def _of_before(index: dict[str, Any]) -> None:
+    del index["seal"]
+
+
+@pytest.mark.parametrize("change", [_cell, _caption, _hash, _of_before])
+def test_an_index_that_was_changed_is_told(
+    change: Callable[[dict[str, Any]], None], folder: Path, tmp_path: Path
+) -> None:
+    """What a report shows comes from the index: it must be what the files beside it say."""
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    index = json.loads((copy / "results.json").read_text())
+    (copy / "results.json").write_text(json.dumps(index))  # laid out otherwise, it says the same
+    assert exhibit(copy).title == exhibit(folder).title
+    change(index)
+    (copy / "results.json").write_text(json.dumps(index))
+    with pytest.raises(RecordError, match=r"results\.json: not as .* looks at nothing twice"):
+        exhibit(copy)
+
+
 @pytest.mark.parametrize(
-    "content",
+    "text",
     [
         "no json",
+        "[]",
         '{"assay": "E1", "files": []}',
         '{"view": "x", "title": "", "question": "", "caption": "", "files": ["../a.png"]}',
     ],
 )
-def test_what_is_no_such_folder_is_told(content: str, tmp_path: Path) -> None:
-    (tmp_path / "results.json").write_text(content)
+def test_what_is_no_such_folder_is_told(text: str, tmp_path: Path) -> None:
+    (tmp_path / "results.json").write_text(text)
     with pytest.raises(RecordError, match=r"results\.json: not the results of a mechanism view"):
         exhibit(tmp_path)
 
 
 def test_an_empty_folder_shows_nothing(tmp_path: Path) -> None:
-    assert exhibits(tmp_path) == []
+    assert folders(tmp_path) == []
     with pytest.raises(RecordError, match="cannot be read"):
         exhibit(tmp_path)
 

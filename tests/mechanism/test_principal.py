@@ -1,4 +1,4 @@
-"""Where states go: coordinates, shared directions, and what is left of a donor."""
+"""Where states go: coordinates, shared directions, and the way from a donor to live."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import pytest
 
 from rulescope.mechanism.principal import (
     alignment,
+    between,
     between_scales,
-    half_gone,
-    left_of_donor,
+    nearer_to_live,
     principal,
 )
 from rulescope.stats import DataError, principal_fraction
@@ -83,14 +83,30 @@ def test_variation_between_scales_by_moment() -> None:
     assert np.isnan(between_scales(states[:, :1])).all()
 
 
-def test_what_is_left_of_a_donor() -> None:
+def test_a_state_is_along_the_line_to_the_donor_and_off_it() -> None:
     live, donor = np.array([0.0, 1.0]), np.array([4.0, 1.0])
-    states = np.array([[4.0, 1.0], [1.0, 9.0], [0.0, 1.0]])
-    assert left_of_donor(states, live, donor) == pytest.approx([1.0, 0.25, 0.0])
-    assert np.isnan(left_of_donor(states, donor, donor)).all()
+    states = np.array([[4.0, 1.0], [1.0, 9.0], [0.0, 1.0], [4.0, -1.0]])
+    found = between(states, live, donor)
+    assert found.along == pytest.approx([1.0, 0.25, 0.0, 1.0])
+    assert found.off == pytest.approx([0.0, 2.0, 0.0, 0.5])
+    moving = between(states[:2], np.array([[0.0, 1.0], [1.0, 5.0]]), donor)
+    assert moving.along == pytest.approx([1.0, -16 / 25])
+    assert moving.off == pytest.approx([0.0, 12 / 25])
+    nowhere = between(states, donor, donor)
+    assert np.isnan(nowhere.along).all()
+    assert np.isnan(nowhere.off).all()
 
 
-def test_the_moment_when_half_is_gone() -> None:
-    when = np.array([10, 20, 30])
-    assert half_gone(when, np.array([0.9, 0.49, 0.6])) == 20.0
-    assert np.isnan(half_gone(when, np.ones(3)))
+def test_less_than_half_along_is_nearer_to_live() -> None:
+    rng = np.random.default_rng(5)
+    states, live, donor = rng.normal(size=(50, 4)), rng.normal(size=4), rng.normal(size=4)
+    to_live, to_donor = (np.linalg.norm(states - end, axis=1) for end in (live, donor))
+    assert (between(states, live, donor).along < 0.5).tolist() == (to_live < to_donor).tolist()
+
+
+def test_the_moment_from_which_on_a_state_is_nearer_to_live() -> None:
+    when = np.array([10, 20, 30, 40])
+    assert nearer_to_live(when, np.array([0.9, 0.49, 0.3, 0.1])) == 20.0
+    assert nearer_to_live(when, np.array([0.9, 0.4, 0.6, 0.1])) == 40.0  # it had come back
+    assert nearer_to_live(when, np.zeros(4)) == 10.0
+    assert np.isnan(nearer_to_live(when, np.array([0.9, 0.4, 0.3, 0.6])))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from learners.small import small_spec
+from mechanism.samples import SWAPS, seen_swaps
 from rulescope import seeds
 from rulescope.errors import SpecError
 from rulescope.learners.baselines import A2C, NetworkSizes
@@ -27,6 +29,7 @@ from rulescope.mechanism.targets import (
 )
 from rulescope.mechanism.watching import watch
 from rulescope.records import Store
+from rulescope.report.tables import markdown
 
 SMALL = Inquiry("sprout-random:0", (0.1, 1.0, 10.0), 2, 20)
 
@@ -138,6 +141,31 @@ def test_the_analysis_gathers_seeds_by_scale_and_state(tmp_path: Path) -> None:
         ("1", "pin"),
         ("1", "match"),
     ]
+
+
+def test_the_table_has_the_range_beside_the_mean() -> None:
+    """A mean over moments at which gradients point either way says little on its own."""
+    [made_up] = seen_swaps(SWAPS)
+    late = np.array(made_up.group.moments) >= SWAPS.iterations / 2
+    lines = np.zeros((2, len(late)))
+    lines[:, late] = [[0.22, 0.01, 0.03, -0.56], [0.5, 0.1, 0.1, 0.0]]
+    agree = {f"0.001/{seed}/pin/agree": lines[seed] for seed in (0, 1)}
+    results = analyse(SWAPS, [made_up._replace(seen={**made_up.seen, **agree})])
+    found = results.estimates["agree/0.001/pin"]
+    assert (found.low, found.high, found.n) == (-0.56, 0.5, 8)
+    assert found.value == pytest.approx(0.05)
+    [table] = results.tables
+    said = markdown(table)
+    assert "| 0.05 (−0.56 to 0.50) |" in said
+    assert "(a to b): lowest and highest, over 2 seeds and the 4 moments looked at" in said
+    assert "over the seeds" not in said
+
+
+def test_one_seed_has_a_range_over_moments() -> None:
+    one = Inquiry("random:0", (1.0,), 1, 160)
+    [table] = analyse(one, seen_swaps(one)).tables
+    assert re.search(r"\| pin \| [0-9.]+ \([0-9.]+ to [0-9.]+\) \|", markdown(table))
+    assert "over 1 seed and the 4 moments" in table.note
 
 
 def test_a_learner_without_such_a_rule_is_refused() -> None:

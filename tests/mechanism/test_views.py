@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from mechanism.samples import seen_paths
 from rulescope.assays.results import Results
 from rulescope.errors import SpecError
 from rulescope.mechanism import replay, trajectory
@@ -14,7 +16,9 @@ from rulescope.mechanism.inquiry import Inquiry, checked
 from rulescope.mechanism.views import VIEWS, find
 from rulescope.mechanism.watching import observe
 from rulescope.records import Store
+from rulescope.report.mechanism_figures import RINGS
 from rulescope.spec import RunSpec, Transplant
+from rulescope.stats import Estimate
 
 PATHS = Inquiry("sprout-random:0", (0.1, 1.0, 10.0), 2, 20)
 AGES = Inquiry("sprout-random:0", (1.0,), 1, 60)
@@ -65,20 +69,53 @@ def test_trajectories_begin_at_birth_and_are_told_apart(paths: Results) -> None:
 
 
 def test_a_transplanted_state_is_the_donors_until_the_first_update(paths: Results) -> None:
-    left = paths.series["left/0.1/0"]
-    assert left[: PATHS.first_update - 1] == pytest.approx(1.0)
-    assert left[-1] < 0.9
-    assert "left/1/0" not in paths.series
+    along, off = paths.series["along/0.1/0"], paths.series["off/0.1/0"]
+    before = PATHS.first_update - 1
+    assert along[:before] == pytest.approx(1.0)
+    assert off[:before] == pytest.approx(0.0, abs=1e-6)
+    assert along[-1] < 0.9
+    assert off[-1] > 0.0
+    assert "along/1/0" not in paths.series
     [table] = paths.tables
     assert [row[3] is None for row in table.rows] == [False, True, False]
+    off_at_end = [paths.series[f"off/0.1/{seed}"][-1] for seed in (0, 1)]
+    shown = table.rows[0][5]
+    assert isinstance(shown, Estimate)
+    assert shown.value == pytest.approx(np.mean(off_at_end))
+    assert (shown.low, shown.high) == (min(off_at_end), max(off_at_end))
+    assert table.columns[5].heading.startswith("Off that line")
 
 
 def test_moments_are_all_iterations_or_evenly_spaced() -> None:
-    assert trajectory.moments(5) == (1, 2, 3, 4, 5)
-    long = trajectory.moments(2001)
-    assert len(long) <= trajectory.MOMENTS
+    assert trajectory.moments(3, 5) == (1, 2, 3, 4, 5)
+    assert trajectory.moments(32, 400) == tuple(range(1, 401))
+    long = trajectory.moments(32, 2001)
     assert long[-1] == 2001
-    assert set(np.diff(long)) == {6}
+    evenly = set(range(2001, 0, -6))
+    assert evenly <= set(long)
+    assert len(long) <= trajectory.MOMENTS + 1 + len(RINGS)
+    assert set(long) - evenly <= {31, 32, 34, 41, 61, 131}
+
+
+@pytest.mark.parametrize(("first", "iterations"), [(32, 3000), (6, 2400), (1, 1000)])
+def test_whatever_has_a_ring_or_a_cross_is_read(first: int, iterations: int) -> None:
+    found = trajectory.moments(first, iterations)
+    assert {first + updates - 1 for updates in RINGS} <= set(found)
+    assert first == 1 or first - 1 in found
+    assert found[0] >= 1
+
+
+def test_one_seed_has_nothing_to_say_about_others() -> None:
+    """There is no pair of one scale and two seeds, and no cosine of it."""
+    one, single = (Inquiry("random:0", scales, 1, 60) for scales in ((0.1, 10.0), (1.0,)))
+    [table] = trajectory.analyse(one, seen_paths(one)).tables
+    assert "nan" not in table.note
+    assert re.search(r"at the end: [0-9.-]+ between scales \(h\)", table.note)
+    [table] = trajectory.analyse(single, seen_paths(single)).tables
+    assert "cosine" not in table.note
+    two = Inquiry("random:0", (0.1, 10.0), 2, 60)
+    [table] = trajectory.analyse(two, seen_paths(two)).tables
+    assert re.search(r"at the end: [0-9.-]+ within and [0-9.-]+ between scales", table.note)
 
 
 def test_what_is_stored_is_what_first_in_first_out_says(ages: Results) -> None:
@@ -115,6 +152,11 @@ def test_replay_has_no_reward_scales() -> None:
         (Inquiry("random:0", (1.0,), 0, 80), "--seeds: 0"),
         (Inquiry("random:0", (-1.0,), 1, 80), "--scales: -1 is not between"),
         (Inquiry("random:0", (1.0,), 1, 30), "--iterations: 30 .* nearest: 34"),
+        (
+            Inquiry("random:0", (0.1234567, 10.0), 1, 80),
+            r"--scales: 0\.1234567 has more than six digits; nearest: 0\.123457$",
+        ),
+        (Inquiry("random:0", (1.0, 1.0000001), 1, 80), r"--scales: 1\.0000001 .* nearest: 1$"),
     ],
 )
 def test_a_senseless_inquiry_is_refused(inquiry: Inquiry, said: str) -> None:

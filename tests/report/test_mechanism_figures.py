@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from rulescope.assays.results import Results
 from rulescope.mechanism import replay, targets, trajectory
 from rulescope.mechanism.inquiry import Inquiry
 from rulescope.report.figures import FIGURES
-from rulescope.report.mechanism_figures import scale_look
+from rulescope.report.mechanism_figures import RINGS, scale_look
 from rulescope.report.style import save
 
 LABELS = ("mechanism-trajectory", "mechanism-targets", "mechanism-replay")
@@ -78,6 +79,45 @@ def test_a_trajectory_is_drawn_from_birth_to_its_end() -> None:
     assert any(np.allclose(line, results.series["birth"][:2]) for line in drawn)
     first = f"{results.series['explained'][0]:.0%} of the variation"
     assert first in plane.get_xlabel()
+
+
+@pytest.mark.parametrize(("rule", "iterations"), [("sprout-random:0", 2400), ("random:0", 3000)])
+def test_a_long_lifetime_has_all_its_rings_and_its_transplant(rule: str, iterations: int) -> None:
+    """Not every state of it is read, but these are."""
+    long = Inquiry(rule, (0.1, 10.0), 1, iterations)
+    results = trajectory.analyse(long, seen_paths(long))
+    figure = FIGURES["mechanism-trajectory"]({"mechanism-trajectory": results})
+    plane, crossed = figure.axes[0], figure.axes[3]
+    rings = [line for line in plane.lines if line.get_markerfacecolor() == "white"]
+    assert [len(np.column_stack(line.get_data())) for line in rings] == [len(RINGS)] * 2
+    donors = [line for line in crossed.lines if line.get_marker() == "x"]
+    before = np.flatnonzero(results.series["iteration"] == long.first_update - 1)
+    for scale, donor in zip(("0.1", "10"), donors, strict=True):
+        path = results.series[f"path/cross/{scale}/0"]
+        assert np.column_stack(donor.get_data()) == pytest.approx(path[before, :2])
+        drawn = [np.column_stack(line.get_data()) for line in crossed.lines]
+        assert any(len(d) > 300 and np.allclose(d[0], path[before, :2]) for d in drawn)
+
+
+def test_a_transplant_is_drawn_though_nothing_is_known_from_before_the_first_update() -> None:
+    results = whole()["mechanism-trajectory"]
+    first = int(results.series["first"][0]) - 1
+    every = len(results.series["iteration"])
+    later = {k: v[first:] if len(v) == every else v for k, v in results.series.items()}
+    found = {"mechanism-trajectory": replace(results, series=later)}
+    crossed = FIGURES["mechanism-trajectory"](found).axes[3]
+    path = later["path/cross/10/0"][:, :2]
+    drawn = [np.column_stack(line.get_data()) for line in crossed.lines]
+    assert any(len(line) == every - first and np.allclose(line, path) for line in drawn)
+
+
+def test_transplanted_states_are_not_said_to_have_made_the_axes() -> None:
+    plane, *_, crossed, along = FIGURES["mechanism-trajectory"](whole()).axes
+    assert "%" in plane.get_xlabel() + plane.get_ylabel()
+    assert "%" not in crossed.get_xlabel() + crossed.get_ylabel()
+    off = whole()["mechanism-trajectory"].series["off/0.1/0"]
+    drawn = [np.column_stack(line.get_data()) for line in along.lines]
+    assert any(np.allclose(line[-1, 1], off[-1]) for line in drawn)
 
 
 def test_missing_arms_are_said_to_be_missing() -> None:

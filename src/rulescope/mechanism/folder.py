@@ -38,7 +38,8 @@ CAPTIONS = {**mechanism_figures.WORDS, "replay": mechanism_replay_figures.WORDS}
 """What the figure of each view shows."""
 Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*\Z")]
 """Of a file beside the index: never a path that leads elsewhere."""
-
+RENEW = "run the view again, which looks at nothing twice"
+"""How a folder is mended: what was seen is kept, and no lifetime is lived again."""
 
 Sha256 = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
 
@@ -65,8 +66,10 @@ class Exhibit(NamedTuple):
     """The same table as CSV, Markdown and LaTeX."""
     table: Table
     """What is in them."""
+    files: tuple[Path, ...]
+    """All that lies beside the index: these, the overview and the data."""
     sha256: Mapping[str, str]
-    """Of every figure and table when it was written, by file name."""
+    """Of every file beside the index when it was written, by file name."""
     rule: str
     scales: tuple[float, ...]
     seeds: int
@@ -151,6 +154,8 @@ class _Index(msgspec.Struct):
     table: _Table
     sha256: dict[Name, Sha256]
     made: _Made
+    seal: Sha256 | None = None
+    """Of all the rest of the index; those of earlier versions have none."""
 
 
 def folder_name(view: View, inquiry: Inquiry) -> str:
@@ -182,8 +187,9 @@ def write(
         "data": arrays.digest(results.series),
         "table": msgspec.to_builtins(_Table.of(results.tables[0])),
         "files": sorted(path.name for path in paths),
-        "sha256": {path.name: _sha256(path.read_bytes()) for path in sorted([*drawn, *tables])},
+        "sha256": {path.name: _sha256(path.read_bytes()) for path in sorted(paths)},
     }
+    index["seal"] = _seal(index)
     written = write_whole(
         folder / INDEX, f"{json.dumps(index, indent=1, allow_nan=False)}\n".encode()
     )
@@ -234,7 +240,8 @@ def exhibit(folder: Path) -> Exhibit:
     """
     path = folder / INDEX
     try:
-        index = msgspec.json.decode(path.read_bytes(), type=_Index)
+        raw = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+        index = msgspec.convert(raw, _Index)
         table = index.table.table()
         runs = tuple(_watched(name, run) for name, run in index.made.runs.items())
     except OSError as fault:
@@ -243,6 +250,9 @@ def exhibit(folder: Path) -> Exhibit:
         raise RecordError(
             f"{path}: not the results of a mechanism view ({fault}); run it again"
         ) from None
+
+    if index.seal != _seal(raw):
+        raise RecordError(f"{path}: not as this version wrote it; {RENEW}")
 
     def those(*endings: str) -> tuple[Path, ...]:
         return tuple(_present(folder / f"{table.label}.{ending}", index) for ending in endings)
@@ -255,6 +265,7 @@ def exhibit(folder: Path) -> Exhibit:
         those("pdf", "svg", "png"),
         those("csv", "md", "tex"),
         table,
+        tuple(_present(folder / name, index) for name in index.files),
         index.sha256,
         index.made.rule,
         tuple(index.made.scales),
@@ -275,22 +286,28 @@ def _watched(name: str, run: _Run) -> Watched:
 def _present(path: Path, index: _Index) -> Path:
     """Return the path of a file that the index names and that is there."""
     if path.name not in index.sha256 or not path.is_file():
-        raise RecordError(f"{path}: missing; run the view again, which looks at nothing twice")
+        raise RecordError(f"{path}: missing; {RENEW}")
     return path
 
 
 def content(shown: Exhibit) -> dict[str, bytes]:
     """Return the figures and tables of an exhibit by file name, as they were written.
 
-    Raise :class:`RecordError` if one has changed since.
+    Raise :class:`RecordError` if one has changed since, or the overview or the data have.
     """
     found: dict[str, bytes] = {}
-    for path in (*shown.figures, *shown.tables):
+    for path in shown.files:
         with disk.reading(path):
             found[path.name] = path.read_bytes()
         if _sha256(found[path.name]) != shown.sha256[path.name]:
-            raise RecordError(f"{path}: not as it was written; run the view again")
-    return found
+            raise RecordError(f"{path}: not as it was written; {RENEW}")
+    return {path.name: found[path.name] for path in (*shown.figures, *shown.tables)}
+
+
+def _seal(index: Mapping[str, Any]) -> str:
+    """Return the hash of all that ``index`` says, whatever its layout."""
+    said = {key: value for key, value in index.items() if key != "seal"}
+    return _sha256(json.dumps(said, sort_keys=True).encode())
 
 
 def _sha256(content: bytes) -> str:
@@ -300,8 +317,3 @@ def _sha256(content: bytes) -> str:
 def folders(results: Path) -> list[Path]:
     """Return the folders below ``results`` in which a view has left something, by name."""
     return [path.parent for path in sorted(results.glob(f"mechanism-*/{INDEX}"))]
-
-
-def exhibits(results: Path) -> list[Exhibit]:
-    """Return what is shown of every mechanism view in a folder of results, by name."""
-    return [exhibit(folder) for folder in folders(results)]

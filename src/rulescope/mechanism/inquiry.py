@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rulescope.arrays import Arrays
 from rulescope.assays.base import check_measures
-from rulescope.assays.results import Results, Table, counted
+from rulescope.assays.results import Results, Table, counted, scale_label
 from rulescope.errors import SpecError
 from rulescope.learners.disco.config import Disco, driven_by
 from rulescope.learners.variants import first_update
@@ -97,6 +97,10 @@ class Inquiry:
 def checked(inquiry: Inquiry) -> Inquiry:
     """Return ``inquiry`` in order, or raise an error that names the option."""
     check_measures(inquiry.seeds, inquiry.scales)
+    for scale in inquiry.scales:
+        label = scale_label(scale)
+        if float(label) != scale:  # what is seen goes by the label, so it must say all of it
+            raise SpecError(f"--scales: {scale!r} has more than six digits; nearest: {label}")
     least = max(LOG_EVERY, inquiry.first_update + 2)
     if inquiry.iterations < least:
         raise SpecError(

@@ -1,4 +1,4 @@
-"""Where states go: principal coordinates, shared directions, and what is left of a donor.
+"""Where states go: principal coordinates, shared directions, and the way from a donor to live.
 
 Pure functions of arrays. A state is one vector [d]; ``states`` of lifetimes have the shape [scales,
 seeds, moments, d] and are measured from the newborn's state, which is zero. A state that is still
@@ -87,22 +87,37 @@ def between_scales(states: Floats) -> Floats:
     return np.array([between_fraction(states[:, :, moment]) for moment in range(moments)])
 
 
-def left_of_donor(states: Floats, live: Floats, donor: Floats) -> Floats:
-    """Return how much of a donor's state is left in ``states`` [..., d], each in [...].
+class Place(NamedTuple):
+    """Where states are with respect to the line from ``live`` to ``donor``, each [...].
 
-    One where a state is still the ``donor``'s, zero where it is what it would be without the
-    transplant (``live``); the place along the straight line between the two. NaN if they coincide.
+    In lengths of that line; NaN where it has none.
     """
-    line = donor - live
-    length = np.square(line).sum(axis=-1)
-    along = ((states - live) * line).sum(axis=-1)
-    return ratio(along, length)
+
+    along: Floats
+    """0 beside ``live``, 1 beside ``donor``; less than one half is nearer to ``live``."""
+    off: Floats
+    """Distance from the line; with it, a state is at neither end, whatever ``along`` says."""
 
 
-def half_gone(moments: NDArray[np.int64], left: Floats) -> float:
-    """Return the first of ``moments`` [m] at which less than half is ``left`` [m]; NaN if never."""
-    below = np.flatnonzero(left < 0.5)
-    return float(moments[below[0]]) if len(below) else float("nan")
+def between(states: Floats, live: Floats, donor: Floats) -> Place:
+    """Return where ``states`` [..., d] are between what they would be otherwise and a donor's.
+
+    ``live`` [..., d] is the state without the transplant, ``donor`` [d] the one transplanted.
+    """
+    line, gone = donor - live, states - live
+    along = ratio((gone * line).sum(axis=-1), np.square(line).sum(axis=-1))
+    aside = np.linalg.norm(gone - along[..., np.newaxis] * line, axis=-1)
+    return Place(along, ratio(aside, np.linalg.norm(line, axis=-1)))
+
+
+def nearer_to_live(moments: NDArray[np.int64], along: Floats) -> float:
+    """Return the first of ``moments`` [m] from which on ``along`` [m] stays below one half.
+
+    NaN if it ends at one half or above.
+    """
+    far = np.flatnonzero(~(along < 0.5))
+    first = int(far[-1]) + 1 if len(far) else 0
+    return float(moments[first]) if first < len(moments) else float("nan")
 
 
 def _mean(pairs: Floats) -> Floats:

@@ -161,7 +161,10 @@ def analyse(inquiry: Inquiry, observed: list[Observed]) -> Results:
 
 
 def _uses(series: Mapping[str, Floats], arm: str, rule: Fifo, at: int) -> float:
-    """Return how often an entry is drawn, on average, while it is stored (up to the switch)."""
+    """Return the draws up to the switch per entry stored up to then, mean over seeds.
+
+    The newest of those entries are drawn after it, too; that is not counted.
+    """
     drawn = series[f"measured/{arm}/drawn/count"][:, :at]
     return float(drawn.sum() / len(drawn) / (rule.each * at))
 

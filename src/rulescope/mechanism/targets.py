@@ -19,8 +19,7 @@ from torch import Tensor
 
 from rulescope import seeds
 from rulescope.arrays import Arrays
-from rulescope.assays.estimating import exactly
-from rulescope.assays.results import Column, Results, Table, Value, scale_label
+from rulescope.assays.results import Column, Results, Table, Value, counted, scale_label
 from rulescope.errors import SpecError
 from rulescope.learners.disco.batch import Batch
 from rulescope.learners.disco.learner import DiscoLearner
@@ -36,6 +35,7 @@ from rulescope.mechanism.divergence import (
     softmax,
 )
 from rulescope.mechanism.inquiry import Group, Inquiry, Look, Observed, View
+from rulescope.report.tables import RANGE_MARK
 from rulescope.stats import Estimate
 
 MOMENTS = 16
@@ -207,22 +207,30 @@ def analyse(inquiry: Inquiry, observed: list[Observed]) -> Results:
     series = {key: np.stack(found) for key, found in lines.items()}
     late = when >= inquiry.iterations / 2
     found = {
-        key: exactly(float(np.nanmean(values[:, late])), len(values))
+        key: _ranged(values[:, late])
         for key, values in series.items()
         if np.isfinite(values[:, late]).any()
     }
     series |= {"iteration": when, "first": np.array([float(inquiry.first_update)])}
-    return inquiry.results(VIEW, {"scale": inquiry.scales}, found, _table(inquiry, found), series)
+    table = _table(inquiry, found, int(late.sum()))
+    return inquiry.results(VIEW, {"scale": inquiry.scales}, found, table, series)
 
 
-def _table(inquiry: Inquiry, found: Mapping[str, Estimate]) -> Table:
+def _ranged(values: Floats) -> Estimate:
+    """Return the mean of ``values`` [seeds, moments] with the lowest and the highest of them."""
+    known = values[np.isfinite(values)]
+    low, high = float(known.min()), float(known.max())
+    return Estimate(float(known.mean()), low, high, n=len(known), method="range")
+
+
+def _table(inquiry: Inquiry, found: Mapping[str, Estimate], late: int) -> Table:
     rows: list[tuple[Value, ...]] = []
     for scale in inquiry.scales:
         label = scale_label(scale)
         for state in SWAPS:
             kept = [found.get(f"{name}/{label}/{state}") for name in SHOWN]
             if any(one is not None for one in kept):
-                rows.append((label, state, *(None if e is None else e.value for e in kept)))
+                rows.append((label, state, *kept))
     return Table(
         VIEW.label,
         "What the rule's targets do when its state is swapped",
@@ -232,13 +240,14 @@ def _table(inquiry: Inquiry, found: Mapping[str, Estimate]) -> Table:
             Column("KL of the policy target", 6),
             Column("KL of the y target", 4),
             Column("KL of the z target", 4),
-            Column("Cosine of gradients", 3),
+            Column("Cosine of gradients", 2),
             Column("Length of the gradient", 2),
         ),
         tuple(rows),
         f"{inquiry.in_words()}; same batch, same learner; KL(own state || other state) in nats; "
-        "length of the gradient with the other state, in lengths of that with its own; means over "
-        "seeds and the second half of a lifetime.",
+        "length of the gradient with the other state, in lengths of that with its own; mean, and "
+        f"{RANGE_MARK}: lowest and highest, over {counted(inquiry.seeds, 'seed')} and the "
+        f"{counted(late, 'moment')} looked at in the second half of a lifetime.",
         tells_n=False,
     )
 

@@ -1,9 +1,9 @@
 """Trajectory: where the rule's recurrent state goes in a lifetime, and what sets its direction.
 
 Lifetimes of several reward scales and seeds live on their own (live) and, at scales that have an
-opposite one in the list, begin with the terminal state of a lifetime of that scale and another seed
-(cross). After nearly every iteration the state is read. The hidden half h is all of it that the
-targets of an update can see, so the coordinates are those of h.
+opposite one in the list, begin with the terminal state of a lifetime of that scale (cross), of
+another seed if there are two. After nearly every iteration the state is read. The hidden half h is
+all of it that the targets of an update can see, so the coordinates are those of h.
 """
 
 from __future__ import annotations
@@ -21,30 +21,38 @@ from rulescope.lifetime import Lifetime
 from rulescope.mechanism.inquiry import Group, Inquiry, Look, Observed, View
 from rulescope.mechanism.principal import (
     Floats,
+    Place,
     alignment,
+    between,
     between_scales,
-    half_gone,
-    left_of_donor,
+    nearer_to_live,
     principal,
 )
+from rulescope.report.mechanism_figures import RINGS
 from rulescope.spec import RunSpec, Transplant
 from rulescope.stats import Estimate
 
 COMPONENTS = 3
 MOMENTS = 400
-"""A longer lifetime is not read after every iteration."""
+"""A lifetime of more iterations is not read after every one of them."""
 LIVE, CROSS = "live", "cross"
 
 
-def moments(iterations: int) -> tuple[int, ...]:
-    """Return after which iterations states are read: all, or evenly spaced up to the last."""
+def moments(first: int, iterations: int) -> tuple[int, ...]:
+    """Return after which iterations states are read: all, or evenly spaced up to the last.
+
+    Always among them are the last one before the ``first`` update, when a transplanted state is
+    still the donor's, and those whose number of updates has a ring in the figure.
+    """
     step = -(-iterations // MOMENTS)
-    return tuple(range(iterations, 0, -step))[::-1]
+    needed = {first - 1, *(first + updates - 1 for updates in RINGS)}
+    evenly = range(iterations, 0, -step)
+    return tuple(sorted({*evenly, *(when for when in needed if 1 <= when <= iterations)}))
 
 
 def stages(inquiry: Inquiry) -> list[list[Group]]:
     """Return live lifetimes, then those that begin with the state of one of them."""
-    when = moments(inquiry.iterations)
+    when = moments(inquiry.first_update, inquiry.iterations)
     live = {
         name(LIVE, scale, seed): inquiry.live(scale, seed)
         for scale in inquiry.scales
@@ -114,11 +122,12 @@ def analyse(inquiry: Inquiry, observed: list[Observed]) -> Results:
                 if key.endswith("/h"):
                     series[f"path/{key.removesuffix('/h')}"] = axes.coordinates(state)
             series["birth"] = axes.coordinates(np.zeros(live.shape[-1]))
-    series |= _left(inquiry, states)
-    for key, line in list(series.items()):
-        if key.startswith("left/"):
-            found[key] = exactly(float(line[-1]), 1)
-            found[f"half-{key}"] = exactly(half_gone(when, line) - inquiry.first_update + 1, 1)
+    for key, place in _places(inquiry, states).items():
+        series |= {f"along/{key}": place.along, f"off/{key}": place.off}
+        found[f"along/{key}"] = exactly(float(place.along[-1]), 1)
+        found[f"off/{key}"] = exactly(float(place.off[-1]), 1)
+        turned = nearer_to_live(when, place.along) - inquiry.first_update + 1
+        found[f"turned/{key}"] = exactly(turned, 1)
     return inquiry.results(
         VIEW, {"scale": inquiry.scales}, found, _table(inquiry, states, found), series
     )
@@ -134,8 +143,8 @@ def _live(inquiry: Inquiry, states: Mapping[str, Floats], part: str) -> Floats:
     )
 
 
-def _left(inquiry: Inquiry, states: Mapping[str, Floats]) -> dict[str, Floats]:
-    """Return how much of the donor is left in each transplanted state, by scale and seed."""
+def _places(inquiry: Inquiry, states: Mapping[str, Floats]) -> dict[str, Place]:
+    """Return where each transplanted state is between live and donor, by ``scale/seed``."""
     found = {}
     for key in states:
         arm, scale, seed, part = key.split("/")
@@ -143,7 +152,7 @@ def _left(inquiry: Inquiry, states: Mapping[str, Floats]) -> dict[str, Floats]:
             origin = inquiry.opposite(float(scale))
             donor = states[f"{name(LIVE, origin, _donor_seed(inquiry, int(seed)))}/h"][-1]
             live = states[f"{LIVE}/{scale}/{seed}/h"]
-            found[f"left/{scale}/{seed}"] = left_of_donor(states[key], live, donor)
+            found[f"{scale}/{seed}"] = between(states[key], live, donor)
     return found
 
 
@@ -154,16 +163,12 @@ def _table(inquiry: Inquiry, states: Mapping[str, Floats], found: Mapping[str, E
             part: [_size(states[f"{name(LIVE, scale, s)}/{part}"]) for s in range(inquiry.seeds)]
             for part in ("h", "c")
         }
-        keys = [f"{scale_label(scale)}/{seed}" for seed in range(inquiry.seeds)]
-        left = [found[f"left/{key}"].value for key in keys if f"left/{key}" in found]
-        half = [found[f"half-left/{key}"].value for key in keys if f"half-left/{key}" in found]
         rows.append(
             (
                 scale_label(scale),
                 float(np.mean(ends["h"])),
                 float(np.mean(ends["c"])),
-                float(np.mean(half)) if half else None,
-                float(np.mean(left)) if left else None,
+                *(_over_seeds(found, kind, scale) for kind in ("turned", "along", "off")),
             )
         )
     said = ", ".join(
@@ -173,20 +178,43 @@ def _table(inquiry: Inquiry, states: Mapping[str, Floats], found: Mapping[str, E
     )
     return Table(
         VIEW.label,
-        "Where the recurrent state ends, and how long a donor's state lasts",
+        "Where the recurrent state ends, and where a donor's state goes",
         (
             Column("Reward scale"),
             Column("|h| at the end", 2),
             Column("|c| at the end", 1),
-            Column("Updates until half of a donor's state is gone", 0),
-            Column("Left of it at the end", 3),
+            Column("Updates until nearer to live than to the donor, for good", 0),
+            Column("Along the line at the end (0 live, 1 donor)", 3),
+            Column("Off that line at the end", 3),
         ),
         tuple(rows),
         f"{inquiry.in_words()}; means over seeds; variation along three principal directions: "
-        f"{said}; mean cosine between directions from birth at the end: "
-        f"{found['same/h'].value:.3f} within and {found['other/h'].value:.3f} between scales (h).",
+        f"{said}{_shared(found)}; the line is that between the states of h without the transplant "
+        "and of the donor, and the unit its length; a dash where a scale has no opposite, or where "
+        "a state does not become nearer to live in every seed.",
         tells_n=False,
     )
+
+
+def _over_seeds(found: Mapping[str, Estimate], kind: str, scale: float) -> Estimate | None:
+    """Return mean and range of what was found of transplants into ``scale``; None without any.
+
+    Not a number if one of them has none.
+    """
+    start = f"{kind}/{scale_label(scale)}/"
+    values = [one.value for key, one in found.items() if key.startswith(start)]
+    if not values:
+        return None
+    low, high = float(np.min(values)), float(np.max(values))
+    return Estimate(float(np.mean(values)), low, high, n=len(values), method="range")
+
+
+def _shared(found: Mapping[str, Estimate]) -> str:
+    """Say how well directions agree; a single seed or scale has no pairs to compare."""
+    pairs = {"within": found["same/h"], "between": found["other/h"]}
+    known = [f"{one.value:.3f} {word}" for word, one in pairs.items() if not one.missing]
+    said = f"{' and '.join(known)} scales (h)"
+    return f"; mean cosine between directions from birth at the end: {said}" if known else ""
 
 
 def _size(states: NDArray[np.float64]) -> float:

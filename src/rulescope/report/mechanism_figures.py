@@ -24,8 +24,9 @@ WORDS = {
         "lifetime. A: from birth (star); rings: after 1, 3, 10, 30 and 100 updates. C: mean cosine "
         "between the directions from birth of two lifetimes, and the share of the variation that "
         "lies between scales. D, E: lifetimes that begin with the terminal state of the opposite "
-        "scale (crosses), and how much of it is left: 1 the donor's state, 0 what the state is "
-        "without the transplant."
+        "scale (crosses). D: in the coordinates of A. E: solid, the place along the straight line "
+        "from what the state is without the transplant (0) to the donor's (1); dotted, the "
+        "distance off that line, in its lengths."
     ),
     "targets": (
         "One update on one batch of the learner's own replay, made on copies: with the state as "
@@ -84,7 +85,7 @@ def trajectory(results: Mapping[str, Results]) -> Figure:
     page.heading(time, "B", "Its first coordinate")
     page.heading(shared, "C", "Do lifetimes share a direction?")
     page.heading(crossed, "D", "After a transplant from the opposite scale")
-    page.heading(left, "E", "What is left of the donor")
+    page.heading(left, "E", "Between live (0) and donor (1)")
     if found is None:
         for axes in (plane, time, shared, crossed, left):
             absent(axes)
@@ -96,7 +97,7 @@ def trajectory(results: Mapping[str, Results]) -> Figure:
     _log_updates(time, updates)
     name_ends(shared, _directions(shared, found, learned, updates))
     _log_updates(shared, updates)
-    if any(key.startswith("left/") for key in found.series):
+    if any(key.startswith("along/") for key in found.series):
         _crossed(crossed, found, scales, learned, plane)
         name_ends(left, _left(left, found, scales, learned, updates))
         _log_updates(left, updates)
@@ -133,10 +134,6 @@ def _plane(
     birth = found.series["birth"]
     axes.plot(birth[:1], birth[1:2], "*", color=DARK, ms=9, mec="white", mew=0.6, zorder=4)
     axes.margins(0.07)
-    _plane_axes(axes, found)
-
-
-def _plane_axes(axes: Axes, found: Results) -> None:
     first, second = found.series["explained"][:2]
     axes.set_xlabel(f"first principal coordinate ({first:.0%} of the variation)", labelpad=2)
     axes.set_ylabel(f"second ({second:.0%})", labelpad=2)
@@ -190,13 +187,16 @@ def _crossed(
             axes.plot(*path[learned > 0, :2].T, color=how.colour, lw=0.7, alpha=0.18, zorder=1)
         for path in _paths(found, "cross", scale):
             # Until the first update the state is the donor's.
-            x, y = path[np.flatnonzero(learned)[0] - 1 :, :2].T
+            x, y = path[max(np.flatnonzero(learned)[0] - 1, 0) :, :2].T
             axes.plot(x, y, color=how.colour, lw=0.9, zorder=2)
             axes.plot(x[:1], y[:1], "x", color=how.colour, ms=4.5, mew=1.1, zorder=3)
             axes.plot(x[-1:], y[-1:], how.marker, color=how.colour, ms=5.0, mec="white", mew=0.5)
     axes.set(xlim=plane.get_xlim())
     axes.margins(y=0.09)
-    _plane_axes(axes, found)
+    # No shares: they are of the live states, and transplanted ones had no part in the axes.
+    axes.set_xlabel("first principal coordinate of live states", labelpad=2)
+    axes.set_ylabel("second", labelpad=2)
+    axes.grid()
 
 
 def _left(
@@ -205,17 +205,21 @@ def _left(
     ends = []
     for scale in scales:
         how = scale_look(scale, scales)
-        start = f"left/{scale:g}/"
-        lines = [line[learned > 0] for key, line in found.series.items() if key.startswith(start)]
+        lines, aside = (
+            [line[learned > 0] for key, line in found.series.items() if key.startswith(start)]
+            for start in (f"along/{scale:g}/", f"off/{scale:g}/")
+        )
         for line in lines:
             axes.plot(updates, line, color=how.colour, lw=0.9, alpha=0.85)
+        for line in aside:
+            axes.plot(updates, line, color=how.colour, lw=0.8, alpha=0.7, ls=(0.0, (1.2, 1.4)))
         if lines:
             mean = np.mean(lines, axis=0)
             name = f"into {how.name}"
             ends.append(End(name, how, float(updates[-1]), float(mean[-1]), float(mean.mean())))
     for level in (0.0, 1.0):
         axes.axhline(level, color=PALE, lw=0.8, zorder=0)
-    axes.set_ylabel("left (1 donor, 0 live)", labelpad=2)
+    axes.set_ylabel("along the line, or off it", labelpad=2)
     return ends
 
 

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 DASH = "—"
 """Stands where there is nothing to report."""
-RANGE_NOTE = "(a to b): lowest and highest value over the seeds, no confidence interval."
+RANGE_MARK = "(a to b)"
+"""A table whose note says what this is has ranges over something else than the seeds."""
+RANGE_NOTE = f"{RANGE_MARK}: lowest and highest value over the seeds, no confidence interval."
 MINUS = "−"
 
 
@@ -74,7 +76,7 @@ def number(value: float, digits: int) -> str:
 
 def note(table: Table) -> str:
     """Return what stands below ``table``, with the marks that its cells use explained."""
-    ranges = any(
+    ranges = RANGE_MARK not in table.note and any(
         isinstance(value, Estimate)
         and value.method == "range"
         and _has_interval(value, column)
