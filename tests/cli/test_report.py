@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from report.site.site_samples import profile
 from rulescope import assays
 from rulescope.bench.synthetic import fill
 from rulescope.cli.main import app
@@ -56,11 +57,6 @@ def test_bad_input_is_told_before_anything_is_written(store: Path, tmp_path: Pat
         with pytest.raises(error, match=r"quik.*nearest: 'quick'|no such store"):
             invoke("report", "--out", out, *arguments)
     assert not out.exists()
-    (tmp_path / "results").mkdir()
-    (tmp_path / "results" / "profile.json").write_text("{}")
-    with pytest.raises(RecordError, match=r"profile\.json: not a profile"):
-        invoke("report", "--store", store, "--out", out, "--results", tmp_path / "results")
-    assert not out.exists()
 
 
 def test_a_folder_with_other_things_in_it_is_refused_at_once(store: Path, tmp_path: Path) -> None:
@@ -80,6 +76,19 @@ def test_a_damaged_record_is_a_warning(store: Path, tmp_path: Path) -> None:
     assert f"warning: run {run[:12]} left out" in result.stderr
     assert list(json.loads(result.stdout)["problems"]) == [run]
     assert run[:12] in (out / "provenance.html").read_text()
+
+
+def test_a_profile_that_is_none_is_a_warning(store: Path, tmp_path: Path) -> None:
+    results, out = tmp_path / "results", tmp_path / "out"
+    for name, content in (("bad", b"{}"), ("good", profile().to_json())):
+        (results / name).mkdir(parents=True)
+        (results / name / "profile.json").write_bytes(content)
+    result = invoke("report", "--store", store, "--out", out, "--results", results, "--json")
+    assert "warning: bad left out: bad/profile.json: not a profile" in result.stderr
+    said = json.loads(result.stdout)
+    assert said["profiles"] == ["good"]
+    assert list(said["damaged"]) == ["bad"]
+    assert "bad/profile.json: not a profile" in (out / "provenance.html").read_text()
 
 
 def test_a_damaged_mechanism_folder_is_a_warning(store: Path, tmp_path: Path) -> None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
+import numpy as np
+
 from mechanism.samples import seen_paths
 from rulescope import assays
 from rulescope.assays import narrowed
@@ -43,6 +45,8 @@ WATCHED, ELSEWHERE = (next(iter(group.runs.values())) for group in trajectory.st
 """Two lifetimes that the store has; of the second, one that ended otherwise."""
 EVERY = len(PLAN.runs) - 1 + 4
 """Lifetimes of the store, of which four are Disco's."""
+RETURN = 123.456
+"""Of every episode of the recipient, whose world has no scores."""
 MISSING = next(iter(PLAN.runs))
 """A planned lifetime that was not lived."""
 
@@ -74,11 +78,14 @@ def results(folder: Path) -> Path:
 
 
 def hostile(spec: RunSpec) -> Record:
-    """Return a record whose texts are meant to break out of a page."""
+    """Return a record whose texts are meant to break out of a page; it has returns, no scores."""
     like = made_up(spec)
+    unknown = np.full_like(like.log["score"], np.nan)
+    lasting = np.full_like(unknown, RETURN)
+    returns = {"score": unknown, "rate_score": unknown, "mean_return": lasting}
     return Record.make(
         spec,
-        {**like.log, "<b>column</b>": like.log["score"]},
+        {**like.log, **returns, "<b>column</b>": like.log["score"]},
         like.state,
         source={"version": HOSTILE, "commit": None, "dirty": None},
         runtime={"cpu": HOSTILE, "made up": True},
@@ -103,4 +110,4 @@ def profile() -> Profile:
 def gathered(store: Store, left: Path | None = None) -> Site:
     """Return the report of ``store``, not yet written, with the views in the folder ``left``."""
     views = ((), ()) if left is None else inside.find(left)
-    return site.gather(store, folder_name, profiles={"disco103": profile()}, views=views)
+    return site.gather(store, folder_name, profiles=({"disco103": profile()}, ()), views=views)

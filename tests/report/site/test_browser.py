@@ -13,7 +13,16 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
 from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
-from report.site.site_samples import DONOR, EVERY, HOSTILE, PLAN, RECIPIENT, WATCHED
+from report.site.site_samples import (
+    DONOR,
+    EVERY,
+    HOSTILE,
+    MISSING,
+    PLAN,
+    RECIPIENT,
+    RETURN,
+    WATCHED,
+)
 from rulescope.report.site import curves
 from rulescope.report.site.model import Site
 
@@ -274,6 +283,82 @@ def test_a_view_leads_to_its_lifetimes_and_a_lifetime_to_its_view(visit: Visit) 
     page.wait_for_selector(f'#runs[data-ready="{WATCHED.id}"]')
     page.get_by_role("link", name="mechanism-trajectory-random-0").click()
     assert page.url.endswith("mechanism.html#mechanism-trajectory-random-0")
+
+
+def test_returns_are_shown_to_a_decimal(visit: Visit) -> None:
+    page = visit.go(f"runs.html#text={RECIPIENT.id}")
+    assert page.locator("table.runs tbody td").last.inner_text() == f"{RETURN:.1f}"
+
+
+def test_a_filter_that_nothing_passes_is_shown(visit: Visit) -> None:
+    page = visit.go("runs.html#seed=99")
+    assert page.locator(".count").inner_text() == f"0 of {EVERY} lifetimes"
+    assert page.get_by_label("seed", exact=True).input_value() == "99"
+    page.get_by_label("seed", exact=True).select_option("any")
+    assert page.locator(".count").inner_text() == f"{EVERY} of {EVERY} lifetimes"
+
+
+def test_charts_of_a_lifetime_have_axes_to_choose_and_a_table(visit: Visit) -> None:
+    page = visit.go(f"runs.html#{RECIPIENT.id}")
+    part = page.locator(".detail section").filter(has_text="Learning curve").first
+    drawn = part.locator("path.line").get_attribute("d")
+    part.get_by_role("button", name="Logarithmic x axis").click()
+    assert part.locator("path.line").get_attribute("d") != drawn
+    part.get_by_text("As a table").click()
+    rows = part.locator("tbody tr").all_inner_texts()
+    assert [row.split("\t")[1] for row in rows] == ["123.5"] * 3
+
+
+def test_carriers_that_were_not_logged_are_named(visit: Visit) -> None:
+    run = next(run for key, run in PLAN.runs.items() if key != MISSING)
+    said = visit.go(f"runs.html#{run.id}").locator(".unlogged").inner_text()
+    assert all(f"{name} (not kept)" in said for name in run.learner.CARRIERS)
+    assert "not logged over time" in said
+    assert "recurrent (norm at the end " in visit.go(f"runs.html#{DONOR.id}").inner_text(
+        ".unlogged"
+    )
+
+
+CHARTED = """(lines) => {
+    const place = document.createElement("div");
+    document.body.append(place);
+    rulescope.chart(place, { lines, x: "interactions", y: "value", logY: true });
+    return [...place.querySelectorAll("text[text-anchor=end]")].map((tick) => tick.textContent);
+}"""
+
+
+def test_a_logarithmic_axis_within_a_decade_has_ticks(visit: Visit) -> None:
+    page = visit.go("runs.html")
+    steps = [1, 2, 3]
+    ticks = page.evaluate(CHARTED, [{"name": "a", "x": steps, "y": [2.1, 2.5, 2.9]}])
+    assert len(ticks) >= 3
+    assert all(2.1 <= float(tick) <= 2.9 for tick in ticks)
+    assert page.evaluate(CHARTED, [{"name": "a", "x": steps, "y": [0.1, 1, 100]}]) == [
+        "0.1",
+        "0.3",
+        "1",
+        "3",
+        "10",
+        "30",
+        "100",
+    ]
+
+
+def test_a_chart_takes_as_many_values_as_there_are(visit: Visit) -> None:
+    page = visit.go("runs.html")
+    many = "Array.from({ length: 200_000 }, (_, i) => i + 1)"
+    ticks = page.evaluate(f"() => ({CHARTED})([{{ name: 'a', x: {many}, y: {many} }}])")
+    assert len(ticks) >= 3
+
+
+def test_printing_opens_what_is_closed_and_closes_it_again(visit: Visit) -> None:
+    page = visit.go("assay-E-POP.html")
+    count = "document.querySelectorAll('details[open]').length"
+    before = page.evaluate(count)
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.evaluate(count) == page.locator("details").count() > before
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.evaluate(count) == before
 
 
 @pytest.mark.parametrize("view", ["index.html", "mechanism.html", "provenance.html"])

@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from report.site.site_samples import ASSAY, DONOR, MISSING, PLAN, RECIPIENT, gathered, stored
@@ -90,6 +92,23 @@ def test_a_damaged_record_is_left_out_and_told(tmp_path: Path) -> None:
     assert "sha256" in reason
     assert str(tmp_path) not in reason
     assert DONOR.id not in found.lives
+
+
+def test_a_damaged_record_is_told_again_until_it_is_lived_again(tmp_path: Path) -> None:
+    store = stored(tmp_path)
+    whole = store.read(DONOR.id)
+    (store.folder(DONOR.id) / "log.npz").write_bytes(b"rubbish")
+    first, second = gathered(store), gathered(store)
+    assert first.problems == second.problems
+    assert provenance(first) == provenance(second)
+    assert str(tmp_path) not in provenance(second)
+    store.commit(whole)
+    assert gathered(store).problems == ()
+    store.save_checkpoint("0" * 64, {"a": np.zeros(1)})
+    next((tmp_path / "checkpoints").iterdir()).write_bytes(b"rubbish")
+    assert store.load_checkpoint("0" * 64) is None
+    assert len(store.quarantined()) == 2
+    assert gathered(store).problems == ()  # a checkpoint is no record
 
 
 def test_only_budgets_that_the_store_has_are_shown() -> None:
@@ -202,6 +221,26 @@ def test_details_tell_of_lineage_both_ways(found: Site) -> None:
     assert dict((name, norm) for name, _, norm in donor["kept"])["recurrent/h"] > 0
 
 
+def test_carriers_are_named_with_their_norms_whether_logged_or_not(found: Site) -> None:
+    told = {
+        name: rest for name, *rest in explorer.details(found, found.lives[DONOR.id])["carriers"]
+    }
+    assert list(told) == list(DONOR.learner.CARRIERS)
+    state = made_up(DONOR).state
+    whole = np.concatenate([state["recurrent/h"], state["recurrent/c"]]).astype(np.float64)
+    assert told["recurrent"] == [False, pytest.approx(np.linalg.norm(whole))]
+    assert told["params"] == [False, None]
+    like = found.lives[DONOR.id]
+    logged = replace(like, log={**like.log, "hidden_norm": np.ones_like(like.log["score"])})
+    assert [name for name, known, _ in explorer.carriers(logged) if known] == ["recurrent"]
+    unknown = replace(like, log={"hidden_norm": np.full_like(like.log["score"], np.nan)})
+    assert not any(known for _, known, _ in explorer.carriers(unknown))
+
+
+def test_every_column_about_state_is_about_a_carrier() -> None:
+    assert explorer.OF.keys() == explorer.CARRIERS.keys()
+
+
 def test_a_donor_that_the_store_lacks_is_named(tmp_path: Path) -> None:
     store = stored(tmp_path)
     store.delete(DONOR.id)
@@ -234,12 +273,30 @@ def test_the_list_of_figures_names_files_hashes_and_runs(found: Site, report: Pa
     assert said["figures"]["fig:scale"]["status"] == "not run"
     assert said["figures"]["scale-audit"]["status"] == "not run"
     assert said["figures"]["scale-audit"]["assays"] == ["E1"]
-    assert said["figures"]["fig:framework"]["status"] == "schematic"
+    for schematic in ("fig:framework", "fig:interventions"):
+        assert said["figures"][schematic]["status"] == "made"
+        assert len(said["figures"][schematic]["files"]) == 3
     assert said["tables"]["tab:numeric"]["status"] == "made by rulescope check"
     runs = said["runs"]["E-POP"]
     assert runs == {
         run: found.lives[run].manifest.science_hash for run in sorted(PLAN.runs.keys() - {MISSING})
     }
+
+
+def test_what_is_not_made_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = stored(tmp_path / "store")  # of E-POP, whose learners have no rule
+    scale = assays.ASSAYS["E1"]
+    asked = narrowed(scale, scale.budget("smoke"), rule="random:3", arms=["live"], tasks=["catch"])
+    fill(store, list(Plan.of(scale, asked).runs.values()))
+    monkeypatch.setattr(publication, "write_figure", lambda *_: [])
+    publication.write(site.gather(store, folder_name), tmp_path)
+    said = json.loads((tmp_path / "publication" / "figures.json").read_text())
+    other = said["E1-random-3".removeprefix("E1-")]
+    lacking = other["tables"]["tab:unified-scores-catchdense"]
+    assert (lacking["made_from"], lacking["status"]) == (["E1"], "cells not run")
+    elsewhere = other["tables"]["v5:tab:app-popart"]
+    assert (elsewhere["made_from"], elsewhere["status"]) == (["E-POP"], "see published")
+    assert other["tables"]["tab:e3-all"]["status"] == "not run"
 
 
 def test_every_published_table_of_results_is_in_the_list() -> None:

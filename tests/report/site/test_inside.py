@@ -178,4 +178,4 @@ def test_a_damaged_folder_is_told_and_left_out(
     assert told in reason
     assert str(tmp_path) not in reason
     shown = provenance(Site({}, (), views=views, damaged=damaged))
-    assert "Mechanism views that are left out" in shown
+    assert "Results that are left out" in shown

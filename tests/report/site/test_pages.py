@@ -13,11 +13,13 @@ import pytest
 from report.site.pages_read import Page, broken
 from report.site.site_samples import DONOR, HOSTILE, MISSING, PLAN, RECIPIENT, profile
 from rulescope.assays.results import Column
+from rulescope.records import RuleIdentity
 from rulescope.report.site import curves
 from rulescope.report.site.html import as_json, el
 from rulescope.report.site.model import Site
+from rulescope.report.site.pages.assay import assay
 from rulescope.report.site.pages.front import front
-from rulescope.report.site.pages.provenance import spans
+from rulescope.report.site.pages.provenance import provenance, spans
 from rulescope.report.tables import cell
 
 PAGES = ("index.html", "mechanism.html", "runs.html", "provenance.html", "assay-E-POP.html")
@@ -78,6 +80,19 @@ def test_a_profile_is_shown_with_its_figures_and_links_to_its_assay(report: Path
     assert "assay-E-POP.html" in page.links
 
 
+def test_a_profile_says_how_many_of_its_lifetimes_are_here(found: Site) -> None:
+    panels = {each.name: curves.panels(each, found.lives) for each in found.pages}
+    held = {run: life.manifest.science_hash for run, life in found.lives.items()}
+    for runs, said in (
+        (held, f"It rests on {len(held)} lifetimes, all of which are in this report."),
+        (held | {"0" * 64: "1" * 64}, f"of which {len(held)} are in this report."),
+        (dict.fromkeys(held, "0" * 64), "of which 0 are in this report."),
+        ({}, "It does not tell which lifetimes it rests on."),
+    ):
+        mine = msgspec.structs.replace(profile(), runs=runs)
+        assert said in front(replace(found, profiles={"mine": mine}), panels)
+
+
 def test_the_profile_of_a_file_links_to_the_assays_of_its_content(found: Site) -> None:
     mine = msgspec.structs.replace(profile(), rule="mine", content="disco103")
     panels = {each.name: curves.panels(each, found.lives) for each in found.pages}
@@ -87,6 +102,51 @@ def test_the_profile_of_a_file_links_to_the_assays_of_its_content(found: Site) -
         replace(found, profiles={"mine": msgspec.structs.replace(mine, content="")}), panels
     )
     assert '<a href="assay-E-POP.html">E-POP</a>' not in nameless.partition('id="assays"')[0]
+
+
+def test_profiles_whose_folders_come_to_the_same_have_places_of_their_own(found: Site) -> None:
+    panels = {each.name: curves.panels(each, found.lives) for each in found.pages}
+    names = ("a/b", "a-b", "a b", "\udcff")  # the last: a byte that is no UTF-8
+    text = front(replace(found, profiles=dict.fromkeys(names, profile())), panels)
+    assert re.findall(r'id="(profile-[^"]*)"', text) == [
+        "profile-a-b",
+        "profile-a-b-2",
+        "profile-a-b-3",
+        "profile--",
+    ]
+    text.encode()
+    assert el("b", title="\udcff") == '<b title="\ufffd"></b>'
+
+
+def test_a_question_is_asked_as_it_is_written(found: Site) -> None:
+    [each] = found.pages
+    question = "How do Disco, OPEN and PPO with Adam compare?"
+    asked = replace(each.plan, assay=replace(each.plan.assay, question=question))
+    page = replace(each, plan=asked)
+    assert f">{question}</p>" in assay(replace(found, pages=(page,)), page, [], {})
+
+
+def test_a_figure_says_where_its_numbers_are(report: Path) -> None:
+    tags = Page(report / "assay-E-POP.html").tags
+    said = [str(a["alt"]) for tag, a in tags if tag == "img"]
+    assert len(said) == 1  # which E-LR feeds as well
+    assert said[0].endswith("The numbers are in tables of the assays it is made from.")
+
+
+@pytest.mark.parametrize(("names", "mixed"), [(("mine", "mine"), True), (("mine", "other"), False)])
+def test_two_weights_of_one_name_are_a_mixture(
+    names: tuple[str, str], mixed: bool, found: Site
+) -> None:
+    lived = dict(found.lives)
+    own = [run for run in lived if run in PLAN.runs]
+    for run, name, mark in zip(own[:2], names, "ab", strict=True):
+        rule = RuleIdentity(name=name, sha256=mark * 64, digest=mark * 64)
+        manifest = msgspec.structs.replace(lived[run].manifest, rule=rule)
+        lived[run] = replace(lived[run], manifest=manifest)
+    text = provenance(replace(found, lives=lived))
+    table = text.partition('id="coverage"')[2].partition("</table>")[0]
+    assert re.search(r"W\d \(1\), W\d \(1\)", table)
+    assert ('class="tag mixed"' in table) is mixed
 
 
 def test_hostile_texts_stay_texts(report: Path) -> None:

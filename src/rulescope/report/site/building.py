@@ -17,9 +17,8 @@ from rulescope.report.files import stem, write_whole
 from rulescope.report.site import choosing, curves, explorer, lives, publication
 from rulescope.report.site.curves import Panel
 from rulescope.report.site.html import as_json
-from rulescope.report.site.inside import Damaged
 from rulescope.report.site.lives import Tell
-from rulescope.report.site.model import AssayPage, Exhibited, Site
+from rulescope.report.site.model import PUBLICATION, AssayPage, Damaged, Exhibited, Site
 from rulescope.report.site.overview import FILE as OVERVIEW
 from rulescope.report.site.overview import overview
 from rulescope.report.site.pages.assay import assay
@@ -40,6 +39,7 @@ STATIC = (
     "theme.js",
     "load.js",
     "chart.js",
+    "values.js",
     "curves.js",
     "filters.js",
     "detail.js",
@@ -63,13 +63,13 @@ def gather(
     store: Store,
     name: Naming,
     preset: str | None = None,
-    profiles: Mapping[str, Profile] | None = None,
+    profiles: tuple[Mapping[str, Profile], Damaged] = ({}, ()),
     views: tuple[Sequence[Exhibited], Damaged] = ((), ()),
     stage: Stage = silently,
 ) -> Site:
     """Read all of ``store``, and analyse every assay that it has lifetimes of.
 
-    Profiles and mechanism ``views`` are shown as they are; of the views, the damaged ones are told.
+    Profiles and mechanism ``views`` are shown as they are; of both, the damaged ones are told.
     """
     found, problems = lives.read(store, stage("reading"))
     watched = {run.spec.id for view in views[0] for run in view.shown.runs}
@@ -93,11 +93,11 @@ def gather(
     return Site(
         lives=found,
         pages=tuple(pages),
-        profiles=dict(profiles or {}),
+        profiles=dict(profiles[0]),
         views=tuple(views[0]),
         problems=tuple(problems),
         unanalysed=tuple(failed),
-        damaged=views[1],
+        damaged=(*profiles[1], *views[1]),
     )
 
 
@@ -110,7 +110,7 @@ def write(site: Site, out: Path, stage: Stage = silently) -> list[Path]:
         sizes = publication.write(site, folder, stage("drawing"))
         panels = {each.name: curves.panels(each, site.lives) for each in site.pages}
         texts = {**_pages(site, panels, sizes), **_data(site, panels), **_static()}
-        texts[f"{publication.FOLDER}/{OVERVIEW}"] = overview(site)
+        texts[f"{PUBLICATION}/{OVERVIEW}"] = overview(site)
         tell = stage("writing")
         for done, (name, text) in enumerate(texts.items(), start=1):
             write_whole(folder / name, text.encode())

@@ -12,6 +12,7 @@ from rulescope.stats import Estimate
 
 SMALL, LARGE = 0.1, 1000.0
 """Below and above which three decimals are too few and too many."""
+PUBLISHED = "Published"
 OURS = 2
 """Place of our value in a row; the published one comes after it, if there is any."""
 
@@ -25,7 +26,7 @@ class Kind(NamedTuple):
     @property
     def published(self) -> bool:
         """Whether anything was published beside which ours can be put."""
-        return any(column.heading == "Published" for column in self.table.columns)
+        return any(column.heading == PUBLISHED for column in self.table.columns)
 
     def pair(self, turn: int) -> list[Estimate | None]:
         """Return our estimate and the published one in a row; None where there is none."""
@@ -45,7 +46,8 @@ def kinds(page: AssayPage) -> list[Kind]:
 def _table(page: AssayPage, name: str, found: dict[str, Estimate]) -> Table:
     printed = comparison_table(page.results, list(page.comparisons.values()))
     beside = {key: (published, verdict) for key, _, _, published, verdict in printed.rows}
-    digits = decimals(list(found.values()))
+    theirs = [one for one, _ in (beside[key] for key in found if key in beside)]
+    digits = decimals([*found.values(), *(one for one in theirs if isinstance(one, Estimate))])
     rows: list[tuple[Value, ...]] = [
         (
             key.partition("/")[2] or name,
@@ -61,7 +63,7 @@ def _table(page: AssayPage, name: str, found: dict[str, Estimate]) -> Table:
         Column("Estimate"),
         Column("n", 0),
         Column("Ours", digits),
-        Column("Published", digits),
+        Column(PUBLISHED, digits),
         Column("Agreement"),
         Column("Family", 0),
         Column("Interval"),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from rulescope.meters import HEADLINES, headline
 from rulescope.records import Record
@@ -13,7 +15,7 @@ from rulescope.report.lifetime_figures import describe
 from rulescope.report.site.curves import CARRIED
 from rulescope.report.site.identities import WORDS
 from rulescope.report.site.lives import numbers
-from rulescope.report.site.model import Life, Plain, Site
+from rulescope.report.site.model import Floats, Life, Plain, Site
 
 FIRST = (
     "learner",
@@ -37,6 +39,12 @@ CARRIERS = {
     "stored": "transitions in replay",
 }
 """Log columns that tell about persistent state, and what they are called."""
+OF = {
+    **dict.fromkeys(CARRIED, "recurrent"),
+    **dict.fromkeys(("value_mean", "value_scale", "floor_margin"), "averages"),
+    "stored": "replay",
+}
+"""The carrier that each of these columns tells about."""
 
 
 def rows(site: Site) -> dict[str, Any]:
@@ -69,7 +77,7 @@ def _level(life: Life) -> float | None:
     """Return the last value of the lifetime's best measure."""
     if not all(name in life.log for name in HEADLINES):
         return None
-    column = numbers(life.log[headline(life.log)][-1:], 3)
+    column = numbers(life.log[headline(life.log)][-1:], 9)
     return column[0] if column else None
 
 
@@ -113,6 +121,7 @@ def details(site: Site, life: Life) -> dict[str, Any]:
         "every": life.every,
         "measure": _drawn(life),
         "change": _change(life),
+        "carriers": [list(each) for each in carriers(life)],
         "kept": [list(each) for each in life.kept],
         "trials": [list(each) for each in life.trials],
         "donors": [_named(site, parent) for parent in manifest.parents],
@@ -122,6 +131,30 @@ def details(site: Site, life: Life) -> dict[str, Any]:
             *([each.slug, each.href, words] for each, words in site.watched.get(manifest.id, ())),
         ],
     }
+
+
+def carriers(life: Life) -> list[tuple[str, bool, float | None]]:
+    """Return the carriers of a lifetime: name, whether its log tells of it, norm at the end.
+
+    There is no norm of what the record does not keep, or what is not of floating point.
+    """
+    logged = {OF[name] for name, column in life.log.items() if name in OF and _any(column)}
+    squares: dict[str, list[float]] = {}
+    for kept in life.kept:
+        known = squares.setdefault(kept.name.partition("/")[0], [])
+        known += [] if kept.norm is None else [kept.norm**2]
+    # (What somebody else has recorded may not be what the learner has today.)
+    names = dict.fromkeys((*life.spec.learner.CARRIERS, *squares))
+    norms = {name: math.sqrt(sum(known)) for name, known in squares.items() if known}
+    return [(name, name in logged, _finite(norms.get(name))) for name in names]
+
+
+def _any(column: Floats) -> bool:
+    return bool(np.isfinite(column).any())
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
 
 
 def _drawn(life: Life) -> str:

@@ -73,7 +73,8 @@ def _attribute(name: str, value: Attribute) -> str:
         return ""
     written = name.rstrip("_").replace("_", "-")
     if written == "viewBox" or _NAME.match(written):
-        return f" {written}" if value is True else f' {written}="{html.escape(str(value))}"'
+        said = html.escape(_printable(str(value)))
+        return f" {written}" if value is True else f' {written}="{said}"'
     raise ValueError(f"{name!r} is no attribute")
 
 

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rulescope.errors import RecordError
-from rulescope.report.files import stem
-from rulescope.report.site.model import Exhibited
+from rulescope.report.site.model import Damaged, Exhibited
+from rulescope.report.site.slugs import distinct
 
 if TYPE_CHECKING:
     from rulescope.mechanism.folder import Exhibit
 
 ORDER = ("trajectory", "targets", "replay")
 """As they are told about; others come after them."""
-Damaged = tuple[tuple[str, str], ...]
-"""Folders that are left out: name, reason."""
 
 
 def find(results: Path) -> tuple[tuple[Exhibited, ...], Damaged]:
@@ -33,7 +30,7 @@ def find(results: Path) -> tuple[tuple[Exhibited, ...], Damaged]:
             # Where results lie is their owner's affair.
             damaged.append((folder.name, str(fault).replace(f"{results}/", "")))
     found.sort(key=lambda each: (_place(each[1].name), each[0]))
-    slugs = _distinct(name for name, _, _ in found)
+    slugs = distinct(name for name, _, _ in found)
     views = (
         Exhibited(slug, shown, files) for slug, (_, shown, files) in zip(slugs, found, strict=True)
     )
@@ -42,14 +39,3 @@ def find(results: Path) -> tuple[tuple[Exhibited, ...], Damaged]:
 
 def _place(view: str) -> int:
     return ORDER.index(view) if view in ORDER else len(ORDER)
-
-
-def _distinct(names: Iterable[str]) -> list[str]:
-    """Return a name for each that can stand in an address, no two alike."""
-    made: list[str] = []
-    for name in names:
-        slug, turn = stem(name), 2
-        while slug in made:
-            slug, turn = f"{stem(name)}-{turn}", turn + 1
-        made.append(slug)
-    return made

@@ -1,4 +1,7 @@
-"""Lifetimes as a report shows them: read from the store, each once and verified."""
+"""Lifetimes as a report shows them: read from the store and verified.
+
+(The analysis of an assay reads its lifetimes again, on its own.)
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ from rulescope.errors import RecordError
 from rulescope.records import Logged, Record, Store
 from rulescope.records.columns import run_row
 from rulescope.records.index import size
+from rulescope.records.layout import ID
 from rulescope.report.site.model import Floats, Kept, Life, Plain, Trial
 
 ROWS = 500
@@ -28,9 +32,13 @@ def quiet(_done: int, _total: int, _note: str) -> None:
 
 
 def read(store: Store, tell: Tell = quiet) -> tuple[dict[str, Life], list[tuple[str, str]]]:
-    """Return every lifetime of ``store`` by id, and those that cannot be read, with the reason."""
+    """Return every lifetime of ``store`` by id, and those that cannot be read, with the reason.
+
+    Among these are those that were put into quarantine before, so that a store that is read twice
+    says the same twice.
+    """
     found: dict[str, Life] = {}
-    problems: list[tuple[str, str]] = []
+    problems: dict[str, str] = {}
     runs = list(store.ids())
     for done, run in enumerate(runs, start=1):
         try:
@@ -38,9 +46,21 @@ def read(store: Store, tell: Tell = quiet) -> tuple[dict[str, Life], list[tuple[
             found[run] = life(record, size(store, run))
         except RecordError as fault:
             # Where a store lies is its owner's affair.
-            problems.append((run, str(fault).replace(f"{store.root}/", "")))
+            problems[run] = str(fault).replace(f"{store.root}/", "")
         tell(done, len(runs), run[:12])
-    return found, problems
+    problems |= _put_aside(store, found)
+    return found, sorted(problems.items())
+
+
+def _put_aside(store: Store, found: Mapping[str, Life]) -> dict[str, str]:
+    """Return why records are in quarantine, unless they were lived again, by run id."""
+    said: dict[str, list[str]] = {}
+    for item in store.quarantined():
+        checkpoint = (item.path / f"{item.id}.npz").exists()  # which is no record
+        if ID.fullmatch(item.id) and item.id not in found and not checkpoint:
+            where = item.path.relative_to(store.root)
+            said.setdefault(item.id, []).append(f"{item.reason}; moved to {where}")
+    return {run: "; ".join(reasons) for run, reasons in said.items()}
 
 
 def life(record: Record, size: int) -> Life:

@@ -1,4 +1,4 @@
-"""What a report is made from: a store, read once, as plain data."""
+"""What a report is made from: a store, as plain data."""
 
 from __future__ import annotations
 
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 Plain = str | int | float | bool | None
+Damaged = tuple[tuple[str, str], ...]
+"""Folders of results that are left out: name, reason."""
+PUBLICATION = "publication"
+"""The folder of what is for print, inside of a report."""
 
 
 class Kept(NamedTuple):
@@ -129,7 +133,7 @@ class Exhibited:
     @property
     def folder(self) -> str:
         """Where its files are in the report."""
-        return f"publication/{self.slug}"
+        return f"{PUBLICATION}/{self.slug}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,8 +152,8 @@ class Site:
     """Records that could not be read: run id, reason."""
     unanalysed: tuple[tuple[str, str], ...] = ()
     """Assays whose lifetimes could not be analysed: page name, reason."""
-    damaged: tuple[tuple[str, str], ...] = ()
-    """Mechanism views that could not be read: folder, reason."""
+    damaged: Damaged = ()
+    """Profiles and mechanism views that could not be read."""
 
     @cached_property
     def recipients(self) -> dict[str, list[str]]:

@@ -60,7 +60,7 @@ def _titled(each: AssayPage) -> str:
 def _assay(each: AssayPage, shown: set[tuple[str, str]]) -> Iterator[str]:
     """Yield an assay's heading, notes and pictures, and its numbers beside the published ones."""
     yield f"## {_titled(each)}"
-    yield f"{each.plan.assay.question.capitalize()} {each.results.budget}."
+    yield f"{each.plan.assay.question} {each.results.budget}."
     if each.results.notes:
         yield "\n".join(f"- {note}" for note in each.results.notes)
     for label in each.figures:

@@ -15,16 +15,14 @@ from rulescope.assays.compare import table as comparison_table
 from rulescope.assays.results import Table
 from rulescope.report.figures import FIGURES, write_figure
 from rulescope.report.files import write_whole
+from rulescope.report.schematic_figures import SCHEMATICS
 from rulescope.report.site.lives import Tell, quiet
-from rulescope.report.site.model import AssayPage, Exhibited, Site
+from rulescope.report.site.model import PUBLICATION, AssayPage, Exhibited, Site
 from rulescope.report.tables import write_table
 
-FOLDER = "publication"
 INDEX = "figures.json"
 PUBLISHED = "published"
 """What the list calls the group of the published rule and profile."""
-SCHEMATIC = ("fig:framework", "fig:interventions")
-"""Figures that show no data."""
 TABLES: dict[str, str] = {
     "tab:e1-all": "E1",
     "v5:tab:app-scale-widths": "E1",
@@ -91,7 +89,7 @@ def write(site: Site, root: Path, tell: Tell = quiet) -> dict[str, tuple[int, in
     Return how large the figures are on a screen, by the names of their SVG files.
     """
     groups = sorted({"", *(each.group for each in site.pages)})
-    total, made = sum(len(_labels(_pages(site, group))) for group in groups), count()
+    total, made = sum(len(_drawn(_pages(site, group), group)) for group in groups), count()
     said = {
         group or PUBLISHED: _group(site, group, root, lambda label: tell(next(made), total, label))
         for group in groups
@@ -99,8 +97,8 @@ def write(site: Site, root: Path, tell: Tell = quiet) -> dict[str, tuple[int, in
     said |= {each.slug: _view(each, root) for each in site.views}
     tell(total, total, "")
     text = json.dumps({"schema": 1, **said}, indent=1)
-    write_whole(root / FOLDER / INDEX, f"{text}\n".encode())
-    found = sorted((root / FOLDER).rglob("*.svg"))
+    write_whole(root / PUBLICATION / INDEX, f"{text}\n".encode())
+    found = sorted((root / PUBLICATION).rglob("*.svg"))
     return {path.relative_to(root).as_posix(): _size(path) for path in found}
 
 
@@ -108,16 +106,15 @@ def _group(
     site: Site, group: str, root: Path, tell: Callable[[str], None]
 ) -> dict[str, dict[str, Any]]:
     """Write what pages of one rule and profile have to show; return the list of it."""
-    folder = root / FOLDER / group if group else root / FOLDER
+    folder = root / PUBLICATION / group if group else root / PUBLICATION
     pages, beside = _pages(site, group), _beside(site, group)
     results = {each.plan.assay.id: each.results for each in beside}
-    figures = {label: _absent(_feeding(label), results) for label in FIGURES if _feeding(label)}
-    figures |= {label: _absent([], results) for label in SCHEMATIC}
-    for label in _labels(pages):
+    figures = {label: _absent(feeding(label), beside, group) for label in FIGURES if feeding(label)}
+    for label in _drawn(pages, group):
         tell(label)
         paths = write_figure(label, results, folder)
-        figures[label] = _entry(_feeding(label), results, paths, root)
-    tables = {label: _absent([name], results) for label, name in TABLES.items()}
+        figures[label] = _entry(feeding(label), results, paths, root)
+    tables = {label: _absent([name], beside, group) for label, name in TABLES.items()}
     for each in pages:
         for table in _tables(each):
             paths = write_table(table, folder)
@@ -172,13 +169,19 @@ def _beside(site: Site, group: str) -> list[AssayPage]:
     return [*own, *ruleless]
 
 
+def _drawn(pages: Sequence[AssayPage], group: str) -> list[str]:
+    """Return what is drawn for a group; the schematics, once."""
+    return [*(() if group else SCHEMATICS), *_labels(pages)]
+
+
 def _labels(pages: Sequence[AssayPage]) -> list[str]:
     """Return the figures that any of ``pages`` feeds."""
     fed = {label for each in pages for label in each.figures}
     return [label for label in FIGURES if label in fed]
 
 
-def _feeding(label: str) -> list[str]:
+def feeding(label: str) -> list[str]:
+    """Return the assays whose results a figure shows."""
     if label in AUDITED:
         return [AUDITED[label][0]]
     return [assay.id for assay in ASSAYS.values() if label in assay.figures]
@@ -196,12 +199,24 @@ def _entry(
     }
 
 
-def _absent(assays: Sequence[str], results: Mapping[str, Results]) -> Entry:
-    elsewhere = f"made by {', '.join(assays)}" if assays else "schematic"
-    status = "not run" if any(name in ASSAYS for name in assays) else elsewhere
+def _absent(assays: Sequence[str], beside: Sequence[AssayPage], group: str) -> Entry:
+    """Return why something that could be in ``group`` is not there.
+
+    ``beside`` are the pages that the group draws from, some of which belong to all groups.
+    """
+    feeding_it = [each for each in beside if each.plan.assay.id in assays]
+    if any(each.group == group for each in feeding_it):
+        status = "cells not run"
+    elif feeding_it:  # of no rule, and so made once for all
+        status = f"see {feeding_it[0].group or PUBLISHED}"
+    elif any(name in ASSAYS for name in assays):
+        status = "not run"
+    else:
+        status = f"made by {', '.join(assays)}"
+    ids = {each.plan.assay.id for each in feeding_it}
     return {
         "assays": list(assays),
-        "made_from": [name for name in assays if name in results],
+        "made_from": [name for name in assays if name in ids],
         "status": status,
         "files": {},
     }

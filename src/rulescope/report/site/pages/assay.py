@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 import rulescope.assays
 from rulescope.assays import Assay
+from rulescope.assays.compare import remarks
 from rulescope.assays.results import Table, counted
 from rulescope.plan import interactions
 from rulescope.report.figures import FIGURES
@@ -20,7 +21,7 @@ from rulescope.report.site.drawings import Mark, span, strip
 from rulescope.report.site.estimating import Kind, kinds
 from rulescope.report.site.html import Child, Markup, data, el
 from rulescope.report.site.looks import swatch
-from rulescope.report.site.model import AssayPage, Site, shown
+from rulescope.report.site.model import PUBLICATION, AssayPage, Site, shown
 from rulescope.report.site.pages.layout import (
     Sizes,
     facts,
@@ -32,9 +33,10 @@ from rulescope.report.site.pages.layout import (
     section,
     tabular,
 )
+from rulescope.report.site.publication import feeding
 from rulescope.report.style import Look
 
-SCRIPTS = ("load.js", "chart.js", "curves.js")
+SCRIPTS = ("load.js", "chart.js", "values.js", "curves.js")
 
 
 def assay(site: Site, each: AssayPage, panels: Sequence[Panel], sizes: Sizes) -> str:
@@ -56,7 +58,7 @@ def assay(site: Site, each: AssayPage, panels: Sequence[Panel], sizes: Sizes) ->
         parts,
         nav=navigation(site),
         scripts=SCRIPTS,
-        lead=el("p", asked.question.capitalize() if asked.question else "", class_="lede"),
+        lead=el("p", asked.question, class_="lede"),
     )
 
 
@@ -211,13 +213,15 @@ def described(label: str) -> str:
 
 def folder(each: AssayPage) -> str:
     """Return where the publication files of a page are."""
-    return f"publication/{each.group}" if each.group else "publication"
+    return f"{PUBLICATION}/{each.group}" if each.group else PUBLICATION
 
 
 def _figure(each: AssayPage, label: str, sizes: Sizes) -> Markup:
     base = f"{folder(each)}/{stem(label)}"
     words = described(label)
-    alt = f"{words} The numbers are in the tables below."
+    several = len(feeding(label)) > 1
+    where = "tables of the assays it is made from" if several else "the tables below"
+    alt = f"{words} The numbers are in {where}."
     return figure(base, alt, words, label, sizes)
 
 
@@ -235,12 +239,10 @@ def _table(each: AssayPage, table: Table) -> Markup:
 def _estimates(each: AssayPage) -> Markup:
     found = kinds(each)
     first = next((kind for kind in found if kind.published), found[0] if found else None)
-    agree, judged = each.judged
     words = "Every number that the analysis returns, with what it rests on."
-    if judged:
-        words += (
-            f" {agree} of {judged} pairs of intervals overlap. Filled: ours; hollow: published."
-        )
+    if each.comparisons:
+        said = remarks(each.results, list(each.comparisons.values()))
+        words = " ".join([words, *said, "Filled: ours; hollow: published."])
     return section(
         "Estimates",
         (_kind(kind, open_=kind is first) for kind in found),

@@ -9,7 +9,7 @@ from rulescope.report.site.model import Site
 from rulescope.report.site.pages.layout import navigation, page
 
 HERE = "runs.html"
-SCRIPTS = ("load.js", "chart.js", "filters.js", "detail.js", "runs.js")
+SCRIPTS = ("load.js", "chart.js", "values.js", "filters.js", "detail.js", "runs.js")
 
 
 def explorer(site: Site) -> str:

@@ -15,6 +15,7 @@ from rulescope.report.site.looks import colours, swatch
 from rulescope.report.site.model import AssayPage, Exhibited, Site
 from rulescope.report.site.pages.layout import meter, navigation, page, scrolling, section
 from rulescope.report.site.pages.mechanism import titled
+from rulescope.report.site.slugs import distinct
 from rulescope.report.style import look
 from rulescope.report.tables import cell
 
@@ -91,11 +92,12 @@ def _profiles(site: Site) -> Markup:
             " makes one: five axes, and what the rule’s history does along each.",
         )
         return section("Profile", el("p", say, class_="empty"), id_="profile")
-    return el("div", (_profile(name, profile, pages) for name, profile in found.items()))
+    slugs = distinct(f"profile-{name}" for name in found)
+    shown = zip(slugs, found.values(), strict=True)
+    return el("div", (_profile(slug, profile, site, pages) for slug, profile in shown))
 
 
-def _profile(name: str, profile: Profile, pages: Pages) -> Markup:
-    slug = f"profile-{name}".replace("/", "-").replace(" ", "-")
+def _profile(slug: str, profile: Profile, site: Site, pages: Pages) -> Markup:
     notes = [el("p", text, class_="note") for text in profile.notes]
     cards = [_axis(axis, profile, pages) for axis in profile.axes]
     return section(
@@ -104,8 +106,20 @@ def _profile(name: str, profile: Profile, pages: Pages) -> Markup:
         notes,
         id_=slug,
         lead=f"{profile.learner}; preset {profile.preset}. Dots are estimates, lines 95% intervals "
-        "(or, of one or two seeds, the range).",
+        f"(or, of one or two seeds, the range). {_resting(profile, site)}",
     )
+
+
+def _resting(profile: Profile, site: Site) -> str:
+    """Say how many of the lifetimes behind a profile can be looked at here."""
+    if not profile.runs:
+        return "It does not tell which lifetimes it rests on."
+    kept = {run: life.manifest.science_hash for run, life in site.lives.items()}
+    here = sum(kept.get(run) == science for run, science in profile.runs.items())
+    planned = counted(len(profile.runs), "lifetime")
+    if here == len(profile.runs):
+        return f"It rests on {planned}, all of which are in this report."
+    return f"It rests on {planned}, of which {here:,} are in this report."
 
 
 def _axis(axis: Axis, profile: Profile, pages: Pages) -> Markup:

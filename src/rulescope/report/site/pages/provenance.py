@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rulescope.assays import Cell
 from rulescope.assays.results import counted
@@ -56,14 +56,16 @@ def _problems(site: Site) -> list[Markup]:
         found.append(section("Assays without a page", table, id_="unanalysed"))
     if site.damaged:
         table = plain_table(
-            "Results of mechanism views that could not be read", ("Folder", "Reason"), site.damaged
+            "Profiles and mechanism views that could not be read",
+            ("Folder", "Reason"),
+            site.damaged,
         )
-        found.append(section("Mechanism views that are left out", table, id_="damaged"))
+        found.append(section("Results that are left out", table, id_="damaged"))
     return found
 
 
 def _summary(site: Site) -> Markup:
-    machines, versions = runtimes(site), sources(site)
+    machines, versions, weights = runtimes(site), sources(site), rules(site)
     rows: list[list[Child]] = []
     for each in site.pages:
         lived, made = shares(each, machines), shares(each, versions)
@@ -75,16 +77,18 @@ def _summary(site: Site) -> Markup:
                 meter(each.present, len(each.plan.runs), "lifetimes"),
                 _mixture(lived),
                 _mixture(made),
+                _weights(shares(each, weights), weights),
                 f"{each.complete:,}/{len(each.plan.cells):,}",
                 f"{each.present:,}/{len(each.plan.runs):,}",
                 _donors(each),
             ]
         )
-    heads = ("Assay", "Coverage", "Runtimes", "Sources", "Cells", "Lifetimes", "Donors")
+    heads = ("Assay", "Coverage", "Runtimes", "Sources", "Weights", "Cells", "Lifetimes", "Donors")
     words = (
-        "Lifetimes of one assay that come from several runtimes or sources are marked. Sources "
-        "differ by commit, most of which change nothing about a lifetime; two runtimes can "
-        "differ in the last bit, from which lifetimes diverge."
+        "Lifetimes of one assay that come from several runtimes or sources are marked, and those "
+        "whose rule has one name and several weights. Sources differ by commit, most of which "
+        "change nothing about a lifetime; two runtimes can differ in the last bit, from which "
+        "lifetimes diverge; two weights are two rules."
     )
     return section(
         "Coverage",
@@ -100,9 +104,16 @@ def _donors(each: AssayPage) -> str:
     return f"{here:,}/{len(planned):,}" if planned else "—"
 
 
-def _mixture(counts: dict[str, int]) -> Child:
+def _weights(counts: Mapping[str, int], found: Sequence[Origin]) -> Child:
+    """Tell which weights there are. An assay may compare rules, but each has one version."""
+    named = [str(origin.facts["name"]) for origin in found if origin.name in counts]
+    return _mixture(counts, mixed=len(set(named)) < len(named))
+
+
+def _mixture(counts: Mapping[str, int], *, mixed: bool | None = None) -> Child:
     said = ", ".join(f"{name} ({count})" for name, count in counts.items()) or "—"
-    return said if len(counts) < 2 else (el("span", "mixed", class_="tag mixed"), " ", said)
+    marked = len(counts) > 1 if mixed is None else mixed
+    return (el("span", "mixed", class_="tag mixed"), " ", said) if marked else said
 
 
 def _origins(site: Site) -> Markup:

@@ -15,7 +15,9 @@ rulescope.chart = (() => {
       const found = [];
       for (let power = first; power <= last; power++)
         for (const part of parts) found.push(part * 10 ** power);
-      return found.filter((tick) => tick >= low * 0.999 && tick <= high * 1.001);
+      const inside = found.filter((tick) => tick >= low * 0.999 && tick <= high * 1.001);
+      if (inside.length > 2) return inside;
+      // Within a decade there may be none; even steps are always there.
     }
     const rough = (high - low) / room, power = 10 ** Math.floor(Math.log10(rough));
     const step = [1, 2, 5, 10].find((part) => part * power >= rough) * power;
@@ -27,7 +29,8 @@ rulescope.chart = (() => {
 
   function axisOf(values, log, length, from, room, pad) {
     const usable = values.filter((value) => value !== null && (!log || value > 0));
-    let low = Math.min(...usable), high = Math.max(...usable);
+    let low = Infinity, high = -Infinity; // (a long list is too much for Math.min(...))
+    for (const value of usable) [low, high] = [Math.min(low, value), Math.max(high, value)];
     if (!usable.length) [low, high] = log ? [1, 10] : [0, 1];
     if (low === high) [low, high] = log ? [low / 2, high * 2] : [low - 0.5, high + 0.5];
     if (!log && pad) [low, high] = [low - pad * (high - low), high + pad * (high - low)];
@@ -106,7 +109,7 @@ rulescope.chart = (() => {
       drawing.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`);
       drawing.setAttribute("height", HEIGHT);
       const parts = frame(across, up, width, options);
-      if (options.change && xs.length && options.change <= Math.max(...xs)) {
+      if (options.change && xs.some((one) => one >= options.change)) {
         const x = across.place(options.change);
         parts.push(el("line", { class: "change", x1: x, x2: x, y1: MARGIN.top, y2: HEIGHT - MARGIN.bottom }),
           el("text", { class: "note", x: x + 5, y: MARGIN.top + 10 }, "change"));

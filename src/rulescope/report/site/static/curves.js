@@ -1,7 +1,7 @@
 "use strict";
 // The learning curves of an assay: choose a condition, what is measured, which arms and seeds.
 (() => {
-  const { el, load, number, select, toggle, whole } = rulescope;
+  const { el, load, select, toggle } = rulescope;
   const place = document.getElementById("curves");
   const index = JSON.parse(document.getElementById("curves-index").textContent);
   if (!index.panels.length) {
@@ -16,7 +16,7 @@
   const legend = el("div", { class: "arms", role: "group", "aria-label": "Arms" });
   const canvas = el("div");
   const values = el("div");
-  const table = el("details", { class: "values" }, el("summary", null, "As a table"), values);
+  const table = rulescope.asTable(values);
   let panel = null, draw = null;
 
   // The panel with a label that was asked for, and else as much like the present one as there is.
@@ -43,11 +43,7 @@
     fields.push(select("seeds", [["middle", "trimmed mean and range"], ["each", "each seed"],
       ...seeds.map((seed) => [`s${seed}`, `seed ${seed}`])], state.seeds,
     (seeds_) => change({ seeds: seeds_ })));
-    fields.push(el("div", { class: "field", role: "group", "aria-label": "Axes" },
-      el("span", { "aria-hidden": "true" }, "log axes"),
-      el("span", { class: "pair" },
-        toggle("x", state.logX, (on) => change({ logX: on }), { "aria-label": "Logarithmic x axis" }),
-        toggle("y", state.logY, (on) => change({ logY: on }), { "aria-label": "Logarithmic y axis" }))));
+    fields.push(rulescope.axes(state, change));
     controls.replaceChildren(...fields);
     legend.replaceChildren(...panel.arms.map(({ arm, seeds: lived }) => {
       const look = looks.get(arm);
@@ -83,24 +79,6 @@
     return found;
   }
 
-  // About ten rows of the values that are drawn, with links to the lifetimes.
-  function tabulate(found) {
-    const xs = [...new Set(found.flatMap((line) => line.x))].sort((one, other) => one - other);
-    const step = Math.max(Math.ceil(xs.length / 10), 1);
-    const rows = xs.filter((_, i) => (xs.length - 1 - i) % step === 0);
-    const head = found.map((line) => el("th", { scope: "col", class: "num" },
-      line.run ? el("a", { href: `runs.html#${line.run}` }, line.name) : line.name));
-    values.replaceChildren(el("div", { class: "scroll", tabindex: "0", role: "region",
-      "aria-label": "Values of the curves" }, el("table", null,
-      el("caption", null, `${index.measures[state.measure]}, every so often`),
-      el("thead", null, el("tr", null, el("th", { scope: "col", class: "num" }, "interactions"), head)),
-      el("tbody", null, rows.map((x) => el("tr", null,
-        el("th", { scope: "row", class: "num" }, whole(x)), found.map((line) => {
-          const i = line.x.indexOf(x);
-          return el("td", { class: "num" }, i < 0 ? "" : number(line.y[i]));
-        })))))));
-  }
-
   function change(asked) {
     Object.assign(state, asked);
     const found = lines();
@@ -109,7 +87,7 @@
       include: state.measure.endsWith("score") ? [0, 1] : [] };
     if (draw) draw(options);
     else draw = rulescope.chart(canvas, options);
-    tabulate(found);
+    values.replaceChildren(rulescope.tabulate(found, index.measures[state.measure]));
   }
 
   async function open(turn) {

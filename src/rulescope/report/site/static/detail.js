@@ -7,12 +7,20 @@ rulescope.detail = (run, life, names) => {
   const x = log.steps ?? log.iteration ?? [];
 
   function chart(column, name) {
-    const place = el("div");
+    const place = el("div"), lines = [{ ...look, name, x, y: log[column] }];
+    let options = { lines, x: "interactions", y: name, change: life.change, logX: false, logY: false,
+      include: column.endsWith("score") ? [0, 1] : [] }, draw = null;
     // It has a width only once it is in the page.
-    requestAnimationFrame(() => rulescope.chart(place, {
-      lines: [{ ...look, name, x, y: log[column] }], x: "interactions", y: name, change: life.change,
-      include: column.endsWith("score") ? [0, 1] : [] }));
-    return place;
+    requestAnimationFrame(() => {
+      draw = rulescope.chart(place, options);
+    });
+    const change = (asked) => {
+      options = { ...options, ...asked };
+      draw?.(options);
+    };
+    return el("div", { class: "charted" }, place,
+      el("div", { class: "controls" }, rulescope.axes(options, change, `Axes: ${name}`)),
+      rulescope.asTable(rulescope.tabulate(lines, name)));
   }
 
   function part(title, ...content) {
@@ -46,14 +54,26 @@ rulescope.detail = (run, life, names) => {
       kin("Lends its state to", life.recipients, "nobody in this store"));
   }
 
+  // Which carriers the charts say nothing of, and how large they were in the end.
+  function unlogged() {
+    if (!life.carriers.length) return "This learner carries nothing from one update to the next.";
+    const held = new Set(life.kept.map(([name]) => name.split("/")[0]));
+    const left = life.carriers.filter(([, logged]) => !logged);
+    if (!left.length) return "Every carrier was logged over time.";
+    const said = left.map(([name, , norm]) => (norm !== null ? `${name} (norm at the end ${number(norm)})`
+      : held.has(name) ? name : `${name} (not kept)`));
+    const rest = left.length < life.carriers.length ? "Other carriers" : "Carriers";
+    return `${rest}, not logged over time: ${said.join(", ")}.`;
+  }
+
   function carriers() {
     const known = Object.keys(names.carriers).filter((name) => log[name]);
     const charts = known.map((name) => el("div", { class: "half" }, chart(name, names.carriers[name])));
     const table = life.kept.length ? listing("What is kept of the state in the end",
       ["Array", "Shape", "Norm"], life.kept.map(([name, shape, norm]) =>
         [el("code", null, name), shape.length ? shape.join(" × ") : "1", number(norm)])) : null;
-    if (!charts.length && !table) return null;
-    return part("Carriers", charts.length ? el("div", { class: "halves" }, charts) : null, table);
+    return part("Carriers", charts.length ? el("div", { class: "halves" }, charts) : null,
+      el("p", { class: "note unlogged" }, unlogged()), table);
   }
 
   function trials() {

@@ -39,6 +39,8 @@ rulescope.filters = (rows, changed) => {
   function options(name) {
     const [values, places] = fields.get(name);
     const counts = new Map(values.map((value) => [words(value), 0]));
+    // An address may ask for what no lifetime has.
+    if (chosen.has(name) && !counts.has(chosen.get(name))) counts.set(chosen.get(name), 0);
     for (const row of passing(name)) {
       const theirs = name === "assay"
         ? rows.assays[row].map((page) => rows.pages[page]) : [words(values[places[row]])];

@@ -38,7 +38,15 @@
   };
   addEventListener("hashchange", reveal);
   if (location.hash) reveal();
+
+  // On paper nothing can be opened; afterwards what was closed is closed again.
+  let opened = [];
   addEventListener("beforeprint", () => {
-    for (const part of document.querySelectorAll("details")) part.open = true;
+    opened = [...opened, ...document.querySelectorAll("details:not([open])")];
+    for (const part of opened) part.open = true;
+  });
+  addEventListener("afterprint", () => {
+    for (const part of opened) part.open = false;
+    opened = [];
   });
 })();
