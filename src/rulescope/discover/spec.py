@@ -91,8 +91,8 @@ class Discovery(Frozen, frozen=True):
     learning_rate: Rate = 3e-4
     """Of the meta-optimiser, Adam."""
     averaging: Annotated[float, Meta(ge=0.0, lt=1.0)] = 0.0
-    """Decay of the running average over all meta-steps, from the rule at the start on, that the rule
-    which is kept is; 0: the last one."""
+    """Decay of the running average of the rule, from the start on, which is what is kept; 0: the
+    last rule is."""
     start: Annotated[str, Meta(pattern="^(sha256:[0-9a-f]{64})?$")] = ""
     """The content of the rule to start from, as :func:`rulescope.rules.loading.name_of` tells it;
     a fresh one if empty."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from rulescope.assays import ASSAYS
 from rulescope.assays.compare import table as comparison_table
 from rulescope.assays.results import counted
+from rulescope.report.figures import FIGURES
 from rulescope.report.files import stem
 from rulescope.report.site.model import AssayPage, Exhibited, Site
 from rulescope.report.site.pages.assay import described
@@ -21,7 +22,7 @@ def overview(site: Site) -> str:
 
     A picture that several assays feed is shown with the first of them.
     """
-    shown: set[tuple[str, str]] = set()
+    shown: set[tuple[str, Callable[..., object]]] = set()
     parts = ["# Results", _counts(site)]
     parts += [_glance(site)] if site.pages else []
     for each in site.pages:
@@ -57,18 +58,21 @@ def _titled(each: AssayPage) -> str:
     return each.title + (f" ({each.group})" if each.group else "")
 
 
-def _assay(each: AssayPage, shown: set[tuple[str, str]]) -> Iterator[str]:
-    """Yield an assay's heading, notes and pictures, and its numbers beside the published ones."""
+def _assay(each: AssayPage, shown: set[tuple[str, Callable[..., object]]]) -> Iterator[str]:
+    """Yield an assay's heading, notes and pictures, and its numbers beside the published ones.
+
+    Some pictures are printed under two labels; they are ``shown`` once.
+    """
     yield f"## {_titled(each)}"
     yield f"{each.plan.assay.question} {each.results.budget}."
     if each.results.notes:
         yield "\n".join(f"- {note}" for note in each.results.notes)
     for label in each.figures:
-        if (each.group, label) not in shown:
+        if (each.group, FIGURES[label]) not in shown:
             words = described(label)
             name = f"{each.group}/{stem(label)}" if each.group else stem(label)
             yield f"![{words}]({name}.png)\n\n*{words}*"
-            shown.add((each.group, label))
+            shown.add((each.group, FIGURES[label]))
     rows = list(each.comparisons.values())
     if rows:
         inside = markdown(comparison_table(each.results, rows)).strip()
