@@ -121,8 +121,8 @@ def test_effects_are_counted_and_named() -> None:
     titles = {"zero": "Freeway: live − without history", "rest": "Breakout: live − untrained"}
     found = {"zero": {RULE: around(-0.3)}, "rest": {RULE: around(0.0)}, "level": {RULE: around(1)}}
     assert verdicts.effects(found, titles) == (
-        "1 of 2 differences can be told from chance: Freeway: live − without history -0.3000 "
-        "[-0.3200, -0.2800]."
+        "1 of 2 differences can be told from chance: Freeway: live − without history −0.3000 "
+        "[−0.3200, −0.2800]."
     )
     few = {key: {RULE: alone(0.3)} for key in titles}
     assert verdicts.effects(few, titles).startswith("There are too few seeds")

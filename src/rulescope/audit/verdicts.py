@@ -170,7 +170,8 @@ def _interval(one: Estimate) -> bool:
 
 
 def _shown(one: Estimate, digits: int = 2) -> str:
-    value, low, high = (f"{each:.{digits}f}" for each in (one.value, one.low, one.high))
+    ends = (one.value, one.low, one.high)
+    value, low, high = (f"{each:.{digits}f}".replace("-", "−") for each in ends)
     return f"{value} [{low}, {high}]" if _interval(one) else value
 
 
