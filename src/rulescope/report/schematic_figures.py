@@ -127,32 +127,29 @@ def _own(times: Floats) -> Floats:
 
 DONOR, FREEZE = -0.75, 0.15
 """Where a donor's state ended, and when a freeze begins, as a part of a lifetime."""
-_ROWS: tuple[tuple[str, str, Callable[[Floats], Floats]], ...] = (
-    ("live", "left alone", _own),
-    ("pin", "zero after every iteration", np.zeros_like),
+_ROWS: tuple[tuple[str, str, str, Callable[[Floats], Floats]], ...] = (
+    ("live", "live", "left alone", _own),
+    ("pin", "pin", "zero after every iteration", np.zeros_like),
     (
+        "freeze",
         "freeze",
         "kept as it was at some moment",
         lambda times: _own(np.minimum(times, FREEZE)),
     ),
     (
         "cross-natural",
+        "transplant, natural",
         "begins as a donor’s ended, and moves on",
         lambda times: DONOR + (1 - DONOR) * (1 - np.exp(-3.0 * times)),
     ),
     (
         "cross-clamp",
+        "transplant, clamp",
         "brought back to the donor’s after every iteration",
         lambda times: np.full_like(times, DONOR),
     ),
 )
-_TITLES = {
-    "live": "live",
-    "pin": "pin",
-    "freeze": "freeze",
-    "cross-natural": "transplant, natural",
-    "cross-clamp": "transplant, clamp",
-}
+"""The arm whose look a row has, its name, what is done, and what becomes of the number."""
 
 
 @styled
@@ -164,7 +161,7 @@ def interventions(_results: Mapping[str, Results]) -> Figure:
         "the seed and the world are the same in every row. Pale: left alone.",
     )
     times = np.linspace(0, 1, 400)
-    for turn, (arm, words, path) in enumerate(_ROWS):
+    for turn, (arm, title, words, path) in enumerate(_ROWS):
         how = look(arm)
         axes = page.axes(3.1, 0.12 + 0.58 * turn, 3.9, 0.5)
         axes.plot(times, _own(times), color=PALE, linewidth=2.4)
@@ -178,7 +175,7 @@ def interventions(_results: Mapping[str, Results]) -> Figure:
         axes.spines[["left", "bottom"]].set_visible(False)
         middle = 0.37 + 0.58 * turn
         for text, lift, size, colour in (
-            (_TITLES[arm], 0.06, 8.5, how.ink),
+            (title, 0.06, 8.5, how.ink),
             (words, -0.09, SMALL, DARK),
         ):
             page.figure.text(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from rulescope.assays.compare import table as comparison_table
 from rulescope.assays.results import Column, Table, Value
 from rulescope.report.site.model import AssayPage
 from rulescope.stats import Estimate
@@ -44,8 +43,8 @@ def kinds(page: AssayPage) -> list[Kind]:
 
 
 def _table(page: AssayPage, name: str, found: dict[str, Estimate]) -> Table:
-    printed = comparison_table(page.results, list(page.comparisons.values()))
-    beside = {key: (published, verdict) for key, _, _, published, verdict in printed.rows}
+    printed = page.compared.rows if page.compared else ()
+    beside = {key: (published, verdict) for key, _, _, published, verdict in printed}
     theirs = [one for one, _ in (beside[key] for key in found if key in beside)]
     digits = decimals([*found.values(), *(one for one in theirs if isinstance(one, Estimate))])
     rows: list[tuple[Value, ...]] = [

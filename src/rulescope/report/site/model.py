@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rulescope.assays.compare import Comparison, compare
-from rulescope.assays.results import Results
+from rulescope.assays.compare import table as comparison_table
+from rulescope.assays.results import Results, Table
 from rulescope.plan import Plan
 from rulescope.records import Manifest
 from rulescope.spec import RunSpec
@@ -108,6 +109,12 @@ class AssayPage:
         """Our estimates that have a published value, by key."""
         return {row.key: row for row in compare(self.results)}
 
+    @cached_property
+    def compared(self) -> Table | None:
+        """Our estimates beside the published ones, if there are any of these."""
+        rows = list(self.comparisons.values())
+        return comparison_table(self.results, rows) if rows else None
+
     @property
     def judged(self) -> tuple[int, int]:
         """How many pairs of intervals overlap, of how many."""
@@ -154,6 +161,16 @@ class Site:
     """Assays whose lifetimes could not be analysed: page name, reason."""
     damaged: Damaged = ()
     """Profiles and mechanism views that could not be read."""
+
+    @cached_property
+    def interactions(self) -> int:
+        """How many were lived in all."""
+        return sum(life.spec.interactions for life in self.lives.values())
+
+    @cached_property
+    def begun(self) -> int:
+        """How many assays there are lifetimes of."""
+        return len({page.plan.assay.id for page in self.pages})
 
     @cached_property
     def recipients(self) -> dict[str, list[str]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from rulescope.assays import ASSAYS
-from rulescope.assays.compare import table as comparison_table
 from rulescope.assays.results import counted
 from rulescope.report.figures import FIGURES
 from rulescope.report.files import stem
@@ -33,10 +32,9 @@ def overview(site: Site) -> str:
 
 
 def _counts(site: Site) -> str:
-    lived = sum(life.spec.interactions for life in site.lives.values())
-    begun = len({each.plan.assay.id for each in site.pages})
+    lived = site.interactions / 1e6
     return (
-        f"{counted(len(site.lives), 'lifetime')}, {lived / 1e6:,.1f} million interactions, {begun} "
+        f"{counted(len(site.lives), 'lifetime')}, {lived:,.1f} million interactions, {site.begun} "
         f"of {len(ASSAYS)} assays begun. Written by `rulescope report`; its `figures.json` names "
         "the lifetimes behind every picture and table."
     )
@@ -73,12 +71,11 @@ def _assay(each: AssayPage, shown: set[tuple[str, Callable[..., object]]]) -> It
             name = f"{each.group}/{stem(label)}" if each.group else stem(label)
             yield f"![{words}]({name}.png)\n\n*{words}*"
             shown.add((each.group, FIGURES[label]))
-    rows = list(each.comparisons.values())
-    if rows:
-        inside = markdown(comparison_table(each.results, rows)).strip()
+    if each.compared:
+        count = len(each.compared.rows)
         yield (
-            f"<details><summary>Beside the published values ({len(rows)})</summary>\n\n"
-            f"{inside}\n\n</details>"
+            f"<details><summary>Beside the published values ({count})</summary>\n\n"
+            f"{markdown(each.compared).strip()}\n\n</details>"
         )
 
 

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from rulescope.assays import ASSAYS, Assay, Results
-from rulescope.assays.compare import table as comparison_table
 from rulescope.assays.results import Table
 from rulescope.report.figures import FIGURES, write_figure
 from rulescope.report.files import write_whole
@@ -144,8 +143,7 @@ def _view(each: Exhibited, root: Path) -> dict[str, dict[str, Any]]:
 
 def _tables(each: AssayPage) -> list[Table]:
     """Return the tables of an assay, and that of its estimates beside the published ones."""
-    rows = list(each.comparisons.values())
-    return [*each.results.tables, *([comparison_table(each.results, rows)] if rows else [])]
+    return [*each.results.tables, *([each.compared] if each.compared else [])]
 
 
 def _pages(site: Site, group: str) -> list[AssayPage]:

@@ -57,8 +57,6 @@ def front(site: Site, panels: Mapping[str, list[Panel]]) -> str:
 
 def _figures(site: Site) -> Markup:
     """Return the few numbers that say how much this rests on."""
-    lived = sum(life.spec.interactions for life in site.lives.values())
-    begun = len({page.plan.assay.id for page in site.pages})
     agree, judged = (
         (sum(pair) for pair in zip(*(p.judged for p in site.pages), strict=True))
         if (site.pages)
@@ -66,8 +64,8 @@ def _figures(site: Site) -> Markup:
     )
     said: list[tuple[str, str, str]] = [
         (f"{len(site.lives):,}", "lifetimes", "runs.html"),
-        (f"{lived / 1e6:,.1f} M", "interactions lived", "runs.html"),
-        (f"{begun} of {len(ASSAYS)}", "assays begun", "#assays"),
+        (f"{site.interactions / 1e6:,.1f} M", "interactions lived", "runs.html"),
+        (f"{site.begun} of {len(ASSAYS)}", "assays begun", "#assays"),
     ]
     if judged:
         said.append((f"{agree} of {judged}", "intervals overlap the published", "#assays"))
