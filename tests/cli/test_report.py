@@ -4,26 +4,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
+from invoking import invoke
 from report.site.site_samples import profile
 from rulescope import assays
 from rulescope.bench.synthetic import fill
-from rulescope.cli.main import app
 from rulescope.errors import RecordError, SpecError
 from rulescope.plan import Plan
 from rulescope.records import Store
 
 MINATAR = assays.ASSAYS["M1"]
-
-
-def invoke(*arguments: str | Path) -> Any:
-    result = CliRunner().invoke(app, [str(part) for part in arguments], catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    return result
 
 
 @pytest.fixture

@@ -9,23 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
+from invoking import invoke
 from rulescope import assays
 from rulescope.assays import Results
 from rulescope.bench.synthetic import fill
-from rulescope.cli.main import app
 from rulescope.errors import RecordError, SpecError
 from rulescope.plan import Plan
 from rulescope.records import Store
 
 NULL = ["--rule", "random:0", "--preset", "smoke", "--iterations", "20", "--workers", "1"]
-
-
-def invoke(*arguments: str | Path, code: int = 0) -> Any:
-    result = CliRunner().invoke(app, [str(part) for part in arguments], catch_exceptions=False)
-    assert result.exit_code == code, result.output
-    return result
 
 
 @pytest.fixture(scope="module")

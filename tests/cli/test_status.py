@@ -11,13 +11,12 @@ from typing import Any
 
 import msgspec
 import pytest
-from typer.testing import CliRunner
 
+from invoking import invoke
 from rulescope import assays
 from rulescope.assays import narrowed
 from rulescope.bench.synthetic import fill
 from rulescope.cli import status
-from rulescope.cli.main import app
 from rulescope.engine import failures
 from rulescope.errors import SpecError
 from rulescope.plan import Plan
@@ -27,12 +26,6 @@ E1 = assays.ASSAYS["E1"]
 PLAN = Plan.of(E1, narrowed(E1, E1.budget("quick"), tasks=["catch"], seeds=2))
 RUNS = list(PLAN.runs)
 CHOICE = ["status", "E1", "--tasks", "catch", "--seeds", "2"]
-
-
-def invoke(*arguments: str | Path) -> Any:
-    result = CliRunner().invoke(app, [str(part) for part in arguments], catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    return result
 
 
 @pytest.fixture
