@@ -35,6 +35,8 @@ PARTS: list[tuple[str, dict[str, Any]]] = [
     ("E-A3c", {"arms": ["a2c", "dqn"], "seeds": 4}),
     ("exposure", {"conditions": ["natural"], "arms": ["a2c", "dqn"], "seeds": 4}),
     ("discovery", {"arms": ["random"], "seeds": 15}),
+    ("E1", {"tasks": ["catch"], "arms": ["pin"], "scales": [1e3], "seeds": 8}),
+    ("E1", {"tasks": ["catch"], "arms": ["live"], "scales": [1e-3], "seeds": 8}),
     ("E1", {"tasks": ["catch"], "arms": LIVE_PIN, "seeds": 4}),
     ("E2", {"scales": [1e3], "arms": DONOR_BY_MODE, "seeds": 4}),
     ("E-IF", {"seeds": 4}),

@@ -58,8 +58,8 @@ class Meters:
         self._payoffs[self._steps % len(self._payoffs)] = step.payoff
         self._steps += 1
         self._running += step.payoff
-        if step.ended.any():
-            for lane in np.flatnonzero(step.ended).tolist():
+        for lane, ended in enumerate(step.ended.tolist()):
+            if ended:
                 self._returns[self._episodes % RETURN_WINDOW] = self._running[lane]
                 self._running[lane] = 0.0
                 self._episodes += 1

@@ -68,7 +68,7 @@ def automatic(agent: Agent, flat: Tensor, rows: Tensor, pull: OutputGradients) -
 def assert_same_gradient(agent: Agent, taken: list[int]) -> None:
     flat, rows = parameters(agent), normal(1, ROWS, *agent.observation_shape)
     pull = pull_on(agent, taken)
-    found = agent.layout.views(Evaluation(agent, flat, rows).gradient(pull))
+    found = agent.layout.views(Evaluation(agent, agent.layout.views(flat), rows).gradient(pull))
     expected = agent.layout.views(automatic(agent, flat, rows, pull))
     for name, array in expected.items():
         torch.testing.assert_close(found[name], array, rtol=1e-11, atol=1e-11, msg=name)
@@ -81,7 +81,7 @@ def test_outputs_are_those_of_the_plain_agent(
 ) -> None:
     agent = make(PROFILES[profile], sizes, shape, actions=4)
     flat, rows = parameters(agent), normal(1, ROWS, *shape)
-    found = Evaluation(agent, flat, rows)
+    found = Evaluation(agent, agent.layout.views(flat), rows)
     expected = agent.outputs(agent.layout.views(flat), rows)
     torch.testing.assert_close(found.logits, expected.logits, rtol=1e-12, atol=1e-12)
     for name, one, two in zip(expected._fields, found.probabilities, expected, strict=True):
@@ -125,7 +125,7 @@ def test_evaluating_and_differentiating_leave_the_parameters_alone() -> None:
     agent = make(PROFILES["reference"])
     flat, rows = parameters(agent), normal(1, ROWS, *BOARD)
     before, seen = flat.clone(), rows.clone()
-    evaluation = Evaluation(agent, flat, rows)
+    evaluation = Evaluation(agent, agent.layout.views(flat), rows)
     first = evaluation.gradient(pull_on(agent, [0, 5]))
     assert torch.equal(flat, before)
     assert torch.equal(rows, seen)
@@ -137,8 +137,8 @@ def test_gradients_of_two_evaluations_share_no_memory() -> None:
     agent = make(PROFILES["published"])
     flat, rows = parameters(agent), normal(1, ROWS, *BOARD)
     pull = pull_on(agent, [2, 9])
-    first = Evaluation(agent, flat, rows).gradient(pull)
+    first = Evaluation(agent, agent.layout.views(flat), rows).gradient(pull)
     kept = first.clone()
-    second = Evaluation(agent, flat, rows).gradient(pull)
+    second = Evaluation(agent, agent.layout.views(flat), rows).gradient(pull)
     second.zero_()
     assert torch.equal(first, kept)

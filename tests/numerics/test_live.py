@@ -185,7 +185,8 @@ class StandIn:
         assert step.loss is not None
         assert step.targets.y_logits is not None
         assert step.targets.z_logits is not None
-        meta_out = {name: array(v) for name, v in value_outputs(step.estimate, batch.index).items()}
+        values = value_outputs(step.estimate, after.averages, batch.index)
+        meta_out = {name: array(value) for name, value in values.items()}
         meta_out |= {
             "pi": array(step.targets.policy),
             "y": array(step.targets.y_logits),

@@ -135,9 +135,9 @@ def test_an_action_encoder_without_its_last_relu_turns_red(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def linear(self: ActionEncoder, channels: Tensor) -> Tensor:
-        for k, (weight, bias) in enumerate(self._blocks):
-            pooled = channels.mean(-2, keepdim=True).expand_as(channels)
-            channels = torch.cat([channels, pooled], dim=-1) @ weight + bias
+        for k, (weight, mean_weight, bias) in enumerate(self._blocks):
+            pooled = channels.mean(-2, keepdim=True)
+            channels = channels @ weight + pooled @ mean_weight + bias
             channels = channels.relu() if k == 0 else channels
         return channels
 

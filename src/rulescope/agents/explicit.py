@@ -3,7 +3,7 @@
 Automatic differentiation would go through every action of every row. Only actions that were taken
 carry a loss, so the per-action heads are followed back on those alone; gradients are written
 straight into one flat vector; and one sigmoid serves all gates of the action model, because
-tanh(x) = 2 sigmoid(2 x) - 1. (The torso, grid or convolution, is left to autograd.)
+tanh(x) = 2 sigmoid(2 x) - 1.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from rulescope.agents.layout import Parameters
 from rulescope.agents.network import PER_ACTION_HEADS, Agent, Outputs, linear
@@ -35,34 +36,31 @@ class OutputGradients(NamedTuple):
 
 
 class Evaluation:
-    """The agent with parameters ``flat`` [size] on ``rows`` [R, *observation_shape]."""
+    """The agent with the named ``params`` on ``rows`` [R, *observation_shape]; builds no graph."""
 
     @torch.no_grad()
-    def __init__(self, agent: Agent, flat: Tensor, rows: Tensor) -> None:
-        self._layout = agent.layout
-        self._params = agent.layout.views(flat)
-        self._torso = {
-            name: view.detach().requires_grad_()
-            for name, view in self._params.items()
-            if name.startswith("torso")
-        }
-        with torch.enable_grad():
-            self._embedded = agent.embed(self._torso, rows)
-        self._embedding = self._embedded.detach()
-        root = linear(self._params, "root", self._embedding)
+    def __init__(self, agent: Agent, params: Parameters, rows: Tensor) -> None:
+        self._layout, self._params = agent.layout, params
+        self._torso = (
+            _Convolution(params, rows)
+            if agent.sizes.torso == "channel"
+            else _Layers(params, rows, agent.conventions.final_relu)
+        )
+        self._embedding = self._torso.embedding
+        root = linear(params, "root", self._embedding)
         imagine = _Independent if agent.conventions.action_model == "independent" else _Chained
-        self._model = imagine(agent, self._params, root)
+        self._model = imagine(agent, params, root)
         self._heads = {
-            head: linear(self._params, f"{head}.0", self._model.hidden).relu_()
+            head: linear(params, f"{head}.0", self._model.hidden).relu_()
             for head in PER_ACTION_HEADS
         }
         z, aux, q = (
-            linear(self._params, f"{head}.1", hidden).view(len(rows), agent.actions, -1)
+            linear(params, f"{head}.1", hidden).view(len(rows), agent.actions, -1)
             for head, hidden in self._heads.items()
         )
-        self.logits = linear(self._params, "policy", self._embedding)
+        self.logits = linear(params, "policy", self._embedding)
         """[R, A]"""
-        y = linear(self._params, "y", self._embedding)
+        y = linear(params, "y", self._embedding)
         # The wide softmaxes take the place of their logits: written elsewhere, they would leave
         # the cache, and nobody needs the logits again.
         y, z, q = (torch.softmax(head, -1, out=head) for head in (y, z, q))
@@ -78,23 +76,84 @@ class Evaluation:
         chosen = torch.zeros_like(model)
         for head, at_output in zip(PER_ACTION_HEADS, (pull.z, pull.aux, pull.q), strict=True):
             hidden = self._heads[head][pull.taken]
-            inner = self._back(f"{head}.1", hidden, at_output, into).mul_(hidden > 0)
+            inner = _before_relu(self._back(f"{head}.1", hidden, at_output, into), hidden)
             chosen += self._back(f"{head}.0", model, inner, into)
         at_model = torch.zeros_like(self._model.hidden).index_copy_(0, pull.taken, chosen)
 
         at_embedding = self._back("root", self._embedding, self._model.back(at_model, into), into)
         at_embedding += self._back("policy", self._embedding, pull.logits, into)
         at_embedding += self._back("y", self._embedding, pull.y, into)
-        found = torch.autograd.grad(self._embedded, list(self._torso.values()), at_embedding)
-        for name, gradient in zip(self._torso, found, strict=True):
-            into[name].copy_(gradient)
+        self._torso.back(at_embedding, into)
         return flat
 
     def _back(self, name: str, inputs: Tensor, at_output: Tensor, into: Parameters) -> Tensor:
         """Write a linear layer's own gradients and return the one at its ``inputs``."""
-        torch.mm(inputs.T, at_output, out=into[f"{name}.w"])
-        torch.sum(at_output, 0, out=into[f"{name}.b"])
+        _write_linear(name, inputs, at_output, into)
         return at_output @ self._params[f"{name}.w"].T
+
+
+def _write_linear(name: str, inputs: Tensor, at_output: Tensor, into: Parameters) -> None:
+    """Write the gradients of a linear layer's weights and biases from the one at its output."""
+    torch.mm(inputs.T, at_output, out=into[f"{name}.w"])
+    torch.sum(at_output, 0, out=into[f"{name}.b"])
+
+
+def _before_relu(at_output: Tensor, output: Tensor) -> Tensor:
+    """Return the gradient at the input of a ReLU from the one at its ``output``."""
+    before: Tensor = torch.ops.aten.threshold_backward(at_output, output, 0)
+    return before
+
+
+class _Layers:
+    """The grid torso: two linear layers."""
+
+    def __init__(self, params: Parameters, rows: Tensor, final_relu: bool) -> None:
+        self._last, self._final_relu = params["torso.1.w"], final_relu
+        self._rows = rows.flatten(1)
+        self._hidden = linear(params, "torso.0", self._rows).relu_()
+        self.embedding = linear(params, "torso.1", self._hidden)
+        """[R, width]"""
+        if final_relu:
+            self.embedding.relu_()
+
+    def back(self, at_embedding: Tensor, into: Parameters) -> None:
+        """Write the torso's gradients from the one at the embedding."""
+        if self._final_relu:
+            at_embedding = _before_relu(at_embedding, self.embedding)
+        _write_linear("torso.1", self._hidden, at_embedding, into)
+        at_hidden = _before_relu(at_embedding @ self._last.T, self._hidden)
+        _write_linear("torso.0", self._rows, at_hidden, into)
+
+
+class _Convolution:
+    """The channel torso: a convolution and a linear layer."""
+
+    def __init__(self, params: Parameters, rows: Tensor) -> None:
+        self._last, self._kernels, self._rows = params["torso.1.w"], params["torso.conv.w"], rows
+        self._maps = functional.conv2d(rows, self._kernels, params["torso.conv.b"]).relu_()
+        self.embedding = linear(params, "torso.1", self._maps.flatten(1)).relu_()
+        """[R, width]"""
+
+    def back(self, at_embedding: Tensor, into: Parameters) -> None:
+        """Write the torso's gradients from the one at the embedding."""
+        at_embedding = _before_relu(at_embedding, self.embedding)
+        _write_linear("torso.1", self._maps.flatten(1), at_embedding, into)
+        at_maps = (at_embedding @ self._last.T).view_as(self._maps)
+        _, at_kernels, at_biases = torch.ops.aten.convolution_backward(
+            _before_relu(at_maps, self._maps),
+            self._rows,
+            self._kernels,
+            bias_sizes=[len(self._kernels)],
+            stride=[1, 1],
+            padding=[0, 0],
+            dilation=[1, 1],
+            transposed=False,
+            output_padding=[0, 0],
+            groups=1,
+            output_mask=[False, True, True],  # nobody asks for the gradient at the observations
+        )
+        into["torso.conv.w"].copy_(at_kernels)
+        into["torso.conv.b"].copy_(at_biases)
 
 
 class _Cell:
@@ -103,7 +162,7 @@ class _Cell:
     def __init__(self, gates: Tensor, before: Tensor) -> None:
         """``gates`` [..., 4H] are overwritten; ``before`` [..., H] is the cell to start from."""
         width = before.shape[-1]
-        gates[..., width : 2 * width] *= 2.0
+        gates.narrow(-1, width, width).mul_(2.0)
         self.admit, half, self.forget, self.emit = gates.sigmoid_().chunk(4, dim=-1)
         self.candidate = half.mul_(2.0).sub_(1.0)
         self.before = before

@@ -36,6 +36,9 @@ Shape = tuple[int, int, int]
 
 SQUARE: Shape = (1024, 1024, 1024)
 """A product on which the machine is at its best, unlike on most of an update's own."""
+PRODUCTS = ("mm", "addmm", "addmm_", "bmm", "baddbmm", "matmul")
+"""Operations that multiply matrices (in inference mode ``matmul`` is not taken apart into others).
+"""
 TINY = 1_000_000
 """Products of fewer multiply-adds (the acting policy's, for instance) are not probed."""
 
@@ -164,7 +167,7 @@ class ProductRecorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         """Pass every operation on, looking at products as they go by."""
         del types
         name = func.overloadpacket.__name__
-        if name in ("mm", "addmm", "addmm_", "bmm", "baddbmm"):
+        if name in PRODUCTS:
             left, right = args[-2:]
             depth = int(left.shape[-1])
             self.shapes.append((left.numel() // max(depth, 1), depth, int(right.shape[-1])))

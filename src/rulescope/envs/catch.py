@@ -57,7 +57,7 @@ class CatchEnv(ColumnWorld):
         table = self._landing if landed else self._falling
         pairs = zip(self._paddles, self._balls, strict=True)
         payoff = np.array([table[abs(paddle - self.rewarded[ball])] for paddle, ball in pairs])
-        ended = np.full(self.lanes, landed)
+        ended = np.array([landed] * self.lanes)
         if landed:
             self._start_episodes()
         return Step(self._boards(), payoff.astype(np.float32), ended.copy(), payoff, ended)

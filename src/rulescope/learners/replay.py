@@ -32,8 +32,8 @@ class ObservationTable:
             if number is None:
                 number = self._number[key] = self._allocate()
                 self.rows[number] = observation
-            self._uses[number] += 1
             numbers[k] = number
+        np.add.at(self._uses, numbers, 1)
         return numbers
 
     def release(self, numbers: Ids) -> None:

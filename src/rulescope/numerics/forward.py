@@ -84,7 +84,7 @@ class ForwardCase:
 
     def values(self) -> dict[str, Tensor]:
         """Return what does not depend on the rule, under the names of the golden arrays."""
-        named = value_outputs(self.estimate, self.batch.index)
+        named = value_outputs(self.estimate, self.averages, self.batch.index)
         return {f"value_out/{name}": value for name, value in named.items()} | {
             "new_adv_ema": self.averages.advantage,
             "new_td_ema": self.averages.td,

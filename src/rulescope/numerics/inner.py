@@ -91,7 +91,7 @@ def _outputs(
 
 def _named(step: Step, state: LearnerState, before: Tensor) -> dict[str, Any]:
     """Return a step under the names of the golden arrays."""
-    meta = value_outputs(step.estimate, step.batch.index) | {
+    meta = value_outputs(step.estimate, state.averages, step.batch.index) | {
         "pi": step.targets.policy,
         "meta_input_emb": step.trace.emission,
     }

@@ -16,7 +16,7 @@ from rulescope.learners.disco.interface import (
     hyperbolic_inverse,
     sign_log,
 )
-from rulescope.learners.disco.value import Averages, Estimate, estimate
+from rulescope.learners.disco.value import Averages, Estimate, estimate, normalise
 from rulescope.numerics.comparison import PRECISIONS, Comparison, compare
 from rulescope.numerics.golden import Golden
 
@@ -25,8 +25,11 @@ KNIFE_EDGE = 1e-9
 """Distance from an atom, in atoms, below which rounding decides on which side a value is."""
 
 
-def value_outputs(found: Estimate, index: Tensor) -> dict[str, Tensor]:
-    """Return an estimate under the golden names; ``index`` [T + 1, B] spreads rows over steps."""
+def value_outputs(found: Estimate, moved: Averages, index: Tensor) -> dict[str, Tensor]:
+    """Return an estimate under the golden names, and the averages it moved.
+
+    ``index`` [T + 1, B] spreads rows over steps.
+    """
     stepwise = {
         "value": found.value,
         "target_value": found.target_value,
@@ -40,7 +43,7 @@ def value_outputs(found: Estimate, index: Tensor) -> dict[str, Tensor]:
         "normalized_adv": found.normalised_advantage,
         "q_target": found.q_target,
         "q_td": found.td,
-        "normalized_q_td": found.normalised_td,
+        "normalized_q_td": normalise(found.td, moved.td, centre=False),
     }
 
 
@@ -71,7 +74,7 @@ def value_estimator(golden: Golden) -> Iterator[Comparison]:
                 trace=float(trace),
                 decay=0.99,
             )
-            outputs = value_outputs(found, batch.index)
+            outputs = value_outputs(found, moved, batch.index)
             outputs |= {"adv_ema": moved.advantage, "td_ema": moved.td}
             for name in ("adv", "qv_adv", "q_target", "q_td"):
                 expected = stored[f"case{number}/{name}"]

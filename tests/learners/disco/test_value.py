@@ -182,7 +182,6 @@ def test_averages_are_updated_first_and_then_used() -> None:
     assert torch.equal(found.normalised_advantage, again)
     rows = normalise(found.q_advantage, moved.advantage, centre=True)
     assert torch.equal(found.normalised_q_advantage, rows)
-    assert torch.equal(found.normalised_td, normalise(found.td, moved.td, centre=False))
 
 
 def changed(batch: Batch, **parts: Tensor) -> Batch:

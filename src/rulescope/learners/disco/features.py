@@ -79,16 +79,15 @@ class ActionEncoder:
 
     def __init__(self, weights: Weights, net: str) -> None:
         self._blocks = [
-            (weights[f"{net}/sequential/{conv}/w"][0], weights[f"{net}/sequential/{conv}/b"])
-            for conv in ("conv1_d", "conv1_d_1")
+            (*weights[f"{path}/w"][0].chunk(2), weights[f"{path}/b"])
+            for path in (f"{net}/sequential/conv1_d", f"{net}/sequential/conv1_d_1")
         ]
 
     def __call__(self, channels: Tensor) -> Tensor:
         """Embed per-action channels [T, B, A, 9]: [T, B, A, 2]."""
-        for weight, bias in self._blocks:
-            width = channels.shape[-1]
-            own = channels @ weight[:width] + bias
-            shared = channels.mean(-2, keepdim=True) @ weight[width:]
+        for weight, mean_weight, bias in self._blocks:
+            own = channels @ weight + bias
+            shared = channels.mean(-2, keepdim=True) @ mean_weight
             channels = (own + shared).relu()
         return channels
 

@@ -78,7 +78,7 @@ class DiscoLearner(Learner):
 
     def act(self, observation: NDArray[np.float32]) -> Choice:
         """Sample from the policy: the largest of logits plus Gumbel noise."""
-        rows = torch.from_numpy(observation).to(self.device, copy=True)
+        rows = torch.from_numpy(observation).to(self.device)
         logits = self.update.agent.policy(self._views, rows).cpu().numpy()
         noise = self.streams["action"].gumbel(size=logits.shape)
         return Choice((logits + noise).argmax(axis=1), {"logits": logits})
@@ -107,7 +107,7 @@ class DiscoLearner(Learner):
 
     def _batch(self, sample: Sample) -> Batch:
         def tensor(array: NDArray[Any]) -> torch.Tensor:
-            return torch.tensor(array, device=self.device)
+            return torch.from_numpy(array).to(self.device)
 
         timed = {
             name: tensor(values.swapaxes(0, 1))

@@ -13,6 +13,7 @@ from __future__ import annotations
 from functools import partial
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -80,10 +81,10 @@ class Gates:
     """
 
     def __init__(self, weights: Weights, name: str) -> None:
-        self.weight = self._ordered(weights[f"{name}/w"], forget_bias=0.0)
-        """[inputs + units, 4 units]"""
         self.bias = self._ordered(weights[f"{name}/b"], forget_bias=1.0)
         self.units = self.bias.shape[0] // 4
+        weight = self._ordered(weights[f"{name}/w"], forget_bias=0.0)  # [inputs + units, 4 units]
+        self._inputs, self._recurrent = weight[: -self.units], weight[-self.units :]
 
     @staticmethod
     def _ordered(stored: Tensor, forget_bias: float) -> Tensor:
@@ -92,7 +93,7 @@ class Gates:
 
     def project(self, x: Tensor) -> Tensor:
         """Return the input's part of all gates [N, 4 units]: no recurrence, so done at once."""
-        return torch.addmm(self.bias, x, self.weight[: x.shape[1]])
+        return torch.addmm(self.bias, x, self._inputs)
 
     def first(self, projected: Tensor) -> tuple[Tensor, Tensor]:
         """Take the first step, from an empty state; return (hidden, cell) [N, units]."""
@@ -101,11 +102,10 @@ class Gates:
 
     def step(self, projected: Tensor, hidden: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
         """Take a step from the state (hidden, cell) [N, units]; return the new one."""
-        recurrent = self.weight[-self.units :]
         if torch.is_grad_enabled():
-            gates = torch.addmm(projected, hidden, recurrent).sigmoid()
+            gates = torch.addmm(projected, hidden, self._recurrent).sigmoid()
         else:
-            gates = projected.addmm_(hidden, recurrent).sigmoid_()  # nobody else reads it
+            gates = projected.addmm_(hidden, self._recurrent).sigmoid_()  # nobody else reads it
         admit, forget, emit, candidate = gates.chunk(4, dim=1)
         kept = torch.addcmul(-admit, forget, cell)
         return self._emit(emit, torch.addcmul(kept, admit, candidate, value=2.0))
@@ -246,12 +246,13 @@ def backward_order(terminals: Tensor) -> tuple[Tensor, list[int]]:
     the predecessors of a group of n are the first n of the group before.
     """
     length, width = terminals.shape
-    time = torch.arange(length, device=terminals.device).unsqueeze(1)
-    ends = torch.where(terminals > 0, time, length - 1)
-    end = ends.flip(0).cummin(0).values.flip(0)  # the last transition of each one's episode
-    depth = (end - time).flatten()
-    episode = (end * width + torch.arange(width, device=terminals.device)).flatten()
-    extent = episode.bincount(minlength=length * width)[episode]
+    time = np.arange(length)[:, None]
+    ends = np.where(terminals.cpu().numpy() > 0, time, length - 1)
+    end = np.minimum.accumulate(ends[::-1])[::-1]  # the last transition of each one's episode
+    depth = (end - time).ravel()
+    episode = (end * width + np.arange(width)).ravel()
+    extent = np.bincount(episode)[episode]
     # One sort by depth, then by falling length, then by episode.
     key = (depth * (length + 1) + (length - extent)) * (length * width) + episode
-    return key.argsort(), depth.bincount().tolist()
+    order = torch.from_numpy(key.argsort()).to(terminals.device)
+    return order, np.bincount(depth).tolist()

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from rulescope.agents.explicit import Evaluation
+from rulescope.agents.layout import Parameters
 from rulescope.agents.network import Agent, Outputs
 from rulescope.errors import DivergedError
 from rulescope.learners.adam import Moments, clipped_adam, clipped_adam_
@@ -77,6 +78,7 @@ class DiscoUpdate:
         self.network = network
         self.config = config
         self.interface = ValueInterface(config.interface, config.conventions, network.device)
+        self._views: dict[str, tuple[Tensor, Parameters]] = {}
 
     def fresh(self, params: Tensor) -> LearnerState:
         """Return the state of a learner that starts from ``params`` [size]."""
@@ -108,13 +110,17 @@ class DiscoUpdate:
         step = Step(batch, probabilities, slow, targets, found, trace, mask, gradient, terms, loss)
         return LearnerState(params, target, recurrent, averages, moments), step
 
-    @torch.no_grad()
+    @torch.inference_mode()
     def fast_(self, state: LearnerState, batch: Batch) -> tuple[LearnerState, Step]:
-        """Do the same by closed-form output gradients, changing the flat vectors in place."""
+        """Do the same by closed-form output gradients, changing the flat vectors in place.
+
+        What it returns is made in inference mode, which saves a tenth of the time on small agents:
+        it can be read and copied, but no graph can be built on it.
+        """
         config = self.config
-        agent = Evaluation(self.agent, state.params, batch.rows)
+        agent = self._evaluated("params", state.params, batch.rows)
         probabilities = agent.probabilities
-        slow = Evaluation(self.agent, state.target, batch.rows).probabilities
+        slow = self._evaluated("target", state.target, batch.rows).probabilities
         targets, found, recurrent, averages, trace = self._consult(
             state, batch, probabilities, slow, agent.logits
         )
@@ -130,6 +136,16 @@ class DiscoUpdate:
         moments = clipped_adam_(state.params, gradient, state.moments, config.learning_rate)
         step = Step(batch, probabilities, slow, targets, found, trace, mask, gradient, None, None)
         return LearnerState(state.params, state.target, recurrent, averages, moments), step
+
+    def _evaluated(self, role: str, flat: Tensor, rows: Tensor) -> Evaluation:
+        """Evaluate the agent with parameters ``flat`` [size] on ``rows``.
+
+        A lifetime changes its vectors in place, so the views of each are made once.
+        """
+        known = self._views.get(role)
+        if known is None or known[0] is not flat:
+            known = self._views[role] = flat, self.agent.layout.views(flat)
+        return Evaluation(self.agent, known[1], rows)
 
     def _consult(
         self, state: LearnerState, batch: Batch, online: Outputs, slow: Outputs, logits: Tensor

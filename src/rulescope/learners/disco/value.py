@@ -67,8 +67,6 @@ class Estimate(NamedTuple):
     """[R, A]"""
     td: Tensor
     """[T, B] q_target minus the online value of the action taken"""
-    normalised_td: Tensor
-    """[T, B] (reported only: neither rule nor loss uses it)"""
 
 
 def retrace(
@@ -149,6 +147,5 @@ def estimate(
         q_advantage=q_advantage,
         normalised_q_advantage=normalise(q_advantage, moved.advantage, centre=True),
         td=td,
-        normalised_td=normalise(td, moved.td, centre=False),
     )
     return found, moved
