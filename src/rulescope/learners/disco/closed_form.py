@@ -8,6 +8,7 @@ graph through the rule, and no log-softmax over every stored step.
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -26,9 +27,12 @@ class Groups:
     def __init__(self, group: Tensor, count: int) -> None:
         """Group transitions by ``group`` [T, B], numbers from 0 to ``count`` - 1."""
         self._group, self._count = group.flatten(), count
-        self._order = self._group.argsort(stable=True)
-        sizes = self._group.bincount(minlength=count)
-        self._starts = sizes.cumsum(0) - sizes
+        numbers = self._group.cpu().numpy()
+        sizes = np.bincount(numbers, minlength=count)
+        self._order, self._starts = (
+            torch.from_numpy(indices).to(group.device)
+            for indices in (numbers.argsort(kind="stable"), sizes.cumsum() - sizes)
+        )
 
     def weight(self, share: Tensor) -> Tensor:
         """Return the total weight [count] of each group for the weights ``share`` [T, B]."""
