@@ -62,7 +62,7 @@ class Extent(NamedTuple):
     @classmethod
     def of(cls, batch: Batch, actions: int) -> Extent:
         """Measure ``batch`` for an agent with that many ``actions``."""
-        taken = torch.unique(batch.pairs(actions))
+        taken = torch.unique(batch.pairs)
         row, action = taken // actions, taken % actions
         steps = batch.index.new_zeros(len(batch.rows))
         steps.scatter_reduce_(0, row, action + 1, "amax")

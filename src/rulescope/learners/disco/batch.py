@@ -8,12 +8,13 @@ itself: 8x8 Catch needs about 290 rows for 1,856 stored steps.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Batch:
     """B trajectories of T transitions over R distinct observations; time comes first."""
 
@@ -34,11 +35,12 @@ class Batch:
 
     def taken(self, per_action: Tensor) -> Tensor:
         """Pick from ``per_action`` [R, A] the entry of each step's row and action: [T, B]."""
-        return per_action.flatten()[self.pairs(per_action.shape[1])]
+        return per_action.flatten()[self.pairs]
 
-    def pairs(self, actions: int) -> Tensor:
-        """Return the flat (row, action) index [T, B] of every transition."""
-        return self.index[:-1] * actions + self.actions
+    @cached_property
+    def pairs(self) -> Tensor:
+        """The flat (row, action) index [T, B] of every transition."""
+        return self.index[:-1] * self.behaviour.shape[-1] + self.actions
 
 
 def loss_mask(batch: Batch, convention: str) -> Tensor:

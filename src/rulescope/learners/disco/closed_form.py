@@ -63,9 +63,8 @@ def output_gradients(
     targets, and ``share`` [T, B] each transition's weight in the mean.
     """
     c = coefficients
-    rows, actions = probabilities.logits.shape
-    by_row = Groups(batch.index[:-1], rows)
-    taken, pair = torch.unique(batch.pairs(actions), return_inverse=True)
+    by_row = Groups(batch.index[:-1], len(probabilities.logits))
+    taken, pair = torch.unique(batch.pairs, return_inverse=True)
     by_pair = Groups(pair, len(taken))
     # The auxiliary target of a terminal transition does not exist: its weight is zero.
     continuing = share * (1.0 - batch.terminals)

@@ -46,7 +46,7 @@ def losses(
     """
     y_target, z_target = targets.logits
     now = batch.index[:-1]
-    pairs = batch.pairs(outputs.logits.shape[1])
+    pairs = batch.pairs
     logits = outputs.logits[now]
     aux = outputs.aux.flatten(0, 1)[pairs]
     q = outputs.q.flatten(0, 1)[pairs]

@@ -83,13 +83,14 @@ def retrace(
     action of each transition. The correction at t uses index t + 1, or, in the ``skip``
     convention, min(t + 2, T - 1). Written as target[t] = base[t] + slope[t] * target[t + 1].
     """
-    last = len(rewards) - 1
-    ahead = 1 if convention == "next" else 2
-    later = [min(t + ahead, last) for t in range(last)]
-    slope = discounts[:-1] * traces[later]
+
+    def later(values: Tensor) -> Tensor:
+        return values[1:] if convention == "next" else torch.cat([values[2:], values[-1:]])
+
+    slope = discounts[:-1] * later(traces)
     base = rewards + discounts * next_value
-    base[:-1] -= slope * q_taken[later]
-    targets = [base[last]]
+    base[:-1] -= slope * later(q_taken)
+    targets = [base[-1]]
     for constant, factor in zip(
         reversed(base[:-1].unbind()), reversed(slope.unbind()), strict=True
     ):
