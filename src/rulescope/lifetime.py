@@ -151,13 +151,13 @@ class Lifetime:
             steps.append(step)
             observations.append(step.observation)
         rollout = Rollout(
-            observations=_stacked(observations),
-            actions=_stacked([choice.actions for choice in choices]),
-            rewards=_stacked([step.reward for step in steps]),
-            terminals=_stacked([step.terminal for step in steps]),
+            observations=np.array(observations),
+            actions=np.array([choice.actions for choice in choices]),
+            rewards=np.array([step.reward for step in steps]),
+            terminals=np.array([step.terminal for step in steps]),
             began=self._began,
             behaviour={
-                name: _stacked([choice.behaviour[name] for choice in choices])
+                name: np.array([choice.behaviour[name] for choice in choices])
                 for name in choices[0].behaviour
             },
         )
@@ -282,11 +282,6 @@ class Lifetime:
             seconds=self._seconds,
             inherited=self._inherited(),
         )
-
-
-def _stacked(arrays: list[NDArray[Any]]) -> NDArray[Any]:
-    """Return the same as ``numpy.stack``, which takes three times as long on small arrays."""
-    return np.concatenate(arrays).reshape(len(arrays), *arrays[0].shape)
 
 
 def _state(donor: RunSpec, states: States) -> Arrays:

@@ -77,7 +77,7 @@ def test_extent_counts_what_is_distinct() -> None:
         actions=[[2, 2], [0, 0], [1, 0]],
         terminals=[[0, 0], [1, 0], [0, 1]],
     )
-    extent = Extent.of(batch, actions=3)
+    extent = Extent.of(batch)
     assert extent.rows == 4
     assert extent.learning == 3
     assert extent.pairs == 4  # (0, 2), (1, 0), (0, 1), (2, 0)
@@ -107,12 +107,14 @@ def test_the_rate_of_products_is_positive() -> None:
     assert ProductRate([(4, 5, 6)])(passes=2) > 0.0
 
 
-def test_the_recorder_sees_every_kind_of_product() -> None:
-    with ProductRecorder() as recorder:
+@pytest.mark.parametrize("inference", [False, True])
+def test_the_recorder_sees_every_kind_of_product_but_those_with_vectors(inference: bool) -> None:
+    with torch.inference_mode(inference), ProductRecorder() as recorder:
         torch.rand(2, 3) @ torch.rand(3, 4)
         torch.addmm(torch.rand(5), torch.rand(6, 7), torch.rand(7, 5))
         torch.rand(6, 5).addmm_(torch.rand(6, 7), torch.rand(7, 5))
         torch.rand(2, 3, 4) @ torch.rand(4, 5)
         torch.rand(3, 3) + torch.rand(3, 3)
+        torch.rand(2, 3) @ torch.rand(3)
     assert recorder.shapes == [(2, 3, 4), (6, 7, 5), (6, 7, 5), (6, 4, 5)]
     assert multiply_adds(recorder.shapes) == 24 + 210 + 210 + 120

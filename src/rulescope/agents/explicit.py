@@ -18,7 +18,8 @@ from rulescope.agents.layout import Parameters
 from rulescope.agents.network import PER_ACTION_HEADS, Agent, Outputs, linear
 
 ONE = torch.tensor(1.0)
-"""Torch makes a tensor of every Python number first, which takes as long as a small operation."""
+"""The number one, which takes the type and device of what it meets. (Torch makes a tensor of every
+Python number first, which takes as long as a small operation.)"""
 
 
 class OutputGradients(NamedTuple):

@@ -37,8 +37,7 @@ Shape = tuple[int, int, int]
 SQUARE: Shape = (1024, 1024, 1024)
 """A product on which the machine is at its best, unlike on most of an update's own."""
 PRODUCTS = ("mm", "addmm", "addmm_", "bmm", "baddbmm", "matmul")
-"""Operations that multiply matrices (in inference mode ``matmul`` is not taken apart into others).
-"""
+"""Operations that multiply matrices. (In inference mode ``matmul`` is not taken apart first.)"""
 TINY = 1_000_000
 """Products of fewer multiply-adds (the acting policy's, for instance) are not probed."""
 
@@ -60,9 +59,9 @@ class Extent(NamedTuple):
     """Transitions at which the (backward) trajectory LSTM starts from an empty state"""
 
     @classmethod
-    def of(cls, batch: Batch, actions: int) -> Extent:
-        """Measure ``batch`` for an agent with that many ``actions``."""
-        taken = torch.unique(batch.pairs)
+    def of(cls, batch: Batch) -> Extent:
+        """Measure ``batch``."""
+        taken, actions = torch.unique(batch.pairs), batch.behaviour.shape[-1]
         row, action = taken // actions, taken % actions
         steps = batch.index.new_zeros(len(batch.rows))
         steps.scatter_reduce_(0, row, action + 1, "amax")
@@ -79,7 +78,7 @@ class Extent(NamedTuple):
 def update_products(learner: DiscoLearner, batch: Batch) -> int:
     """Return the multiply-adds that one update of ``learner`` on ``batch`` needs."""
     agent = learner.update.agent
-    extent = Extent.of(batch, agent.actions)
+    extent = Extent.of(batch)
     everywhere, taken = extent.rows * agent.actions, extent.pairs
     slow = _trunk(agent, extent.rows) + _heads(agent, {"z": everywhere, "q": everywhere})
     online = slow + _heads(agent, {"aux": taken})
@@ -169,8 +168,9 @@ class ProductRecorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         name = func.overloadpacket.__name__
         if name in PRODUCTS:
             left, right = args[-2:]
-            depth = int(left.shape[-1])
-            self.shapes.append((left.numel() // max(depth, 1), depth, int(right.shape[-1])))
+            if min(left.ndim, right.ndim) > 1:
+                depth = int(left.shape[-1])
+                self.shapes.append((left.numel() // max(depth, 1), depth, int(right.shape[-1])))
         return func(*args, **(kwargs or {}))
 
 

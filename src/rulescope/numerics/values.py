@@ -26,9 +26,9 @@ KNIFE_EDGE = 1e-9
 
 
 def value_outputs(found: Estimate, moved: Averages, index: Tensor) -> dict[str, Tensor]:
-    """Return an estimate under the golden names, and the averages it moved.
+    """Return an estimate under the golden names.
 
-    ``index`` [T + 1, B] spreads rows over steps.
+    ``moved`` are the averages after it, ``index`` [T + 1, B] spreads rows over steps.
     """
     stepwise = {
         "value": found.value,

@@ -218,6 +218,29 @@ def test_fast_form_changes_the_flat_vectors_in_place() -> None:
     assert (step.losses, step.loss) == (None, None)
 
 
+def test_learners_that_share_an_update_do_not_meet() -> None:
+    shared, batch = small_update(RULE), made_up_batch(Shape())
+    states = [lived_in(shared, seed) for seed in (0, 1)]
+    alone = [small_update(RULE) for _ in states]
+    expected = [cloned(state) for state in states]
+    for _ in range(2):
+        states = [shared.fast_(state, batch)[0] for state in states]
+        expected = [one.fast_(state, batch)[0] for one, state in zip(alone, expected, strict=True)]
+    for found, state in zip(states, expected, strict=True):
+        assert torch.equal(found.params, state.params)
+        assert torch.equal(found.target, state.target)
+
+
+def test_a_batch_can_be_differentiated_after_the_fast_form_has_seen_it() -> None:
+    update, batch = small_update(RULE), made_up_batch(Shape())
+    update.fast_(lived_in(update), batch)
+    state = lived_in(update)
+    params = state.params.clone().requires_grad_()
+    _, step = update.definition(state._replace(params=params), batch)
+    (gradient,) = torch.autograd.grad(step.targets.logits[0].sum(), params)
+    assert gradient.isfinite().all()
+
+
 def test_definition_leaves_its_input_alone() -> None:
     update = small_update(RULE)
     state = lived_in(update)

@@ -8,13 +8,12 @@ itself: 8x8 Catch needs about 290 rows for 1,856 stored steps.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import torch
 from torch import Tensor
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Batch:
     """B trajectories of T transitions over R distinct observations; time comes first."""
 
@@ -37,7 +36,7 @@ class Batch:
         """Pick from ``per_action`` [R, A] the entry of each step's row and action: [T, B]."""
         return per_action.flatten()[self.pairs]
 
-    @cached_property
+    @property
     def pairs(self) -> Tensor:
         """The flat (row, action) index [T, B] of every transition."""
         return self.index[:-1] * self.behaviour.shape[-1] + self.actions

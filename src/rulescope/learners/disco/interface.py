@@ -92,8 +92,7 @@ class ValueInterface:
         self._inverse = conventions.inverse
         self._two_hot = conventions.two_hot
         bound, bins = interface.bound, interface.bins
-        support = torch.linspace(-bound, bound, bins, dtype=torch.float64, device=device)
-        self._support = {kind: support.to(kind) for kind in (torch.float32, torch.float64)}
+        self._support = torch.linspace(-bound, bound, bins, dtype=torch.float64, device=device)
 
     def transform(self, values: Tensor) -> Tensor:
         """Map scalar returns to the coordinate of the support."""
@@ -111,7 +110,7 @@ class ValueInterface:
         The inverse magnifies rounding, so the sum is not taken as a matrix product (pairwise sums
         are more exact) and a float32 softmax's own total is divided out.
         """
-        support = self._support[probabilities.dtype]
+        support = self._support.to(probabilities.dtype)
         return self.inverse((probabilities * support).sum(-1) / probabilities.sum(-1))
 
     def project(self, values: Tensor) -> TwoHot:

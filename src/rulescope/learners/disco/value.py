@@ -84,8 +84,11 @@ def retrace(
     convention, min(t + 2, T - 1). Written as target[t] = base[t] + slope[t] * target[t + 1].
     """
 
+    last = len(rewards) - 1
+
     def later(values: Tensor) -> Tensor:
-        return values[1:] if convention == "next" else torch.cat([values[2:], values[-1:]])
+        beyond = values[1:] if convention == "next" else torch.cat([values[2:], values[-1:]])
+        return beyond[:last]
 
     slope = discounts[:-1] * later(traces)
     base = rewards + discounts * next_value
