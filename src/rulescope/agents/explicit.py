@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from rulescope.agents.layout import Parameters
-from rulescope.agents.network import PER_ACTION_HEADS, Agent, Outputs, linear
+from rulescope.agents.network import PER_ACTION_HEADS, Agent, Outputs, linear, write_linear
 
 ONE = torch.tensor(1.0)
 """The number one, which takes the type and device of what it meets. (Torch makes a tensor of every
@@ -92,14 +92,8 @@ class Evaluation:
 
     def _back(self, name: str, inputs: Tensor, at_output: Tensor, into: Parameters) -> Tensor:
         """Write a linear layer's own gradients and return the one at its ``inputs``."""
-        _write_linear(name, inputs, at_output, into)
+        write_linear(name, inputs, at_output, into)
         return at_output @ self._params[f"{name}.w"].T
-
-
-def _write_linear(name: str, inputs: Tensor, at_output: Tensor, into: Parameters) -> None:
-    """Write the gradients of a linear layer's weights and biases from the one at its output."""
-    torch.mm(inputs.T, at_output, out=into[f"{name}.w"])
-    torch.sum(at_output, 0, out=into[f"{name}.b"])
 
 
 def _before_relu(at_output: Tensor, output: Tensor) -> Tensor:
@@ -124,9 +118,9 @@ class _Layers:
         """Write the torso's gradients from the one at the embedding."""
         if self._final_relu:
             at_embedding = _before_relu(at_embedding, self.embedding)
-        _write_linear("torso.1", self._hidden, at_embedding, into)
+        write_linear("torso.1", self._hidden, at_embedding, into)
         at_hidden = _before_relu(at_embedding @ self._last.T, self._hidden)
-        _write_linear("torso.0", self._rows, at_hidden, into)
+        write_linear("torso.0", self._rows, at_hidden, into)
 
 
 class _Convolution:
@@ -141,7 +135,7 @@ class _Convolution:
     def back(self, at_embedding: Tensor, into: Parameters) -> None:
         """Write the torso's gradients from the one at the embedding."""
         at_embedding = _before_relu(at_embedding, self.embedding)
-        _write_linear("torso.1", self._maps.flatten(1), at_embedding, into)
+        write_linear("torso.1", self._maps.flatten(1), at_embedding, into)
         at_maps = (at_embedding @ self._last.T).view_as(self._maps)
         _, at_kernels, at_biases = torch.ops.aten.convolution_backward(
             _before_relu(at_maps, self._maps),

@@ -190,3 +190,9 @@ class Agent:
 def linear(params: Parameters, name: str, rows: Tensor) -> Tensor:
     """Apply the linear layer called ``name`` to ``rows`` [R, inputs]."""
     return torch.addmm(params[f"{name}.b"], rows, params[f"{name}.w"])
+
+
+def write_linear(name: str, inputs: Tensor, at_output: Tensor, into: Parameters) -> None:
+    """Write the gradients of a linear layer's weights and biases from the one at its output."""
+    torch.mm(inputs.T, at_output, out=into[f"{name}.w"])
+    torch.sum(at_output, 0, out=into[f"{name}.b"])

@@ -20,7 +20,7 @@ from torch import Tensor
 from rulescope import seeds
 from rulescope.agents import initialisers
 from rulescope.agents.layout import Layout, Parameters
-from rulescope.agents.network import linear
+from rulescope.agents.network import linear, write_linear
 from rulescope.errors import SpecError
 from rulescope.learners.baselines import NetworkSizes
 
@@ -112,13 +112,7 @@ class Evaluation:
         # The sign of what a ReLU returned, 0 or 1, is its derivative.
         at_second.mul_(self._second.sign())
         wide = self._first.view(len(self._second), -1)
-        _write("torso.1", wide, at_second, into)
+        write_linear("torso.1", wide, at_second, into)
         at_first = (at_second @ self._params["torso.1.w"].T).view_as(self._first)
         at_first.mul_(self._first.sign())
-        _write("torso.0", self._inputs, at_first, into)
-
-
-def _write(name: str, inputs: Tensor, at_output: Tensor, into: Parameters) -> None:
-    """Write a linear layer's own gradients, from the one at its output."""
-    torch.mm(inputs.T, at_output, out=into[f"{name}.w"])
-    torch.sum(at_output, 0, out=into[f"{name}.b"])
+        write_linear("torso.0", self._inputs, at_first, into)

@@ -34,13 +34,14 @@ def measurements(step: Step, state: LearnerState, interface: ValueInterface) -> 
     """
     batch, agent, targets = step.batch, step.probabilities, step.targets
     rows, actions = agent.logits.shape
+    pairs = batch.pairs
     equal = torch.full_like(batch.rewards, 1.0 / batch.rewards.numel())
     continuing = equal * (1.0 - batch.terminals)
-    by_row, by_pair = Groups(batch.index[:-1], rows), Groups(batch.pairs, rows * actions)
+    by_row, by_pair = Groups(batch.index[:-1], rows), Groups(pairs, rows * actions)
     next_policy = agent.logits[batch.index[1:]]
     aim = interface.project(batch.taken(step.estimate.q) + step.estimate.td)
     log_q = _log(agent.q).flatten(0, 1)
-    low, high = (log_q[batch.pairs, atom] for atom in (aim.low, aim.high))
+    low, high = (log_q[pairs, atom] for atom in (aim.low, aim.high))
     value = aim.low_weight * low + (1 - aim.low_weight) * high
     entropy = -(agent.logits * _log(agent.logits)).sum(-1)
     visits = batch.index.flatten().bincount(minlength=rows).to(step.gradient)

@@ -83,7 +83,6 @@ def retrace(
     action of each transition. The correction at t uses index t + 1, or, in the ``skip``
     convention, min(t + 2, T - 1). Written as target[t] = base[t] + slope[t] * target[t + 1].
     """
-
     last = len(rewards) - 1
 
     def later(values: Tensor) -> Tensor:
