@@ -3,6 +3,7 @@
 # make check  compares the arithmetic with what the original programs computed
 # make bench  measures how fast it is here
 # make results  turns the records of the replication into the figures and tables that the docs show
+# make docs   writes the numbers and tables of the pages anew, from records, code and measurements
 # make torture  kills, damages and crowds campaigns and the store: every promise must hold
 
 PYTHON ?= python3
@@ -10,7 +11,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 
-.PHONY: help audit test lint types unit check bench results torture clean
+.PHONY: help audit test lint types unit check bench results docs torture clean
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -37,9 +38,15 @@ bench: $(VENV)/.developer
 	$(BIN)/rulescope bench
 
 results: $(VENV)/.installed
+	$(BIN)/rulescope check --out replication/results
+	$(BIN)/rulescope check worlds --out replication/results
 	$(BIN)/rulescope report --store replication/store --results replication/results --out build/report
 	rm -rf replication/publication
 	cp -r build/report/publication replication/publication
+	$(BIN)/python scripts/documents
+
+docs: $(VENV)/.installed
+	$(BIN)/python scripts/documents
 
 torture: $(VENV)/.developer
 	OMP_NUM_THREADS=1 $(BIN)/python scripts/torture

@@ -1,6 +1,6 @@
-"""Does Disco103 learn Catch as published? Some seeds of one profile at one reward scale.
+"""Does Disco103 learn Catch as published? Some seeds of one agent at one reward scale.
 
-    python scripts/learning.py --profile published --seeds 6 --iterations 1000 --store store
+    python scripts/learning.py --agent published --seeds 6 --iterations 1000 --store store
 
 Prints, per seed, the mean score of the last five log rows and the first logged iteration at which
 the reward rate of the last 4,000 interactions passes 0.8 (published: 384 on average).
@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from rulescope.engine.local import Campaign, run_all
-from rulescope.learners.disco.config import PROFILES, Disco
+from rulescope.learners.disco.config import AGENTS, Disco
 from rulescope.records import Record, Store
 from rulescope.spec import Pin, RunSpec
 
@@ -29,7 +29,7 @@ def crossing(record: Record, threshold: float = 0.8) -> float:
 def main() -> None:
     """Run the seeds that the store does not have, then print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--profile", default="published", choices=sorted(PROFILES))
+    parser.add_argument("--agent", default="published", choices=sorted(AGENTS))
     parser.add_argument("--seeds", type=int, default=6)
     parser.add_argument("--iterations", type=int, default=1000)
     parser.add_argument("--log-every", type=int, default=20)
@@ -40,7 +40,7 @@ def main() -> None:
     options = parser.parse_args()
     specs = [
         RunSpec(
-            learner=Disco(conventions=PROFILES[options.profile]),
+            learner=Disco(conventions=AGENTS[options.agent]),
             scale=options.scale,
             interventions=tuple(Pin(carrier=c) for c in options.pin),
             iterations=options.iterations,

@@ -1,9 +1,11 @@
-"""The replication of the published audit, as far as it goes: most informative cells first.
+"""The replication of the published audit, as far as it goes: most decisive cells first.
 
-    python scripts/replicate.py [--workers N]
+    python scripts/replicate.py [--workers N] [--store DIR]
 
-Lives what is missing of the parts below into ``replication/store``, in their order. It can be
-stopped and started at any time. ``make results`` turns what there is into tables and figures.
+Runs what is missing of the parts below, in their order, into ``replication/store`` unless another
+store is named. It can be stopped and started at any time. Run it from a clean clone: a checkpoint
+is only continued by the source that made it. ``make results`` turns what there is into tables and
+figures.
 """
 
 from __future__ import annotations
@@ -22,29 +24,32 @@ ROOT = Path(__file__).resolve().parents[1] / "replication"
 DONOR_BY_MODE = ["match-clamp", "match-natural", "cross-clamp", "cross-natural"]
 LIVE_PIN = ["live", "pin"]
 REPLAYS = ["disco", "dqn", "dqn-28672", "dqn-cleared"]
-SHALLOW = ["deep-sea-8", "deep-sea-10", "deep-sea-12"]
+CANDIDATES = ["published", "unmasked"]
+DECISIVE = ["live-0.001", "pin-1000", "live-1"]
+SCALE = {"tasks": ["catch"], "arms": LIVE_PIN}
+FLIP = {"tasks": ["catch"], "conditions": ["action-flip"]}
 PARTS: list[tuple[str, dict[str, Any]]] = [
-    ("E1", {"tasks": ["catch"], "arms": LIVE_PIN, "scales": [1e-3, 0.1, 1, 1e3], "seeds": 4}),
-    ("E2", {"scales": [1e-3], "arms": DONOR_BY_MODE, "seeds": 4}),
-    ("E3", {"tasks": ["catch"], "conditions": ["action-flip"], "arms": REPLAYS, "seeds": 4}),
-    ("E-A3c", {"seeds": 2}),
-    ("exposure", {"conditions": ["natural"], "arms": ["disco", "a2c", "dqn"], "seeds": 2}),
-    ("OPEN", {"scales": [1], "seeds": 2}),
-    ("E-POP", {"seeds": 4}),
-    ("E-A5", {"tasks": SHALLOW, "arms": ["a2c", "dqn"], "seeds": 6}),
-    ("E-A3c", {"arms": ["a2c", "dqn"], "seeds": 4}),
-    ("exposure", {"conditions": ["natural"], "arms": ["a2c", "dqn"], "seeds": 4}),
-    ("discovery", {"arms": ["random"], "seeds": 15}),
-    ("E1", {"tasks": ["catch"], "arms": ["pin"], "scales": [1e3], "seeds": 8}),
-    ("E1", {"tasks": ["catch"], "arms": ["live"], "scales": [1e-3], "seeds": 8}),
-    ("E1", {"tasks": ["catch"], "arms": LIVE_PIN, "seeds": 4}),
-    ("E2", {"scales": [1e3], "arms": DONOR_BY_MODE, "seeds": 4}),
-    ("E-IF", {"seeds": 4}),
-    ("E3", {"tasks": ["catch"], "conditions": ["reward-move"], "arms": REPLAYS, "seeds": 4}),
-    ("exposure", {"conditions": ["episodic", "masked"], "arms": ["a2c", "ppo", "dqn"], "seeds": 4}),
-    ("synthetic", {"arms": ["a2c"], "seeds": 4}),
+    # Which agent made which published cohort: until that is settled, no other Disco cell.
+    ("agent-identity", {"arms": CANDIDATES, "conditions": DECISIVE, "seeds": 3}),
+    ("agent-identity", {"arms": CANDIDATES, "conditions": ["action-flip"], "seeds": 3}),
+    ("agent-identity", {"arms": CANDIDATES, "conditions": ["pin-0.1", "hold-0.1"], "seeds": 6}),
+    ("agent-identity", {"arms": CANDIDATES, "seeds": 6}),
+    ("agent-identity", {"arms": ["historical"], "conditions": ["pin-1000"], "seeds": 12}),
     ("OPEN", {"scales": [1]}),
+    ("exposure", {"conditions": ["episodic", "masked"], "arms": ["a2c", "ppo", "dqn"], "seeds": 4}),
+    # With the agent of the reference-indexed cohorts.
+    ("E1", {**SCALE, "seeds": 4}),
+    ("E2", {"scales": [1e-3], "arms": DONOR_BY_MODE, "seeds": 4}),
+    ("E3", {**FLIP, "arms": REPLAYS, "seeds": 6}),
+    ("E1", {**SCALE, "seeds": 12}),
+    ("E2", {"scales": [1e-3], "seeds": 12}),
+    ("E3", {**FLIP, "seeds": 12}),
+    ("E-A3c", {"seeds": 4}),
+    ("exposure", {"conditions": ["natural"], "arms": ["disco", "a2c", "dqn"], "seeds": 4}),
+    ("E-IF", {"seeds": 4}),
+    ("synthetic", {"arms": ["a2c"], "seeds": 4}),
     ("E-A4x", {"seeds": 4}),
+    ("E3", {"tasks": ["catch"], "conditions": ["reward-move"], "arms": REPLAYS, "seeds": 4}),
     ("E1", {"tasks": ["catch"], "arms": ["hold", "both"], "seeds": 4}),
     ("P1", {"seeds": 4}),
     ("E2", {"seeds": 4}),
@@ -63,17 +68,17 @@ PARTS: list[tuple[str, dict[str, Any]]] = [
 
 
 def main() -> None:
-    """Live one part after another."""
+    """Run one part after another."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--workers", type=int, default=1)
-    workers = parser.parse_args().workers
-    store = Store(ROOT / "store")
+    parser.add_argument("--store", type=Path, default=ROOT / "store")
+    options = parser.parse_args()
     for name, narrowing in PARTS:
-        live(name, narrowing, store, workers)
+        run_part(name, narrowing, Store(options.store), options.workers)
 
 
-def live(name: str, narrowing: dict[str, Any], store: Store, workers: int) -> None:
-    """Live what is missing of one part, seed by seed: whole seed blocks say most."""
+def run_part(name: str, narrowing: dict[str, Any], store: Store, workers: int) -> None:
+    """Run what is missing of one part, seed by seed: whole seed blocks say most."""
     assay = assays.find(name)
     plan = Plan.of(assay, narrowed(assay, assay.budget("paper"), **narrowing), store)
     finished = -1
@@ -88,6 +93,8 @@ def live(name: str, narrowing: dict[str, Any], store: Store, workers: int) -> No
     campaign = run_all(by_seed, store, workers=workers, report=report)
     for key, cause in campaign.failed.items():
         print(f"{name}: run {key[:12]} failed: {cause}", flush=True)
+    if campaign.failed and len(campaign.failed) == campaign.runs:
+        raise SystemExit(f"{name}: every run failed; nothing further is tried")
 
 
 if __name__ == "__main__":

@@ -29,9 +29,9 @@ def synthetic(interval: int) -> Boundary:
 
 
 @cache
-def lived(boundary: Boundary, profile: str = "published", iterations: int = 64) -> Lifetime:
+def lived(boundary: Boundary, bundle: str = "historical", iterations: int = 64) -> Lifetime:
     spec = RunSpec(
-        learner=small_disco(profile, batch=8, capacity=48),
+        learner=small_disco(bundle, batch=8, capacity=48),
         boundary=boundary,
         iterations=iterations,
         log_every=4,
@@ -58,7 +58,7 @@ def science(life: Lifetime) -> str:
 
 def test_masked_is_synthetic_29_to_the_bit() -> None:
     masked, marked = lived(MASKED), lived(synthetic(29))
-    # How a trajectory began is stored, and is all that differs: this profile does not read it.
+    # How a trajectory began is stored, and is all that differs: this bundle does not read it.
     assert everything(masked, but=("replay/began",)) == everything(marked, but=("replay/began",))
     assert science(masked) == science(marked)
     assert masked.learner.carriers["replay"].get()["began"].max() == 0.0
@@ -89,10 +89,10 @@ def test_these_lives_have_really_learnt_something() -> None:
     assert life.learner.carriers["recurrent"].get()["h"].any()
 
 
-@pytest.mark.parametrize("profile", ["reference", "legacy"])
-def test_profiles_that_do_see_the_29th_step_tell_the_two_apart(profile: str) -> None:
+@pytest.mark.parametrize("bundle", ["reference", "legacy"])
+def test_bundles_that_do_see_the_29th_step_tell_the_two_apart(bundle: str) -> None:
     """The reference reads how a trajectory began; the legacy alignment trains on all 29 steps."""
-    masked, marked = (lived(b, profile, 16) for b in (MASKED, synthetic(29)))
+    masked, marked = (lived(b, bundle, 16) for b in (MASKED, synthetic(29)))
     assert science(masked) != science(marked)
 
 

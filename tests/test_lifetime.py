@@ -15,11 +15,12 @@ from learners.small import small_disco, small_spec
 from rulescope import arrays
 from rulescope.envs.config import ActionFlip, Boundary
 from rulescope.errors import RecordError, SpecError, WeightsError
-from rulescope.learners.disco.config import PROFILES, Disco
+from rulescope.learners.baselines import DQN, NetworkSizes
+from rulescope.learners.disco.config import AGENTS, Disco
 from rulescope.learners.disco.measure import METRICS
 from rulescope.lifetime import Lifetime, Progress
 from rulescope.meters import STREAMS
-from rulescope.spec import Intervention, Pin, Placebo, RunSpec
+from rulescope.spec import Freeze, Intervention, Pin, Placebo, Reset, RunSpec
 
 ITERATIONS = 28
 STOPS = sorted(random.Random(0).sample(range(ITERATIONS), 20))
@@ -100,9 +101,9 @@ def test_stopped_and_resumed_is_uninterrupted(stop: int) -> None:
     assert_same_life(life, uninterrupted())
 
 
-@pytest.mark.parametrize("profile", PROFILES)
-def test_every_profile_resumes(profile: str) -> None:
-    spec = small_spec(learner=small_disco(profile), iterations=12, keep=Disco.CARRIERS)
+@pytest.mark.parametrize("bundle", AGENTS)
+def test_every_bundle_resumes(bundle: str) -> None:
+    spec = small_spec(learner=small_disco(bundle), iterations=12, keep=Disco.CARRIERS)
     whole, first = lived(spec), Lifetime(spec)
     first.run(until=7)
     second = Lifetime(spec)
@@ -347,3 +348,32 @@ def test_score_is_not_a_number_before_anything_happened() -> None:
     life = Lifetime(small_spec())
     assert math.isnan(life.meters.score())
     assert all(len(column) == 0 for column in life.log().values())
+
+
+def log_of(*interventions: Intervention) -> Content:
+    life = Lifetime(small_spec(iterations=6, log_every=3, interventions=interventions))
+    life.run()
+    return life.log()
+
+
+def test_norms_are_logged_as_the_next_iteration_finds_them() -> None:
+    plain, pinned = log_of(), log_of(Pin(carrier="recurrent"))
+    for name in ("hidden_norm", "cell_norm"):
+        assert (plain[name] > 0.0).all()
+        assert (pinned[name] == 0.0).all()
+    frozen = log_of(Freeze(carrier="recurrent", at=2))
+    assert frozen["hidden_norm"][0] == frozen["hidden_norm"][1] > 0.0
+
+
+def test_a_cleared_replay_is_logged_as_empty() -> None:
+    learner = DQN(agent=NetworkSizes(hidden=(8, 8)), start=8, batch=4)
+    life = Lifetime(
+        small_spec(
+            learner=learner,
+            iterations=4,
+            log_every=2,
+            interventions=(Reset(carrier="replay", at=2),),
+        )
+    )
+    life.run()
+    assert life.log()["stored"].tolist() == [0.0, 24.0]

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from learners.small import small_spec
 from rulescope import assays
 from rulescope.assays import Assay, Budget, narrowed
+from rulescope.assays.scale import SCALES
 from rulescope.bench.synthetic import fill, made_up
 from rulescope.errors import RecordError
 from rulescope.plan import Plan, companions, interactions, iteration_seconds, seconds_left, write
 from rulescope.records import Store
+from rulescope.stats import trimmed_mean, window_widths
 
 SCALE, INHERITANCE = assays.find("E1"), assays.find("E2")
 
@@ -80,7 +83,7 @@ def test_labels_and_seeds_without_a_lifetime_are_left_out(tmp_path: Path) -> Non
     assert results.estimates["score/catch/pin/1"].n == 4
     assert any("1 of 24 lifetimes" in note for note in results.notes)
     assert results.notes[0].startswith("not run: task catch-dense, catch-long; arm hold, both; sca")
-    assert results.budget.startswith("disco103, profile published, 3 to 4 seeds, 2,000 iter")
+    assert results.budget.startswith("disco103, agent published, 3 to 4 seeds, 2,000 iter")
 
 
 def test_an_empty_store_has_nothing_to_say(tmp_path: Path) -> None:
@@ -147,3 +150,26 @@ def test_made_up_records_are_reproducible_and_say_what_they_are() -> None:
     one, two = made_up(spec), made_up(spec)
     assert one.manifest.science_hash == two.manifest.science_hash
     assert one.manifest.source["version"] == "made up"
+
+
+def test_draws_of_curves_and_windows_are_those_behind_the_intervals(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    fill(store, list(Plan.of(SCALE, scales()).missing.values()))
+    plan = Plan.of(SCALE, scales(), store)
+    results = plan.analyse(store, draws=True)
+    assert results.draws["seeds"].tolist() == [0, 1, 2, 3]
+    blocks = results.draws["blocks/10000"]
+    assert blocks.shape == (10_000, 4)
+    for key, one in results.estimates.items():
+        if one.method == "bootstrap":
+            samples = results.draws[key]
+            assert samples.shape == (10_000,)
+            tail = 0.025 / one.family
+            assert np.nanquantile(samples, [tail, 1 - tail]) == pytest.approx([one.low, one.high])
+    curve = np.stack([results.draws[f"score/catch/live/{scale:g}"] for scale in SCALES], axis=1)
+    assert curve.shape == (10_000, 7)
+    widths = window_widths(SCALES, curve, 0.8)
+    assert results.draws["width/catch/live/0.8"].tolist() == widths.tolist()
+    seeds = results.series["seeds/score/catch/live/1"][blocks[17]]
+    assert results.draws["score/catch/live/1"][17] == pytest.approx(float(trimmed_mean(seeds)))
+    assert plan.analyse(store).draws == {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,16 +11,18 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
+import torch
 
 from plugin_packages import RULE, Site, importable
-from rulescope import plugins, spec
+from rulescope import fingerprint, packages, plugins, spec
 from rulescope.engine.local import run_all
-from rulescope.errors import RecordError, SpecError
+from rulescope.envs.config import Catch
+from rulescope.errors import RecordError, SpecError, WorldError
 from rulescope.learners.baselines import A2C, NetworkSizes
 from rulescope.learners.plugin_config import Plugin
 from rulescope.lifetime import Lifetime
 from rulescope.records import Store
-from rulescope.runner import find_or_make
+from rulescope.runner import Paused, find_or_make
 from rulescope.spec import Pin, RunSpec, Transplant
 
 pytestmark = pytest.mark.usefixtures("site")
@@ -123,7 +126,7 @@ def short(learner: Plugin | A2C, **changes: Any) -> RunSpec:
 
 def as_a_new_process_would() -> None:
     """Forget what was hashed and imported, which a process does once only."""
-    plugins._digest.cache_clear()
+    fingerprint.digest.cache_clear()
     for name in [name for name in sys.modules if name.startswith(("rules_of_others", "a_world"))]:
         del sys.modules[name]
 
@@ -390,3 +393,142 @@ def test_workers_find_plugins_by_themselves(site: Site, tmp_path: Path) -> None:
     assert campaign.failed == {}
     expected = find_or_make(run, here).manifest.science_hash
     assert there.read(run.id).manifest.science_hash == expected
+
+
+FAULTY = """
+import sys
+import numpy as np
+from rulescope.envs.catch import CatchEnv
+from rulescope.envs.config import Catch
+
+class Faulty(CatchEnv):
+    def __init__(self, lanes):
+        super().__init__(Catch(rows=5, columns=5), lanes)
+
+    def step(self, actions):
+        step = super().step(actions)
+        return RETURNED
+"""
+
+UNSOUND = {
+    "step._replace(reward=np.array([np.nan, 0.0]))": "reward holds nan",
+    "step._replace(payoff=np.array([0.0, np.inf]))": "payoff holds inf",
+    "step._replace(reward=0.5)": r"reward must be an array \[2\] of numbers, not 0.5",
+    "step._replace(payoff=None)": r"payoff must be an array \[2\] of numbers, not None",
+    "step._replace(terminal=False)": r"terminal must be an array \[2\] of bool, not False",
+    "step._replace(ended=np.zeros(3, bool))": r"ended must be .*not an array \[3\] of bool",
+    "step._replace(observation=step.observation * np.nan)": "observation holds nan",
+    "tuple(step)": "step returned .*not a rulescope.envs.base.Step",
+}
+
+
+@pytest.mark.parametrize("returned", UNSOUND)
+def test_a_world_that_breaks_the_contract_stops_the_run(
+    returned: str, site: Site, tmp_path: Path
+) -> None:
+    site.world(FAULTY.replace("RETURNED", returned), "faulty", "Faulty")
+    run = short(A2C(), environment=plugins.pinned_world("faulty"))
+    with pytest.raises(WorldError, match=f"iteration 1: the world 'faulty': {UNSOUND[returned]}"):
+        find_or_make(run, Store(tmp_path / "store"))
+    assert run.id not in Store(tmp_path / "store")
+
+
+def test_a_world_that_keeps_the_contract_is_left_as_it_is(site: Site) -> None:
+    site.world(FAULTY.replace("RETURNED", "step"), "faulty", "Faulty")
+    run = short(A2C(), environment=plugins.pinned_world("faulty"))
+    own = msgspec.structs.replace(run, environment=Catch(rows=5, columns=5))
+    logs = []
+    for each in (run, own):
+        life = Lifetime(each)
+        life.run()
+        logs.append(life.log())
+    for name in logs[1]:
+        np.testing.assert_array_equal(logs[0][name], logs[1][name])
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        f"import sys\nsys.exit(0)\n{OUTRIGHT}",
+        OUTRIGHT.replace("self.setup = setup", "import sys; sys.exit(0)"),
+        OUTRIGHT.replace(
+            "return {}\n\nclass Nameless", "import sys; sys.exit(0)\n\nclass Nameless"
+        ),
+    ],
+    ids=["imported", "made", "learning"],
+)
+def test_a_rule_that_exits_is_a_failure_wherever_it_does(
+    source: str, site: Site, tmp_path: Path
+) -> None:
+    assert "exit" in source
+    site.rule(source, "still", "Still")
+    program = "from rulescope.cli.main import run; run()"
+    command = [sys.executable, "-c", program, "life", "--learner", "still"]
+    options = ["--iterations", "20", "--store", str(tmp_path / "store"), "--json"]
+    done = subprocess.run([*command, *options], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "called sys.exit(0)" in done.stderr
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+
+
+def test_a_rule_that_exits_fails_in_a_worker_too_and_once(site: Site, tmp_path: Path) -> None:
+    learning = "return {}\n\nclass Nameless"
+    source = OUTRIGHT.replace(learning, "import sys; sys.exit(0)\n\nclass Nameless")
+    site.rule(source, "still", "Still")
+    run = short(msgspec.structs.replace(plugins.pinned("still")))
+    campaign = run_all([run], Store(tmp_path / "store"), workers=1)
+    assert "called sys.exit(0)" in campaign.failed[run.id]
+    assert len(campaign.causes[run.id]) == 1
+
+
+def test_a_manifest_names_the_packages_of_a_rule_declared_or_not(site: Site) -> None:
+    site.rule(f"import fake_jax\nfrom another import THING\n{RULE}")
+    site.offer("fake-jax", {"fake_jax/__init__.py": ""}, {})
+    site.offer("Needed.Things", {"needed/__init__.py": ""}, {})
+    site.offer("another", {"another.py": "class Thing: pass\nTHING = Thing()\n"}, {})
+    for name, top in (
+        ("fake_jax", "fake_jax"),
+        ("Needed.Things", "needed"),
+        ("another", "another"),
+    ):
+        (site.folder / f"{name}-1.0.dist-info" / "top_level.txt").write_text(f"{top}\n")
+    declared = site.folder / "rules_of_others-1.0.dist-info" / "METADATA"
+    declared.write_text(
+        f"{declared.read_text()}Requires-Dist: needed-things>=1\nRequires-Dist: numpy\n"
+        'Requires-Dist: pytest; extra == "test"\nRequires-Dist: not-installed\n'
+    )
+    packages._installed.cache_clear()
+    packages._owners.cache_clear()
+    packages._offering.cache_clear()
+    run = short(plugins.pinned("counted"))
+    assert packages.declared(run) == {
+        "package_needed_things": "1.0",
+        "package_rules_of_others": "1.0",
+    }
+    life = Lifetime(run)
+    life.run()
+    runtime = life.record().manifest.runtime
+    assert {name for name in runtime if name.startswith("package_")} == {
+        "package_another",
+        "package_fake_jax",
+        "package_needed_things",
+        "package_rules_of_others",
+    }
+    assert runtime["native_threads"] == packages._native_threads()
+    assert "native_threads" not in packages.found(short(A2C()))
+
+
+def test_threads_are_recorded_as_they_are_at_the_end(site: Site, tmp_path: Path) -> None:
+    threads = torch.get_num_threads()
+    site.rule(RULE.replace("weight =", "torch.set_num_threads(2)\n        weight ="))
+    run, store = short(plugins.pinned("counted")), Store(tmp_path / "store")
+    try:
+        with pytest.raises(Paused):
+            find_or_make(run, store, stop_after=2)
+        seen: list[int] = []
+        record = find_or_make(run, store, report=lambda now: seen.append(now.iteration))
+    finally:
+        torch.set_num_threads(threads)
+    assert record.manifest.runtime["threads"] == 2
+    assert seen == [3, 4], "the checkpoint is continued all the same"

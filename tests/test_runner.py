@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import msgspec
 import numpy as np
 import pytest
 
+import rulescope
 from learners.small import small_spec
 from rulescope import runner
-from rulescope.errors import DivergedError, SpecError
+from rulescope.errors import DivergedError, ExitError, SpecError
+from rulescope.learners.disco.learner import DiscoLearner
 from rulescope.lifetime import Lifetime, Progress
 from rulescope.records import Store
 
@@ -101,6 +106,53 @@ def test_a_checkpoint_of_another_version_is_not_gone_on_from(
     runner.find_or_make(SMALL, store, report=lambda p: iterations.append(p.iteration))
     assert iterations == list(range(1, 9))
     assert "starts again" in caplog.text
+
+
+PART = """
+import sys
+from pathlib import Path
+from rulescope.learners.baselines import A2C, NetworkSizes
+from rulescope.records import Store
+from rulescope.runner import Paused, find_or_make
+from rulescope.spec import RunSpec
+
+learner = A2C(agent=NetworkSizes(hidden=(4, 4)))
+spec = RunSpec(learner=learner, iterations=8, log_every=2, steps=6)
+seen = []
+try:
+    find_or_make(
+        spec, Store(Path(sys.argv[1])), report=lambda p: seen.append(p.iteration), stop_after=4
+    )
+except Paused:
+    pass
+print(seen)
+"""
+
+
+def test_a_run_is_not_continued_by_an_edited_copy_of_the_program(tmp_path: Path) -> None:
+    package = tmp_path / "copy" / "rulescope"
+    left_out = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(Path(rulescope.__file__).parent, package, ignore=left_out)
+
+    def part() -> str:
+        command = [sys.executable, "-c", PART, str(tmp_path / "store")]
+        environment = {**os.environ, "PYTHONPATH": str(package.parent)}
+        return subprocess.run(
+            command, env=environment, check=True, capture_output=True, text=True
+        ).stdout.strip()
+
+    assert part() == "[1, 2, 3, 4]"
+    assert part() == "[]", "the same program goes on from its checkpoint"
+    source = package / "learners" / "a2c.py"
+    source.write_text(source.read_text() + "\n# edited\n")
+    assert part() == "[1, 2, 3, 4]"
+
+
+def test_a_rule_that_exits_has_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(DiscoLearner, "act", lambda *_: sys.exit(0))
+    with pytest.raises(ExitError, match=r"iteration 1: .*called sys\.exit\(0\)"):
+        runner.find_or_make(SMALL, Store(tmp_path))
+    assert SMALL.id not in Store(tmp_path)
 
 
 def test_a_learner_that_diverges_says_when() -> None:

@@ -3,16 +3,19 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
+import timeit
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import machine
 import rulescope
-from rulescope import runtime
+from rulescope import fingerprint, runtime
 
 SOURCE = Path(rulescope.__file__).parent
 
@@ -116,8 +119,9 @@ print(json.dumps(source_identity()))
 
 
 def git(folder: Path, *arguments: str) -> str:
+    program = machine.require(machine.GIT, machine.find(machine.GIT))
     identity = ["-c", "user.name=Nobody", "-c", "user.email=nobody@example.org"]
-    command = ["git", "-C", str(folder), *identity, *arguments]
+    command = [program, "-C", str(folder), *identity, *arguments]
     return subprocess.check_output(command, text=True, stderr=subprocess.DEVNULL).strip()
 
 
@@ -126,7 +130,7 @@ def package(tmp_path: Path) -> Path:
     """Return the folder of a copy of the package, reduced to what tells its identity."""
     folder = tmp_path / "top" / "src" / "rulescope"
     folder.mkdir(parents=True)
-    for name in ("__init__.py", "runtime.py"):
+    for name in ("__init__.py", "errors.py", "fingerprint.py", "runtime.py"):
         shutil.copy(SOURCE / name, folder / name)
     return folder
 
@@ -141,18 +145,81 @@ def commit(top: Path) -> str:
 
 def test_source_identity_outside_a_checkout(package: Path) -> None:
     expected = {"version": rulescope.__version__, "commit": None, "dirty": None}
-    assert run_python(TELL, package.parent) == expected
+    found = run_python(TELL, package.parent)
+    assert re.fullmatch("[0-9a-f]{64}", found.pop("sha256"))
+    assert found == expected
+
+
+def test_an_edit_changes_the_source_identity_without_git_too(package: Path) -> None:
+    first = run_python(TELL, package.parent)
+    assert run_python(TELL, package.parent) == first
+    with (package / "errors.py").open("a") as file:
+        file.write("EDITED = True\n")
+    second = run_python(TELL, package.parent)
+    assert second["sha256"] != first["sha256"]
+    (package / "rules").mkdir()
+    (package / "rules" / "weights.npz").write_bytes(b"learned")
+    assert run_python(TELL, package.parent)["sha256"] != second["sha256"]
+
+
+def test_what_cannot_change_a_record_is_not_part_of_the_source_identity(package: Path) -> None:
+    first = run_python(TELL, package.parent)
+    for name in ("report/page.py", "cli/main.py", "bench/measure.py", "__pycache__/old.pyc"):
+        (package / name).parent.mkdir(exist_ok=True)
+        (package / name).write_text("shown = 1\n")
+    assert run_python(TELL, package.parent) == first
+
+
+def test_a_commit_that_changes_no_source_changes_no_program(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    source = runtime.source_identity()
+    monkeypatch.setattr(runtime, "source_identity", lambda: source | {"commit": "0" * 40})
+    assert runtime.program_identity() == {"sha256": source["sha256"]}
+    monkeypatch.setattr(runtime, "source_identity", lambda: source | {"sha256": None})
+    assert runtime.program_identity()["version"] == rulescope.__version__
+
+
+EDITED_MEANWHILE = """
+import json
+from pathlib import Path
+from rulescope import runtime
+
+runtime.require_one_source()
+for name in ("errors.py", "late.py"):
+    with (Path(runtime.__file__).with_name(name)).open("a") as file:
+        file.write("EDITED = True\\n")
+runtime.require_one_source()  # errors.py was imported before: what runs is what was hashed
+import rulescope.late
+try:
+    runtime.require_one_source()
+except runtime.MixedSourceError as fault:
+    print(json.dumps({"fault": str(fault)}))
+"""
+
+
+def test_a_module_imported_after_an_edit_makes_another_program(package: Path) -> None:
+    (package / "late.py").write_text("")
+    fault = run_python(EDITED_MEANWHILE, package.parent)["fault"]
+    assert "edited while this process ran (late.py)" in fault
+
+
+def test_hashing_the_source_takes_little_time() -> None:
+    took = min(timeit.repeat(fingerprint._program, number=1, repeat=5))
+    assert took < 0.05
 
 
 def test_source_identity_in_its_own_checkout(package: Path) -> None:
     top = package.parent.parent
     head = commit(top)
     (top / "results.txt").write_text("not source")
-    expected = {"version": rulescope.__version__, "commit": head, "dirty": False}
-    assert run_python(TELL, package.parent) == expected
+    expected = run_python(TELL, package.parent)
+    assert (expected["commit"], expected["dirty"]) == (head, False)
     assert run_python(TELL, package.parent, GIT_DIR="/nowhere") == expected
     (package / "new.py").write_text("")
-    assert run_python(TELL, package.parent) == expected | {"dirty": True}
+    edited = run_python(TELL, package.parent)
+    assert (edited["commit"], edited["dirty"]) == (head, True)
+    assert edited["sha256"] != expected["sha256"]
 
 
 def test_source_identity_before_the_first_commit(package: Path) -> None:

@@ -22,8 +22,8 @@ from rulescope.envs.config import WORLDS, Boundary, Catch
 from rulescope.errors import SpecError
 from rulescope.frozen import expanded
 from rulescope.learners.disco.config import (
+    AGENTS,
     INTERFACES,
-    PROFILES,
     VARIANTS,
     AgentSizes,
     Coefficients,
@@ -53,7 +53,7 @@ RICH = RunSpec(
     learner=Disco(
         rule="random:3",
         agent=AgentSizes(hidden=(64, 32), model=16),
-        conventions=PROFILES["reference"],
+        conventions=AGENTS["reference"],
         interface=INTERFACES["support30"],
         coefficients=Coefficients(entropy=0.01),
         learning_rate=3e-4,
@@ -513,7 +513,7 @@ def test_defaults_written_out_are_the_same_run() -> None:
 
 EQUAL_TO_THE_DEFAULT = [
     RunSpec(learner=Disco()),
-    RunSpec(learner=Disco(conventions=PROFILES["published"])),
+    RunSpec(learner=Disco(conventions=AGENTS["historical"])),
     RunSpec(learner=Disco(interface=Interface(bound=300.0), coefficients=Coefficients())),
     RunSpec(learner=Disco(agent=AgentSizes(hidden=(512, 512)))),
     RunSpec(environment=Catch(), boundary=Boundary()),
@@ -609,7 +609,7 @@ def test_named_parts_are_distinct_and_valid() -> None:
     named = [
         *(RunSpec(learner=disco) for disco in VARIANTS.values()),
         *(RunSpec(environment=world) for world in WORLDS.values()),
-        *(RunSpec(learner=Disco(conventions=each)) for each in PROFILES.values()),
+        *(RunSpec(learner=Disco(conventions=each)) for each in AGENTS.values()),
         *(RunSpec(learner=Disco(interface=each)) for each in INTERFACES.values()),
     ]
     assert all(decode(canonical(each)) == each for each in named)

@@ -5,3 +5,6 @@ changes. See ``rulescope --help`` for the command line and ``rulescope.spec`` fo
 """
 
 __version__ = "0.1.0"
+
+# Here, because it hashes the source: modules are read from the disk from now on.
+from rulescope import fingerprint as fingerprint

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 
 class RulescopeError(Exception):
@@ -22,8 +23,35 @@ class DivergedError(RulescopeError):
     """A learner whose numbers are no longer finite."""
 
 
+class WorldError(RulescopeError):
+    """A world that returned something other than the environment contract promises."""
+
+
 class RecordError(RulescopeError):
     """A record or checkpoint that cannot be trusted or written."""
+
+
+class PassingError(RecordError):
+    """A fault of this attempt, such as a full disk: the next attempt may succeed."""
+
+
+class ExitError(RulescopeError):
+    """Code of a rule or a world that called ``sys.exit``."""
+
+
+@contextmanager
+def refusing_exit(what: str) -> Iterator[None]:
+    """Turn ``sys.exit`` in code of others into an :class:`ExitError` that says ``what`` called it.
+
+    Left alone it would end the program, with exit code 0 as if all had been done.
+    """
+    try:
+        yield
+    except SystemExit as fault:
+        code = "" if fault.code is None else repr(fault.code)
+        raise ExitError(
+            f"{what} called sys.exit({code}); rules and worlds must raise an error instead"
+        ) from None
 
 
 def nearest(word: str, choices: Iterable[str]) -> str:

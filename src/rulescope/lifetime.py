@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rulescope import envs, evaluation, learners, runtime
+from rulescope import envs, evaluation, learners, packages, runtime
 from rulescope import spec as specs
 from rulescope.arrays import Arrays, digest
-from rulescope.errors import DivergedError, RecordError
+from rulescope.errors import DivergedError, ExitError, RecordError, WorldError, refusing_exit
 from rulescope.interventions import States, Treatment
 from rulescope.learners.base import Learner, Rollout, joined, under
 from rulescope.meters import Meters
@@ -60,7 +61,8 @@ class Lifetime:
         self.meters = Meters(spec.lanes, self.world.references, goals=self.world.goals)
         self.iteration = spec.start
         world_seed = spec.seed if spec.world_seed is None else spec.world_seed
-        self._observation = self.world.reset(world_seed)
+        with self._named_faults():
+            self._observation = self.world.reset(world_seed)
         self._began = np.zeros(spec.lanes, dtype=np.bool_)
         self._columns = ("iteration", "steps", *self.meters.names, *self.learner.metrics)
         self._log: list[list[float]] = []
@@ -75,6 +77,9 @@ class Lifetime:
         if spec.origin is not None:
             self._fork(spec.origin)
         self._intervene()
+        runtime.require_one_source()  # everything that a lifetime needs is imported by now
+        # As it is now: a rule that changes the number of threads does so in every process.
+        self._runtime = runtime.runtime_identity(device) | packages.declared(spec)
 
     def _newborn(self) -> Learner:
         """Return the learner as it is at birth."""
@@ -110,20 +115,27 @@ class Lifetime:
         started = time.perf_counter()
         self.iteration += 1
         logged = self.iteration % self.spec.log_every == 0
-        try:
+        with self._named_faults():
             metrics = self.learner.learn(self._interact(self.spec.steps), measure=logged)
-        except DivergedError as fault:
-            raise DivergedError(
-                f"run {self.spec.id[:12]}, iteration {self.iteration}: {fault}"
-            ) from None
-        self._intervene()
+            self._intervene()
         if self.iteration in self.spec.marks:
             self._marks[self.iteration] = self._present()
         if self.finished and self.spec.remainder:
-            self._interact(self.spec.remainder)
+            with self._named_faults():
+                self._interact(self.spec.remainder)
         if logged:
             self._write_row(metrics)
         self._seconds += time.perf_counter() - started
+
+    @contextmanager
+    def _named_faults(self) -> Iterator[None]:
+        """Let what goes wrong with the learner or the world name the run and the iteration."""
+        try:
+            with refusing_exit("code of the rule or the world"):
+                yield
+        except (DivergedError, ExitError, WorldError) as fault:
+            where = f"run {self.spec.id[:12]}, iteration {self.iteration}"
+            raise type(fault)(f"{where}: {fault}") from None
 
     def _intervene(self) -> None:
         for treatment in self.treatments:
@@ -168,6 +180,10 @@ class Lifetime:
         since = self.iteration - self.spec.start
         done = since * self.spec.steps * self.spec.lanes
         done = self.spec.interactions if self.finished else done
+        # The learner measured its carriers before the interventions. The next iteration starts
+        # from what these left, and that is logged.
+        now = self.learner.carrier_metrics()
+        metrics = metrics | {name: value for name, value in now.items() if name in metrics}
         row = {"iteration": self.iteration, "steps": done, **self.meters.read(), **metrics}
         self._log.append([row.get(name, float("nan")) for name in self._columns])
 
@@ -184,8 +200,8 @@ class Lifetime:
         """
         rule = self.learner.rule
         shared = [
-            runtime.source_identity(),
-            runtime.runtime_identity(self.device),
+            runtime.program_identity(),
+            self._runtime,
             rule and rule.content,
             self._columns,
             self._inherited(),
@@ -258,8 +274,9 @@ class Lifetime:
         plan = self.spec.evaluation
         if plan is None:
             return {}
-        newborn = self._newborn() if "initial" in plan.policies else self.learner
-        return evaluation.evaluated(self.spec, plan, self.learner, newborn)
+        with self._named_faults():
+            newborn = self._newborn() if "initial" in plan.policies else self.learner
+            return evaluation.evaluated(self.spec, plan, self.learner, newborn)
 
     def record(self) -> Record:
         """Return the finished lifetime's record, after checking that the rule did not change."""
@@ -268,6 +285,7 @@ class Lifetime:
         rule = self.learner.rule
         if rule is not None and self.learner.rule_digest() != rule.content:
             raise RecordError(f"the weights of rule {rule.name!r} changed during the lifetime")
+        runtime.require_one_source()
         kept: dict[str, Arrays] = {
             carrier: self.learner.carriers[carrier].get() for carrier in self.spec.kept
         }
@@ -276,7 +294,7 @@ class Lifetime:
             log=self.log(),
             state=joined(kept | self._marked() | self._evaluated()),
             source=runtime.source_identity(),
-            runtime=runtime.runtime_identity(self.device),
+            runtime=runtime.runtime_identity(self.device) | packages.found(self.spec),
             rule=None if rule is None else RuleIdentity(rule.name, rule.sha256, rule.content),
             started=self._started,
             seconds=self._seconds,

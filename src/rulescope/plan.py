@@ -9,12 +9,15 @@ from functools import cached_property
 from pathlib import Path
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from rulescope.assays import ASSAYS, Assay, Budget, Cell, Results, gather
 from rulescope.errors import RecordError, SpecError
 from rulescope.learners.variants import first_update
 from rulescope.records import Record, Store
 from rulescope.spec import RunSpec, with_donors
+from rulescope.stats import KeptDraws, keeping_draws, seed_blocks
 
 CALIBRATION = 8
 """Iterations that are timed to estimate how long a campaign takes."""
@@ -61,8 +64,11 @@ class Plan:
         """Return how many lifetimes of ``cell`` the store has."""
         return sum(run.id in self.present for run in cell.runs)
 
-    def analyse(self, store: Store) -> Results:
-        """Return what the lifetimes in ``store`` say; labels of which it has none are left out."""
+    def analyse(self, store: Store, *, draws: bool = False) -> Results:
+        """Return what the lifetimes in ``store`` say; labels of which it has none are left out.
+
+        With ``draws`` the results also hold the bootstrap draws behind them.
+        """
         cells = self._held()
         if not cells:
             raise RecordError(f"{store.root}: holds no lifetime of this grid of {self.assay.id}")
@@ -73,11 +79,17 @@ class Plan:
             cells,
             records.get,
             columns=self.assay.columns,
+            episodes=budget.episodes,
             states=self.assay.states,
             rule=budget.rule,
-            profile=budget.profile,
+            agent=budget.agent,
         )
-        results = self.assay.analyse(frame)
+        if draws:
+            with keeping_draws() as kept:
+                results = self.assay.analyse(frame)
+            results = replace(results, draws=drawn(results, kept, frame.seeds))
+        else:
+            results = self.assay.analyse(frame)
         return replace(results, notes=(*self._left_out(cells), *results.notes))
 
     def _read(self, store: Store) -> dict[str, Record]:
@@ -120,6 +132,23 @@ class Plan:
             for cell in self.cells
             if all(label in labels[axis] for axis, label in cell.labels.items())
         ]
+
+
+def drawn(
+    results: Results, kept: KeptDraws, seeds: Sequence[int]
+) -> dict[str, NDArray[np.float64] | NDArray[np.int64]]:
+    """Return the draws [draws] of every estimate that has any, and the seeds of each draw.
+
+    An estimate that is another one in other units has no draws of its own.
+    """
+    found: dict[str, NDArray[np.float64] | NDArray[np.int64]] = {
+        key: samples
+        for key, one in results.estimates.items()
+        if (samples := kept.of(one)) is not None
+    }
+    sizes = {len(samples) for samples in found.values()}
+    found |= {f"blocks/{size}": seed_blocks(len(seeds), size) for size in sorted(sizes)}
+    return found | {"seeds": np.array(seeds, dtype=np.int64)}
 
 
 def interactions(specs: Iterable[RunSpec]) -> int:
@@ -203,20 +232,22 @@ def _on_the_terms_of(plan: Plan, other: Assay) -> Budget:
     """Return the whole grid of another assay at a budget like that of ``plan``.
 
     At the length of one of its presets, the other's lifetimes are as many and as long as in its
-    own preset of that name; otherwise they are as many and as long as those of ``plan``.
+    own preset of that name; otherwise they are as many and as long as those of ``plan``. They have
+    the agent of the other's cohort if ``plan`` has that of its own, else the agent of ``plan``.
     """
     budget, whole = plan.budget, other.budget("paper")
     # (Presets of two names may have one length: the published one has all seeds.)
     names = ("paper", *plan.assay.presets)
     like = next((name for name in names if _as_long(plan.assay.budget(name), budget)), None)
     its = other.budget(like) if like else budget
+    usual = budget.agent == plan.assay.cohort.agent
     episodes = None if whole.episodes is None else its.episodes or whole.episodes
     return replace(
         whole,
         seeds=max(its.seeds, budget.seeds),
         iterations=its.iterations,
         episodes=episodes,
-        profile=budget.profile,
+        agent=whole.agent if usual else budget.agent,
         rule=budget.rule,
         subject=budget.subject,
     )

@@ -9,26 +9,28 @@ again. See docs/plugins.md.
 
 from __future__ import annotations
 
-import hashlib
-import importlib.util
 import inspect
+import logging
 import math
-import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
-from rulescope.envs.config import PluginWorld
-from rulescope.errors import SpecError, nearest
+import msgspec
+
+from rulescope import fingerprint
+from rulescope.envs.config import Argument, Gymnasium, PluginWorld
+from rulescope.errors import RecordError, SpecError, nearest, refusing_exit
 from rulescope.learners.plugin_config import LEARNING_RATE, Plugin, Setup
 
 if TYPE_CHECKING:
     from rulescope.envs.base import Environment
     from rulescope.learners.base import Learner
-    from rulescope.spec import RunSpec
+    from rulescope.records.record import Manifest
+    from rulescope.spec import Intervention, RunSpec
+
+_log = logging.getLogger(__name__)
 
 Kind = Literal["rule", "world"]
 GROUPS: dict[Kind, str] = {"rule": "rulescope.rules", "world": "rulescope.worlds"}
@@ -78,6 +80,83 @@ def pinned_world(name: str) -> PluginWorld:
     return PluginWorld(name=name, source=source)
 
 
+def pinned_gymnasium(
+    name: str, arguments: Mapping[str, Any] | None = None, **fields: Any
+) -> Gymnasium:
+    """Return the Gymnasium world ``name``: as its code is now, and no other.
+
+    ``arguments`` are those of ``gymnasium.make``, ``fields`` those of
+    :class:`~rulescope.envs.config.Gymnasium`.
+    """
+    given = tuple(
+        Argument(name=key, value=tuple(value) if isinstance(value, list) else value)
+        for key, value in sorted((arguments or {}).items())
+    )
+    return _pinned(Gymnasium(id=name, arguments=given, **fields))
+
+
+def _pinned(world: Gymnasium) -> Gymnasium:
+    from rulescope.envs.gymnasium_adapter import known_source
+
+    source = known_source(world)
+    return msgspec.structs.replace(world, source=source)
+
+
+def with_source(spec: RunSpec) -> RunSpec:
+    """Return ``spec`` with the source of its Gymnasium world filled in, donors' worlds included.
+
+    So its id follows from the code of the world. What names a source already stays as it is.
+    """
+    world, origin = spec.environment, spec.origin
+    if isinstance(world, Gymnasium) and world.source is None:
+        world = _pinned(world)
+    if origin is not None:
+        origin = msgspec.structs.replace(origin, run=with_source(origin.run))
+    return msgspec.structs.replace(
+        spec,
+        environment=world,
+        origin=origin,
+        interventions=tuple(map(_with_source, spec.interventions)),
+    )
+
+
+def _with_source(item: Intervention) -> Intervention:
+    donor, donors = getattr(item, "donor", None), getattr(item, "donors", None)
+    if donor is not None:
+        return msgspec.structs.replace(item, donor=with_source(donor))
+    if donors is not None:
+        return msgspec.structs.replace(item, donors=tuple(map(with_source, donors)))
+    return item
+
+
+def require_same_world(spec: RunSpec, manifest: Manifest) -> None:
+    """Raise :class:`RecordError` if a record was made by other code of its world than is here.
+
+    This concerns Gymnasium worlds without a source: the id of the run does not depend on their
+    code. Where Gymnasium or the world is not installed, a record can be read all the same.
+    """
+    world = spec.environment
+    if not isinstance(world, Gymnasium) or world.source is not None:
+        return
+    made_by = manifest.runtime.get("world_sha256")
+    try:
+        here = _pinned(world).source
+    except SpecError:
+        return
+    if made_by is None:
+        _log.warning(
+            "run %s: its record does not say which code of the world %r made it",
+            spec.id[:12],
+            world.id,
+        )
+    elif made_by != here:
+        raise RecordError(
+            f"run {spec.id[:12]}: its record was made by other code of the world {world.id!r} "
+            f"({str(made_by)[:12]}) than is here ({str(here)[:12]}), and the specification names "
+            f"none; set environment.source to {here!r} to make it anew under another id"
+        )
+
+
 def learner(config: Plugin, setup: Setup) -> Learner:
     """Build the learner that ``config`` names.
 
@@ -93,7 +172,8 @@ def learner(config: Plugin, setup: Setup) -> Learner:
             f"learner.carriers: the rule {config.rule!r} has {', '.join(declared)}, not "
             f"{', '.join(config.carriers)}"
         )
-    made = cast("Callable[[Setup], Learner]", rule)(setup)
+    with refusing_exit(f"the rule {config.rule!r}"):
+        made = cast("Callable[[Setup], Learner]", rule)(setup)
     if set(made.carriers) != set(declared):
         raise _wrong(
             point,
@@ -111,7 +191,8 @@ def environment(config: PluginWorld, lanes: int) -> Environment:
     from rulescope.envs.base import Environment
 
     point = _verified("world", config.name, config.source)
-    made = cast("Callable[[int], object]", _load(point))(lanes)
+    with refusing_exit(f"the world {config.name!r}"):
+        made = cast("Callable[[int], object]", _load(point))(lanes)
     if not isinstance(made, Environment) or made.lanes != lanes:
         what = f"one of {made.lanes} lanes" if isinstance(made, Environment) else f"{type(made)}"
         raise _wrong(
@@ -125,8 +206,14 @@ def environment(config: PluginWorld, lanes: int) -> Environment:
 def require(specs: Iterable[RunSpec]) -> None:
     """Raise :class:`SpecError` unless every plug-in of ``specs`` is here, as the specs know it.
 
-    To be called before anything runs. Nothing is imported.
+    To be called before anything runs. Of plug-ins nothing is imported; Gymnasium worlds with a
+    source are made.
     """
+    specs = list(specs)
+    for world in {spec.environment for spec in specs if isinstance(spec.environment, Gymnasium)}:
+        from rulescope.envs.gymnasium_adapter import require_source
+
+        require_source(world)
     for kind, name, source in sorted({each for spec in specs for each in _used(spec)}):
         _verified(kind, name, source)
 
@@ -136,6 +223,22 @@ def _used(spec: RunSpec) -> Iterator[tuple[Kind, str, str]]:
         yield "rule", spec.learner.rule, spec.learner.source
     if isinstance(spec.environment, PluginWorld):
         yield "world", spec.environment.name, spec.environment.source
+
+
+def distributions(spec: RunSpec) -> tuple[set[str], set[str]]:
+    """Return the distributions of other packages that ``spec`` runs, and their modules, by name."""
+    found: set[str] = set()
+    modules: set[str] = set()
+    for kind, name, _ in _used(spec):
+        point = _find(kind, name)
+        found |= {point.dist.name} if point.dist else set()
+        modules.add(point.module)
+    if isinstance(spec.environment, Gymnasium):
+        from rulescope.envs.gymnasium_adapter import origin
+
+        found.add("gymnasium")
+        modules |= set(origin(spec.environment).modules)
+    return found, modules
 
 
 def _verified(kind: Kind, name: str, source: str) -> EntryPoint:
@@ -186,7 +289,8 @@ _EXPECTED = {
 def _load(point: EntryPoint) -> Any:
     """Import what the entry point names, which must at least be callable."""
     try:
-        found = point.load()
+        with refusing_exit("it"):
+            found = point.load()
     except Exception as fault:
         cause = f"{type(fault).__name__}: {fault}"
         raise _wrong(point, f"it cannot be imported: {cause}") from fault
@@ -235,61 +339,9 @@ def _wrong(point: EntryPoint, what: str) -> SpecError:
 
 def _source(point: EntryPoint) -> str:
     """Return the sha256 of the top-level package, or module, that ``point`` is in."""
-    home = _home(point)
     try:
-        return _digest(home)
+        return fingerprint.digest(fingerprint.home_of(point.module))
+    except ImportError as fault:
+        raise _wrong(point, str(fault)) from None
     except OSError as fault:
         raise _wrong(point, f"its source cannot be read: {fault}") from None
-
-
-def _home(point: EntryPoint) -> Path:
-    """Return the folder of the top-level package, or the file of the module, without importing it.
-
-    (A namespace package, in which several distributions may live, has no code of its own: what
-    counts is the first package below it that has.)
-    """
-    parts = point.module.split(".")
-    for depth in range(1, len(parts) + 1):
-        name = ".".join(parts[:depth])
-        try:
-            spec = importlib.util.find_spec(name)
-        except (ImportError, ValueError) as fault:
-            raise _wrong(point, f"the module {name!r} cannot be found: {fault}") from None
-        if spec is None:
-            raise _wrong(point, f"there is no module {name!r}")
-        if spec.origin is not None:
-            path = Path(spec.origin)
-            if not path.is_file():
-                raise _wrong(point, f"{path} is not a file, so its source cannot be pinned")
-            return path.parent if spec.submodule_search_locations else path
-    raise _wrong(point, f"{point.module!r} is a namespace without code")
-
-
-@cache
-def _digest(home: Path) -> str:
-    """Return one sha256 over the files of a package (or over one module), names included.
-
-    All files count, not only Python's: a rule may keep its weights beside its code. What Python
-    and editors leave (caches, hidden files) does not, nor how a text file ends its lines.
-
-    Looked up once a process, because the code is imported once too: if it is edited meanwhile, what
-    runs here is still what was hashed.
-    """
-    total = hashlib.sha256()
-    files = [home] if home.is_file() else sorted(_files(home), key=lambda path: path.as_posix())
-    for path in files:
-        name = path.name if path == home else path.relative_to(home).as_posix()
-        content = path.read_bytes()
-        if path.suffix == ".py":
-            content = content.replace(b"\r\n", b"\n")
-        total.update(f"{name}|{len(content)}|".encode())
-        total.update(content)
-    return total.hexdigest()
-
-
-def _files(home: Path) -> Iterator[Path]:
-    for folder, below, names in os.walk(home):
-        below[:] = [name for name in below if name != "__pycache__" and not name.startswith(".")]
-        for name in names:
-            if not name.startswith(".") and not name.endswith((".pyc", ".pyo", "~")):
-                yield Path(folder, name)

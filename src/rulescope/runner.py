@@ -79,7 +79,9 @@ def find_or_make(
     """
     spec = specs.checked(spec)
     if spec.id in store:
-        return store.read(spec.id)
+        record = store.read(spec.id)
+        plugins.require_same_world(spec, record.manifest)
+        return record
     plugins.require(item for key, item in specs.with_donors([spec]).items() if key not in store)
     donors = {
         donor.id: find_or_make(

@@ -19,7 +19,8 @@ import sys
 from functools import cache
 from pathlib import Path
 
-from rulescope import __version__
+from rulescope import __version__, fingerprint
+from rulescope.errors import PassingError, SpecError
 
 Identity = dict[str, str | int | bool | None]
 """Plain facts, ready for JSON."""
@@ -27,13 +28,68 @@ Identity = dict[str, str | int | bool | None]
 _PACKAGE = Path(__file__).resolve().parent
 
 
-def source_identity() -> Identity:
-    """Return ``version``, git ``commit`` and ``dirty`` (has the package been edited since?).
+class MixedSourceError(PassingError):
+    """The package was edited while this process ran, and some of it was imported afterwards."""
 
-    Commit and dirty are None unless the package lies in its own checkout (``src/rulescope`` of a
-    repository). Looked up once a process, because the source is read once too; never fails.
+
+def source_identity() -> Identity:
+    """Return ``version``, git ``commit``, ``dirty`` and the ``sha256`` of the package's files.
+
+    Commit and dirty (has the package been edited since?) are None unless the package lies in its
+    own checkout (``src/rulescope`` of a repository). The hash leaves out what cannot change a
+    record (:data:`fingerprint.SHOWS_ONLY`). All of it is looked up once a process, because the
+    source is read once too; never fails.
     """
     return dict(_source())
+
+
+def program_identity() -> Identity:
+    """Return the facts of :func:`source_identity` by which two programs are the same one.
+
+    That is the hash where it is known: a commit that changes no source changes no program.
+    """
+    source = source_identity()
+    known = source.get("sha256")
+    return source if known is None else {"sha256": known}
+
+
+def program_name() -> str:
+    """Return the program in words: its version, and the beginning of its hash."""
+    sha256 = source_identity().get("sha256")
+    return __version__ if sha256 is None else f"{__version__} (source {str(sha256)[:12]})"
+
+
+_UNEDITED: set[str] = set()
+"""Files of modules that were imported while the package was as it was hashed."""
+
+
+def require_one_source() -> None:
+    """Raise :class:`MixedSourceError` if modules were imported from files edited since the start.
+
+    An edit does not change what is imported already, and that is what the hash names. A module
+    that is imported after the edit is of another program. A module first seen after the edit may
+    have been imported before it; that cannot be known, so it counts as edited.
+    """
+    program = fingerprint.PROGRAM
+    if program is None:
+        return
+    loaded = {str(getattr(m, "__file__", "")) for n, m in _modules() if n.startswith("rulescope.")}
+    edited = program.edited()
+    if not edited:
+        _UNEDITED.update(loaded)
+        return
+    # Files are hashed under their real paths; a module may have come by a link.
+    mixed = sorted(edited & {str(Path(path).resolve()) for path in loaded - _UNEDITED})
+    if mixed:
+        names = ", ".join(Path(path).name for path in mixed)
+        raise MixedSourceError(
+            f"the source of rulescope was edited while this process ran ({names}), so a record "
+            "would be the work of two programs; start the command again"
+        )
+
+
+def _modules() -> list[tuple[str, object]]:
+    return list(sys.modules.items())  # a copy: another thread may be importing
 
 
 def runtime_identity(device: str = "cpu") -> Identity:
@@ -51,8 +107,6 @@ def single_threaded(device: str = "cpu") -> None:
     """Put this process into the deterministic mode: one thread, deterministic kernels only."""
     import torch
     import torch.utils.deterministic
-
-    from rulescope.errors import SpecError
 
     if device.startswith("cuda"):
         # Without a fixed workspace cuBLAS may choose another order of summation at each call.
@@ -113,7 +167,13 @@ def _source() -> Identity:
     if commit:
         changes = _git("status", "--porcelain", "--", ".")
         dirty = None if changes is None else bool(changes)
-    return {"version": __version__, "commit": commit or None, "dirty": dirty}
+    program = fingerprint.PROGRAM
+    return {
+        "version": __version__,
+        "commit": commit or None,
+        "dirty": dirty,
+        "sha256": None if program is None else program.sha256,
+    }
 
 
 def _git(*arguments: str) -> str | None:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from rulescope.agents.explicit import Evaluation, OutputGradients
 from rulescope.agents.network import Agent
-from rulescope.learners.disco.config import PROFILES, AgentSizes, Conventions
+from rulescope.learners.disco.config import AGENTS, AgentSizes, Conventions
 
 GRID, BOARD = AgentSizes(hidden=(32, 24), model=16, head=20), (4, 4)
 CHANNEL, IMAGE = (
@@ -74,12 +74,12 @@ def assert_same_gradient(agent: Agent, taken: list[int]) -> None:
         torch.testing.assert_close(found[name], array, rtol=1e-11, atol=1e-11, msg=name)
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("bundle", AGENTS)
 @TORSOS
 def test_outputs_are_those_of_the_plain_agent(
-    profile: str, sizes: AgentSizes, shape: tuple[int, ...]
+    bundle: str, sizes: AgentSizes, shape: tuple[int, ...]
 ) -> None:
-    agent = make(PROFILES[profile], sizes, shape, actions=4)
+    agent = make(AGENTS[bundle], sizes, shape, actions=4)
     flat, rows = parameters(agent), normal(1, ROWS, *shape)
     found = Evaluation(agent, agent.layout.views(flat), rows)
     expected = agent.outputs(agent.layout.views(flat), rows)
@@ -89,12 +89,12 @@ def test_outputs_are_those_of_the_plain_agent(
         torch.testing.assert_close(one, two.softmax(-1), rtol=1e-12, atol=1e-12, msg=name)
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("bundle", AGENTS)
 @TORSOS
 def test_gradient_is_the_automatic_one(
-    profile: str, sizes: AgentSizes, shape: tuple[int, ...]
+    bundle: str, sizes: AgentSizes, shape: tuple[int, ...]
 ) -> None:
-    assert_same_gradient(make(PROFILES[profile], sizes, shape), [0, 3, 4, 7, 14])
+    assert_same_gradient(make(AGENTS[bundle], sizes, shape), [0, 3, 4, 7, 14])
 
 
 @pytest.mark.parametrize("action_model", ["chained", "independent"])
@@ -114,15 +114,15 @@ def test_gradient_is_the_automatic_one_in_any_mixture(
     assert_same_gradient(make(conventions, actions=4), [1, 2, 8, 13, 19])
 
 
-@pytest.mark.parametrize("profile", ["published", "reference"])
+@pytest.mark.parametrize("bundle", ["historical", "reference"])
 @settings(max_examples=15, deadline=None)
 @given(taken=st.sets(st.integers(0, ROWS * 6 - 1), min_size=1))
-def test_gradient_is_the_automatic_one_for_any_actions_taken(profile: str, taken: set[int]) -> None:
-    assert_same_gradient(make(PROFILES[profile], actions=6), sorted(taken))
+def test_gradient_is_the_automatic_one_for_any_actions_taken(bundle: str, taken: set[int]) -> None:
+    assert_same_gradient(make(AGENTS[bundle], actions=6), sorted(taken))
 
 
 def test_evaluating_and_differentiating_leave_the_parameters_alone() -> None:
-    agent = make(PROFILES["reference"])
+    agent = make(AGENTS["reference"])
     flat, rows = parameters(agent), normal(1, ROWS, *BOARD)
     before, seen = flat.clone(), rows.clone()
     evaluation = Evaluation(agent, agent.layout.views(flat), rows)
@@ -134,7 +134,7 @@ def test_evaluating_and_differentiating_leave_the_parameters_alone() -> None:
 
 
 def test_gradients_of_two_evaluations_share_no_memory() -> None:
-    agent = make(PROFILES["published"])
+    agent = make(AGENTS["historical"])
     flat, rows = parameters(agent), normal(1, ROWS, *BOARD)
     pull = pull_on(agent, [2, 9])
     first = Evaluation(agent, agent.layout.views(flat), rows).gradient(pull)

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from rulescope.agents.layout import Layout, Parameters
 from rulescope.agents.network import PER_ACTION_HEADS, Agent
-from rulescope.learners.disco.config import PROFILES, AgentSizes, Conventions
+from rulescope.learners.disco.config import AGENTS, AgentSizes, Conventions
 
 SMALL = AgentSizes(hidden=(32, 24), model=16, head=20)
 CHANNEL = AgentSizes(torso="channel", hidden=(1, 24), channels=4, model=16, head=20)
@@ -21,17 +21,17 @@ PREDICTIONS, BINS = 40, 11
 
 
 def make(
-    conventions: Conventions | str = "published",
+    conventions: Conventions | str = "historical",
     actions: int = 3,
     sizes: AgentSizes = SMALL,
     shape: tuple[int, ...] = (4, 4),
 ) -> Agent:
-    chosen = PROFILES[conventions] if isinstance(conventions, str) else conventions
+    chosen = AGENTS[conventions] if isinstance(conventions, str) else conventions
     return Agent(shape, actions, PREDICTIONS, BINS, sizes, chosen)
 
 
-def full_size(profile: str) -> Agent:
-    return Agent((8, 8), 3, 600, 601, AgentSizes(), PROFILES[profile])
+def full_size(bundle: str) -> Agent:
+    return Agent((8, 8), 3, 600, 601, AgentSizes(), AGENTS[bundle])
 
 
 def drawn(agent: Agent, seed: int = 0, scale: float = 0.4) -> dict[str, Tensor]:
@@ -46,12 +46,12 @@ def observations(agent: Agent, count: int = 5) -> Tensor:
 
 
 @pytest.mark.parametrize(
-    ("profile", "count"),
-    [("reference", 943_375), ("published", 943_375 + 512), ("legacy", 943_375 + 512)],
+    ("bundle", "count"),
+    [(name, 943_375 + 512 * (name != "reference")) for name in AGENTS],
 )
-def test_number_of_parameters(profile: str, count: int) -> None:
-    """A second bias of the action model is all that the profiles differ by."""
-    assert full_size(profile).layout.size == count
+def test_number_of_parameters(bundle: str, count: int) -> None:
+    """A second bias of the action model is all that the bundles differ by."""
+    assert full_size(bundle).layout.size == count
 
 
 def test_shapes_of_the_reference_agent() -> None:
@@ -95,6 +95,7 @@ def test_channel_torso_of_a_ten_by_ten_board() -> None:
 SMALL_HEADS = {
     "reference": {"policy", "y"},
     "published": {"policy", "y", "z.1", "aux.1", "q.1"},
+    "historical": {"policy", "y", "z.1", "aux.1", "q.1"},
     "legacy": {"policy", "y", "z.1", "aux.1", "q.1"},
 }
 
@@ -105,14 +106,14 @@ def fan_in(agent: Agent, layer: str, torch_like: bool) -> int:
     return agent.layout.shapes[f"{layer}.w"][0]
 
 
-@pytest.mark.parametrize("profile", PROFILES)
-def test_fresh_parameters_are_drawn_as_the_profile_says(profile: str) -> None:
-    agent = full_size(profile)
-    torch_like = profile != "reference"
+@pytest.mark.parametrize("bundle", AGENTS)
+def test_fresh_parameters_are_drawn_as_the_bundle_says(bundle: str) -> None:
+    agent = full_size(bundle)
+    torch_like = bundle != "reference"
     for name, array in agent.layout.views(agent.initial(seed=3)).items():
         layer, _, kind = name.rpartition(".")
         values = array.double().numpy()
-        bias, small = kind.startswith("b"), layer in SMALL_HEADS[profile]
+        bias, small = kind.startswith("b"), layer in SMALL_HEADS[bundle]
         if bias and (small or not torch_like):
             assert not values.any(), name
         elif small:
@@ -149,18 +150,18 @@ def test_arrays_of_one_size_are_drawn_independently() -> None:
     assert not torch.equal(views["model.b0"], views["model.b1"])
 
 
-def test_profiles_share_the_draws_they_have_in_common() -> None:
+def test_bundles_share_the_draws_they_have_in_common() -> None:
     """A stream belongs to a name, so a change elsewhere does not shift it."""
     chained, independent = make(), make(Conventions(action_model="independent"))
     assert torch.equal(chained.initial(1), independent.initial(1))
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("bundle", AGENTS)
 @pytest.mark.parametrize(("sizes", "shape"), [(SMALL, (4, 4)), (CHANNEL, (2, 5, 6))])
 def test_outputs_have_the_promised_shapes(
-    profile: str, sizes: AgentSizes, shape: tuple[int, ...]
+    bundle: str, sizes: AgentSizes, shape: tuple[int, ...]
 ) -> None:
-    agent = make(profile, 4, sizes, shape)
+    agent = make(bundle, 4, sizes, shape)
     found = agent.outputs(drawn(agent), observations(agent, 7))
     assert [tuple(part.shape) for part in found] == [
         (7, 4),
@@ -171,12 +172,12 @@ def test_outputs_have_the_promised_shapes(
     ]
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("bundle", AGENTS)
 @pytest.mark.parametrize(("sizes", "shape"), [(SMALL, (4, 4)), (CHANNEL, (2, 5, 6))])
 def test_policy_alone_equals_the_policy_among_all_outputs(
-    profile: str, sizes: AgentSizes, shape: tuple[int, ...]
+    bundle: str, sizes: AgentSizes, shape: tuple[int, ...]
 ) -> None:
-    agent = make(profile, 3, sizes, shape)
+    agent = make(bundle, 3, sizes, shape)
     params, rows = drawn(agent), observations(agent)
     assert torch.equal(agent.policy(params, rows), agent.outputs(params, rows).logits)
 
@@ -230,10 +231,10 @@ def sigmoid(x: Any) -> Any:
     return 1.0 / (1.0 + np.exp(-x))
 
 
-@pytest.mark.parametrize("profile", PROFILES)
-def test_network_is_what_is_written_down(profile: str) -> None:
+@pytest.mark.parametrize("bundle", AGENTS)
+def test_network_is_what_is_written_down(bundle: str) -> None:
     """A literal evaluation in NumPy, one observation and one action at a time."""
-    agent = make(profile)
+    agent = make(bundle)
     conventions = agent.conventions
     views = drawn(agent)
     p = {name: view.numpy() for name, view in views.items()}
@@ -262,7 +263,7 @@ def test_network_is_what_is_written_down(profile: str) -> None:
 
 def test_a_forget_bias_is_a_shift_of_the_stored_one() -> None:
     """One added at run time is one added to the forget block of the bias."""
-    without = make(replace(PROFILES["reference"], forget_bias=0))
+    without = make(replace(AGENTS["reference"], forget_bias=0))
     shifted = {key: view.clone() for key, view in drawn(without).items()}
     shifted["model.b0"][2 * 16 : 3 * 16] += 1.0
     rows = observations(without)

@@ -19,6 +19,7 @@ PACE = {
     "dqn": 0.9,
     "dqn-28672": 0.14,
     "dqn-cleared": 0.04,
+    "dqn-cleared-interactions": 0.03,
 }
 """The share of a lifetime that an arm takes to recover."""
 
@@ -38,4 +39,8 @@ def recovering(labels: Labels, seed: int, rows: Floats) -> dict[str, Floats]:
         score = np.where(rows > switch, after, score)
     score = score + draw.normal(0, 0.015, len(rows))
     episodes = 58 * rows // STEPS[task]
-    return {"score": score, "mean_return": 10 * score.clip(min=0), "episodes": episodes}
+    found = {"score": score, "mean_return": 10 * score.clip(min=0), "episodes": episodes}
+    if arm.startswith("dqn"):
+        cleared = arm.startswith("dqn-cleared")
+        found["stored"] = 58 * np.where(cleared & (rows > switch), rows - switch, rows)
+    return found

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from rulescope.assays.base import Assay, Budget
 from rulescope.assays.frame import Floats, Frame, Label
+from rulescope.assays.names import arm_name
 
 Axes = Mapping[str, tuple[Label, ...]]
 
@@ -49,6 +51,12 @@ def axes_of(assay: Assay, budget: Budget) -> Axes:
     return {
         axis: tuple(dict.fromkeys(cell.labels[axis] for cell in cells)) for axis in cells[0].labels
     }
+
+
+def our_name(printed: object) -> str:
+    """Return how we print an arm that is printed so: by its name, the rule by its own."""
+    name = arm_name(str(printed), "Disco103")
+    return re.sub(r"\b[dD]isco\b", "Disco103", name)
 
 
 def trim(values: Iterable[float]) -> float:

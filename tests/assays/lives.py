@@ -47,7 +47,8 @@ def lived(
         cells,
         read,
         columns=assay.columns,
+        episodes=budget.episodes,
         states=assay.states,
         rule=budget.rule,
-        profile=budget.profile,
+        agent=budget.agent,
     )

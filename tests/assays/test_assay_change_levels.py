@@ -22,7 +22,7 @@ from rulescope.spec import Freeze, RunSpec
 from rulescope.stats import Estimate
 
 from .change_frames import recovering
-from .frames import bounds, drawn_seeds, trim
+from .frames import bounds, drawn_seeds, our_name, trim
 from .lives import Labels, lived
 
 MAPPING, BREAKOUT = ASSAYS["E-A4x"], ASSAYS["E-A4m"]
@@ -122,7 +122,7 @@ def test_printed_levels_come_back_as_they_are(assay: Assay) -> None:
     printed = published.tables()[table.label]
     assert len(table.rows) == len(printed.rows)
     for row, theirs in zip(table.rows, printed, strict=True):
-        assert row[:2] == (theirs["Change"], theirs["Condition"])
+        assert row[:2] == (theirs["Change"], our_name(theirs["Condition"]))
         mine = [cell.value for cell in row if isinstance(cell, Estimate)]
         assert mine == pytest.approx(
             [theirs["Pre"], theirs["Post-switch AUC [95% CI]"][0], theirs["Endpoint [95% CI]"][0]]

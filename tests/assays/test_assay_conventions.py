@@ -8,17 +8,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rulescope.assays import ASSAYS, narrowed, published
+from rulescope.assays import ASSAYS, Assay, Budget, narrowed, published
 from rulescope.assays.compare import compare
 from rulescope.assays.conventions import COMPARISONS, analyse
 from rulescope.assays.frame import Floats
 from rulescope.assays.results import Results
 from rulescope.envs.config import ActionFlip, Boundary
 from rulescope.errors import SpecError
-from rulescope.learners.disco.config import PROFILES, Disco
+from rulescope.learners.disco.config import AGENTS, Conventions, Disco
 from rulescope.stats import Estimate
 
-from .frames import bounds, drawn_seeds, trim
+from .frames import bounds, drawn_seeds, our_name, trim
 from .lives import Labels, lived
 
 ASSAY = ASSAYS["conventions"]
@@ -64,7 +64,7 @@ def test_published_gaps_come_back_as_they_are() -> None:
     assert {key.split("/")[1]: one.n for key, one in results.estimates.items()} == SEEDS
     (table,) = results.tables
     theirs = published.tables()[table.label]
-    assert [row[:2] for row in table.rows] == [row[:2] for row in theirs.rows]
+    assert [row[:2] for row in table.rows] == [(our_name(row[0]), row[1]) for row in theirs.rows]
 
 
 def random_lives(generator: np.random.Generator) -> tuple[Results, dict[tuple[str, str], Floats]]:
@@ -109,13 +109,13 @@ def test_gaps_and_shifts_are_those_of_plain_loops() -> None:
             assert (ours.n, ours.draws) == (n, draws)
 
 
-def test_conventions_differ_in_indexing_alone_and_only_where_there_is_one() -> None:
+def test_conventions_differ_in_the_retrace_index_alone_and_only_where_there_is_one() -> None:
     cells = {tuple(cell.labels.values()): cell.runs for cell in ASSAY.grid(PAPER)}
     assert sum(len(runs) for runs in cells.values()) == 378
     for name in SEEDS:
         legacy, other = (cells[name, arm][0] for arm in ("disco-legacy", "disco"))
         assert isinstance(legacy.learner, Disco)
-        assert legacy.learner.conventions == PROFILES["legacy"]
+        assert legacy.learner.conventions == Conventions(retrace="skip")
         assert replace_learner(legacy.learner) == other.learner
         assert (legacy.environment, legacy.change, legacy.boundary, legacy.scale) == (
             other.environment,
@@ -128,7 +128,7 @@ def test_conventions_differ_in_indexing_alone_and_only_where_there_is_one() -> N
 
 
 def replace_learner(legacy: Disco) -> Disco:
-    return Disco(rule=legacy.rule, conventions=PROFILES["published"])
+    return Disco(rule=legacy.rule, conventions=AGENTS["historical"])
 
 
 def test_lifetimes_have_their_own_lengths_and_logs() -> None:
@@ -159,10 +159,14 @@ def test_what_other_assays_have_lived_is_not_lived_again(other: str, shared: int
     if other not in ASSAYS:
         pytest.skip(f"no {other}")
     ours, theirs = (
-        {run.id for cell in assay.grid(assay.budget("paper")) for run in cell.runs}
+        {run.id for cell in assay.grid(historical(assay)) for run in cell.runs}
         for assay in (ASSAY, ASSAYS[other])
     )
     assert len(ours & theirs) == shared
+
+
+def historical(assay: Assay) -> Budget:
+    return narrowed(assay, assay.budget("paper"), agent="historical")
 
 
 def test_seeds_are_those_asked_for_up_to_the_published() -> None:
@@ -198,7 +202,7 @@ def test_nothing_is_lived_that_has_nothing_to_be_compared_with() -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"profile": "legacy"}, "--profile: legacy"),
+        ({"agent": "legacy"}, "--agent: the Retrace index of 'legacy'"),
         ({"scales": (0.1,)}, "--scales: each comparison has its own"),
         ({"conditions": ("masked",), "arms": ("disco-pin",)}, "no comparison is left"),
         ({"conditions": ("masked",), "tasks": ("catch-big",)}, "no comparison is left"),

@@ -22,7 +22,7 @@ from rulescope.lifetime import Lifetime
 from rulescope.spec import RunSpec
 from rulescope.stats import random_discovery
 
-from .frames import bounds, drawn_seeds, trim
+from .frames import bounds, drawn_seeds, our_name, trim
 from .lives import Labels, lived
 
 ASSAY = ASSAYS["discovery"]
@@ -69,7 +69,7 @@ def test_printed_counts_give_the_printed_intervals() -> None:
     profile, _ = results.tables
     assert profile.label == "tab:deepsea"
     assert [row[:3] for row in profile.rows] == [
-        (row["Depth"], row["Learner"], row["Found"]) for row in rows
+        (row["Depth"], our_name(row["Learner"]), row["Found"]) for row in rows
     ]
 
 
@@ -103,23 +103,27 @@ def test_first_goals_are_told_by_three_clocks_and_censored_at_the_horizon() -> N
 
     frame = lived(ASSAY, small, log)
     found = events(frame, "deep-sea-12", "a2c")
-    # 62 iterations are lived and 60 of them logged: 3,480 interactions, 290 episodes.
-    assert found.horizon == {"episodes": 290, "interactions": 3480, "iterations": 60}
+    # 62 iterations are 300 episodes; the last log row is after 60 of them, and 290 episodes.
+    assert found.horizon == {"episodes": 300, "interactions": 3600, "iterations": 62}
+    assert found.unlogged == 10
     np.testing.assert_array_equal(found.found, [1, 1, 0, np.nan])
-    np.testing.assert_array_equal(found.first["episodes"], [1, 200, 290, np.nan])
-    np.testing.assert_array_equal(found.first["interactions"], [12, 2400, 3480, np.nan])
-    np.testing.assert_array_equal(found.first["iterations"], [1, 42, 60, np.nan])
+    np.testing.assert_array_equal(found.first["episodes"], [1, 200, 300, np.nan])
+    np.testing.assert_array_equal(found.first["interactions"], [12, 2400, 3600, np.nan])
+    np.testing.assert_array_equal(found.first["iterations"], [1, 42, 62, np.nan])
     results = analyse(frame)
     ours = results.estimates["first/a2c/12/episodes"]
-    assert ours.value == pytest.approx((1 + 200 + 290) / 3)
-    times = (1.0, 200.0, 290.0)
+    assert ours.value == pytest.approx((1 + 200 + 300) / 3)
+    times = (1.0, 200.0, 300.0)
     drawn = ([times[i] for i in block if i != 3] for block in drawn_seeds(4))
     every = [sum(each) / len(each) for each in drawn if each]
     assert (ours.low, ours.high) == pytest.approx(bounds(every))
     assert ours.n == 3
     assert results.estimates["found/a2c/12"].value == pytest.approx(2 / 3)
     episodes, shares = results.series["incidence/a2c/12"]
-    assert episodes.tolist() == [0, 1, 200, 290]
+    assert episodes.tolist() == [0, 1, 200, 300]
+    assert (
+        "episodes after the last log row, in which no goal is seen: 10 at depth 12" in results.notes
+    )
     assert shares.tolist() == pytest.approx([0, 1 / 3, 2 / 3, 2 / 3])
 
 
@@ -139,19 +143,62 @@ def test_tail_success_is_of_the_last_fifth_and_of_a_cell_s_own_seeds() -> None:
     assert (ours.n, results["success/random/12"].n) == (3, 20)
 
 
-def test_chance_is_that_of_the_logged_episodes() -> None:
+def test_the_horizon_is_12000_episodes_at_every_depth() -> None:
+    def log(labels: Labels, _: int, rows: Floats) -> Mapping[str, Floats]:
+        return dive(rows, depth_of(labels["task"]), None)
+
+    frame = lived(ASSAY, ASSAY.budget("paper"), log)
+    for depth, iterations in ((12, 2483), (14, 2897), (16, 3310)):
+        found = events(frame, f"deep-sea-{depth}", "a2c")
+        assert found.horizon == {
+            "episodes": 12_000,
+            "interactions": 12_000 * depth,  # 144,000, 168,000 and 192,000
+            "iterations": iterations,
+        }
+        for clock, last in found.horizon.items():
+            assert set(found.first[clock].tolist()) == {last}
+
+
+def test_a_first_goal_after_the_horizon_is_censored_there() -> None:
+    small = budget(2, ("a2c",), (12,), episodes=300, log_every=1)
+
+    def log(_: Labels, seed: int, rows: Floats) -> Mapping[str, Floats]:
+        whole = dive(rows, 12, 200)
+        return whole | {"first_goal_episode": np.full(len(rows), 301.0 if seed else 300.0)}
+
+    found = events(lived(ASSAY, small, log), "deep-sea-12", "a2c")
+    assert found.found.tolist() == [1, 0]
+    assert found.first["episodes"].tolist() == [300, 300]
+
+
+def test_a_goal_between_log_rows_is_found_and_not_in_the_log() -> None:
+    """The lifetimes are the same: what E-A5 and discovery ask of them has two names."""
+    small = budget(2, ("a2c",), (12,), episodes=300, log_every=10)
+
+    def log(_: Labels, seed: int, rows: Floats) -> Mapping[str, Floats]:
+        returns = np.where(seed == 0, 0.02, -0.005) * np.ones_like(rows)
+        return dive(rows, 12, 17) | {"mean_return": returns}
+
+    events_, stairs = (ASSAYS[name] for name in ("discovery", "E-A5"))
+    found = events_.analyse(lived(events_, small, log)).estimates
+    logged = stairs.analyse(lived(stairs, small, log)).estimates
+    assert found["found/a2c/12"].value == 1.0
+    assert logged["goal-in-log/a2c/12"].value == 0.5
+    assert not any(key.startswith("found/") for key in logged)
+    assert not any(key.startswith("found/") for key in published.estimates("E-A5"))
+    [table] = stairs.analyse(lived(stairs, small, log)).tables
+    assert "Goal in the log" in [column.heading for column in table.columns]
+
+
+def test_chance_is_that_of_12000_episodes() -> None:
     results = as_printed()
-    for depth, episodes, chance in (
-        (12, 11_986, 0.9972),
-        (14, 11_930, 0.7689),
-        (16, 11_890, 0.3066),
-    ):
+    for depth, chance in ((12, 0.9972), (14, 0.7689), (16, 0.3066)):
         ours = results.estimates[f"chance/{depth}"]
-        assert ours.value == pytest.approx(1 - (1 - 2.0 ** (1 - depth)) ** episodes)
-        assert ours.value == pytest.approx(chance, abs=0.0025)  # of all 12,000
-        assert results.estimates[f"chance-first/{depth}"].value == expected_first(depth, episodes)
+        assert ours.value == pytest.approx(1 - (1 - 2.0 ** (1 - depth)) ** 12_000)
+        assert ours.value == pytest.approx(chance, abs=5e-5)
+        assert results.estimates[f"chance-first/{depth}"].value == expected_first(depth, 12_000)
     rows = [row for row in results.tables[0].rows if row[-1] is not None]
-    assert [row[1] for row in rows] == ["random"] * 3
+    assert [row[1] for row in rows] == ["random policy"] * 3
 
 
 def test_the_expected_first_goal_is_that_of_a_plain_sum() -> None:

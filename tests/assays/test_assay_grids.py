@@ -16,7 +16,7 @@ from rulescope.assays.base import Assay
 from rulescope.assays.families import INTERFACE_STATE, MINATAR_CONTEXT, OPEN_CARRY, PRIMARY
 from rulescope.assays.inheritance import donor, panel, reciprocal
 from rulescope.errors import SpecError
-from rulescope.learners.disco.config import PROFILES, Disco
+from rulescope.learners.disco.config import AGENTS, Disco
 from rulescope.spec import (
     Freeze,
     Hold,
@@ -90,7 +90,9 @@ def test_donors_live_for_23200_interactions_in_worlds_of_their_own() -> None:
 
 
 def test_replications_that_exist_already_are_part_of_the_paper_grid() -> None:
-    ids = {made.id for made in runs_of(ASSAYS["E1"], ASSAYS["E1"].budget("paper"))}
+    assay = ASSAYS["E1"]
+    chosen = narrowed(assay, assay.budget("paper"), agent="historical")
+    ids = {made.id for made in runs_of(assay, chosen)}
     assert RunSpec(scale=0.1, seed=0).id in ids
     assert RunSpec(scale=1e3, seed=11, interventions=(Pin(carrier="recurrent"),)).id in ids
 
@@ -181,7 +183,7 @@ def test_arms_of_the_scale_assay_differ_in_their_interventions_only() -> None:
         "placebo": (Placebo(carrier="recurrent"),),
         "null": (),
     }
-    assert made["null"].learner == Disco(rule="random:0")
+    assert made["null"].learner == Disco(rule="random:0", conventions=AGENTS["published"])
     assert len({run.environment for run in made.values()}) == 1
 
 
@@ -221,7 +223,7 @@ def test_a_recipient_scale_of_one_is_refused() -> None:
 
 def test_conventions_and_rule_reach_learners_and_donors() -> None:
     assay = ASSAYS["E2"]
-    budget = narrowed(assay, assay.budget("smoke"), profile="reference", rule="random:7")
+    budget = narrowed(assay, assay.budget("smoke"), agent="reference", rule="random:7")
     for made in runs_of(assay, budget):
         for item in (made, *made.donors):
             assert isinstance(item.learner, Disco)
@@ -243,7 +245,7 @@ def test_a_short_budget_can_be_run_too(iterations: int) -> None:
     [
         ({"arms": ["pinned"]}, "--arms: no 'pinned'; nearest: 'pin'"),
         ({"tasks": ["catch-lnog"]}, "nearest: 'catch-long'"),
-        ({"profile": "publish"}, "--profile: no 'publish'; nearest: 'published'"),
+        ({"agent": "publish"}, "--agent: no 'publish'; nearest: 'published'"),
         ({"seeds": 0}, "--seeds: 0"),
         ({"iterations": 19}, "--iterations: 19 is less than one log row"),
         ({"scales": [0.0]}, "--scales: 0 is not between"),
@@ -259,23 +261,23 @@ def test_narrowing_refuses_what_is_unknown(wrong: dict[str, object], message: st
 
 
 @pytest.mark.parametrize("name", ["E-LR", "E-POP"])
-@pytest.mark.parametrize("option", [{"profile": "reference"}, {"rule": "random:0"}])
+@pytest.mark.parametrize("option", [{"agent": "reference"}, {"rule": "random:0"}])
 def test_rules_and_their_conventions_are_refused_where_nobody_has_one(
     name: str, option: dict[str, Any]
 ) -> None:
-    with pytest.raises(SpecError, match="has a rule"):
+    with pytest.raises(SpecError, match=r"has a rule|comes as several agents"):
         narrowed(ASSAYS[name], ASSAYS[name].budget("smoke"), **option)
 
 
 @pytest.mark.parametrize("name", ["F1", "conventions"])
-def test_legacy_arms_differ_in_alignment_and_indexing_alone(name: str) -> None:
+def test_legacy_arms_differ_in_the_retrace_index_alone(name: str) -> None:
     assay = ASSAYS[name]
-    for profile in ("published", "reference"):
-        budget = narrowed(assay, assay.budget("smoke"), profile=profile)
+    for bundle in ("published", "reference"):
+        budget = narrowed(assay, assay.budget("smoke"), agent=bundle)
         made = {run.learner for run in runs_of(assay, budget) if isinstance(run.learner, Disco)}
         every = {learner.conventions for learner in made}
-        expected = PROFILES[profile]
-        old = msgspec.structs.replace(expected, alignment="bootstrap", retrace="skip")
+        expected = AGENTS[bundle]
+        old = msgspec.structs.replace(expected, retrace="skip")
         assert every == {expected, old}
 
 
@@ -289,7 +291,7 @@ def test_narrowing_keeps_the_order_of_the_catalogue() -> None:
 
 def test_assays_are_found_by_id_or_name_in_any_case() -> None:
     assert list(ASSAYS)[:3] == ["E1", "E2", "E3"]
-    assert len(ASSAYS) == 23
+    assert len(ASSAYS) == 24
     names = [name.lower() for assay in ASSAYS.values() for name in {assay.id, assay.name}]
     assert len(set(names)) == len(names)
     for assay in ASSAYS.values():

@@ -9,10 +9,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from rulescope import learners
 from rulescope.assays import ASSAYS, published
 from rulescope.assays.base import Assay, Budget
 from rulescope.assays.frame import Floats
-from rulescope.assays.horizon import ARMS, REFERENCES, early
+from rulescope.assays.horizon import REFERENCES, early
 from rulescope.assays.learning_rate import RATES, usual
 from rulescope.assays.results import Results
 from rulescope.envs.config import WORLDS
@@ -23,7 +24,7 @@ from rulescope.learners.disco.config import Disco
 from rulescope.spec import Freeze, Pin
 from rulescope.stats import Estimate
 
-from .frames import bounds, drawn_seeds, trim
+from .frames import bounds, drawn_seeds, our_name, trim
 from .lives import Labels, lived
 
 F2, E_LR = ASSAYS["F2"], ASSAYS["E-LR"]
@@ -51,9 +52,10 @@ def horizon(budget: Budget = PAPER) -> Results:
 
 
 def test_level_and_pace_are_those_of_plain_loops() -> None:
-    results = horizon().estimates
-    levels, rows = drawn(PAPER)
-    for arm in ARMS:
+    budget = replace(PAPER, arms=F2.arms)
+    results = horizon(budget).estimates
+    levels, rows = drawn(budget)
+    for arm in F2.arms:
         assert results[f"endpoint/{arm}"].value == pytest.approx(trim(levels[arm]))
         assert results[f"mastery/{arm}"].value == pytest.approx(trim(2900 * r for r in rows[arm]))
     for kind, (reference, others) in REFERENCES.items():
@@ -75,9 +77,9 @@ def test_the_table_has_the_printed_rows_in_thousands() -> None:
     results = horizon()
     table = next(table for table in results.tables if table.label == "v5:tab:app-f2-paired")
     printed = published.tables()[table.label]
-    assert [row[1] for row in table.rows] == [row["Comparator"] for row in printed]
+    assert [row[1] for row in table.rows] == [our_name(row["Comparator"]) for row in printed]
     for row, theirs in zip(table.rows, printed, strict=True):
-        assert str(row[0]) in theirs["group"]
+        assert str(row[0]) in our_name(theirs["group"])
     last = table.rows[-1][5]
     assert isinstance(last, Estimate)
     assert last.value == results.estimates["difference-lr3e4/mastery/dqn"].value / 1000
@@ -110,6 +112,25 @@ def test_arms_are_what_their_names_say() -> None:
     assert len(F2.grid(PAPER)) * PAPER.seeds == 84
 
 
+def test_the_published_capture_points_are_0_40_and_400() -> None:
+    every = replace(PAPER, arms=F2.arms)
+    made = {str(cell.labels["arm"]): cell.runs for cell in F2.grid(every)}
+    assert made["disco-freeze-40"][0].interventions == (Freeze(carrier="recurrent", at=40),)
+    assert made["disco-freeze"][0].interventions == (Freeze(carrier="recurrent", at=400),)
+    fresh = learners.make(Disco(rule="random:0"), (8, 8), 3, 29, seed=0).carriers["recurrent"].get()
+    assert not any(array.any() for array in fresh.values())  # captured at 0, it is a pin
+    in_preset = {run.id for cell in F2.grid(PAPER) for run in cell.runs}
+    assert len(in_preset) == 84
+    assert not in_preset & {run.id for run in made["disco-freeze-40"]}
+
+
+def test_the_freeze_at_40_has_estimates_and_rows_beside_the_published_arms() -> None:
+    results = horizon(replace(PAPER, arms=("disco", "disco-freeze-40")))
+    assert results.estimates["difference/endpoint/disco-freeze-40"].n == 12
+    for table in results.tables:
+        assert any("Frozen 40" in row for row in table.rows)
+
+
 def test_a_state_is_frozen_once_there_is_one() -> None:
     assert [early(n) for n in (20_000, 10_000, 1000, 40, 2)] == [400, 200, 40, 39, 1]
 
@@ -121,19 +142,19 @@ def test_without_disco_there_are_no_differences() -> None:
     assert "disco103" not in results.budget
 
 
+LAST_ROW = 6.0
+"""By how much the last of 60 rows differs from their mean (the other 59 make up for it)."""
+
+
 def swept(budget: Budget, scores: dict[tuple[str, str], list[float]]) -> Results:
-    """The last 60 of 400 rows score as given, those before 9."""
-    return E_LR.analyse(
-        lived(
-            E_LR,
-            budget,
-            lambda labels, seed, iterations: {
-                "score": np.where(
-                    iterations > 17_000, scores[str(labels["arm"]), str(labels["rate"])][seed], 9.0
-                )
-            },
-        )
-    )
+    """The mean of the last 60 of 400 rows is as given, the last one 6 more; those before are 9."""
+
+    def log(labels: Labels, seed: int, iterations: Floats) -> Mapping[str, Floats]:
+        mean = scores[str(labels["arm"]), str(labels["rate"])][seed]
+        tail = np.where(iterations == 20_000, mean + LAST_ROW, mean - LAST_ROW / 59)
+        return {"score": np.where(iterations > 17_000, tail, 9.0)}
+
+    return E_LR.analyse(lived(E_LR, budget, log))
 
 
 def test_the_best_rate_is_that_of_the_largest_trimmed_mean() -> None:
@@ -149,11 +170,11 @@ def test_the_best_rate_is_that_of_the_largest_trimmed_mean() -> None:
         assert results.estimates[f"rate/{arm}"].value == float(best)
         assert results.estimates[f"selected/{arm}"].value == pytest.approx(means[best])
         for rate in RATES:
-            own, default = scores[arm, rate], scores[arm, usual(arm)]
+            own, last = scores[arm, rate], [LAST_ROW + s for s in scores[arm, usual(arm)]]
             ours = results.estimates[f"difference/{arm}/{rate}"]
-            assert ours.value == pytest.approx(trim(own) - trim(default))
+            assert ours.value == pytest.approx(trim(own) - trim(last))
             every = [
-                trim(own[i] for i in block) - trim(default[i] for i in block)
+                trim(own[i] for i in block) - trim(last[i] for i in block)
                 for block in drawn_seeds(6, draws=1000)
             ]
             assert (ours.low, ours.high) == pytest.approx(bounds(every))
@@ -161,6 +182,22 @@ def test_the_best_rate_is_that_of_the_largest_trimmed_mean() -> None:
     assert sum("usual" in mark for mark in marked) == 3
     assert sum("selected" in mark for mark in marked) == 3
     assert results.other_grid == frozenset()
+
+
+def test_differences_are_from_the_endpoint_that_the_horizon_assay_reports() -> None:
+    def log(labels: Labels, seed: int, iterations: Floats) -> Mapping[str, Floats]:
+        pace = {"a2c": 3000.0, "ppo": 9000.0, "dqn": 6000.0}[str(labels["arm"])] * (1 + seed / 7)
+        return {"score": 1 - np.exp(-iterations / pace)}
+
+    budget = replace(E_LR.budget("paper"), conditions=RATES)
+    rates = E_LR.analyse(lived(E_LR, budget, log)).estimates
+    ends = F2.analyse(lived(F2, replace(PAPER, arms=tuple(E_LR.arms)), log)).estimates
+    for arm in E_LR.arms:
+        assert rates[f"horizon/{arm}"] == ends[f"endpoint/{arm}"]
+        for rate in RATES:
+            level = rates[f"score/{arm}/{rate}"].value - ends[f"endpoint/{arm}"].value
+            assert rates[f"difference/{arm}/{rate}"].value == pytest.approx(level)
+            assert level < 0  # the tail of a rising curve is below its end
 
 
 def test_selection_from_fewer_rates_is_told_apart() -> None:

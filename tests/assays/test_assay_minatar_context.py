@@ -97,7 +97,7 @@ def test_the_table_has_the_printed_rows(results: Results) -> None:
 def test_lengths_are_told_in_both_units(results: Results) -> None:
     assert results.iterations == 8000
     assert results.budget == (
-        "disco103, profile published, 8 seeds, 56 to 8,000 iterations (464,000 interactions) "
+        "disco103, agent historical, 8 seeds, 56 to 8,000 iterations (464,000 interactions) "
         "a lifetime"
     )
     fewer = analyse(lived(ASSAY, replace(PAPER, arms=ARMS[1:3]), printed))

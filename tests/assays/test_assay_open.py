@@ -32,6 +32,7 @@ from .lives import Labels, lived
 ASSAY = ASSAYS["OPEN"]
 PAPER = ASSAY.budget("paper")
 KNOWN = published.estimates("OPEN")
+PRINTED = {key: value for key, value in KNOWN.items() if not key.startswith("gate/")}
 RANDOM = {"gymnax-breakout": 0.0404, "gymnax-freeway": 0.00015}
 LANES = 32
 
@@ -40,8 +41,16 @@ def runs_of(budget: Budget) -> dict[tuple[object, ...], tuple[RunSpec, ...]]:
     return {tuple(cell.labels.values()): cell.runs for cell in ASSAY.grid(budget)}
 
 
-def tried(budget: Budget, levels: Mapping[str, float], gone: frozenset[int] = frozenset()) -> Frame:
-    """Return lifetimes whose policies earn ``levels`` (by arm/game/scale) in the end."""
+def tried(
+    budget: Budget,
+    levels: Mapping[str, float],
+    gone: frozenset[int] = frozenset(),
+    idle: frozenset[int] = frozenset(),
+) -> Frame:
+    """Return lifetimes whose policies earn ``levels`` (by arm/game/scale) in the end.
+
+    Seeds ``idle`` of the live arm earn what the random policy earns.
+    """
 
     def log(labels: Labels, seed: int, _rows: Floats) -> Mapping[str, float] | None:
         return None if labels["arm"] == "zero" and seed in gone else {}
@@ -49,7 +58,8 @@ def tried(budget: Budget, levels: Mapping[str, float], gone: frozenset[int] = fr
     def state(labels: Labels, run: RunSpec) -> Mapping[str, Floats]:
         assert run.evaluation is not None
         end = f"{labels['task']}/{scale_label(float(labels['scale']))}"
-        arms = {"terminal": labels["arm"], "initial": "initial", "random": "random"}
+        own = "random" if labels["arm"] == "live" and run.seed in idle else labels["arm"]
+        arms = {"terminal": own, "initial": "initial", "random": "random"}
         shares = np.linspace(0.5, 1.5, LANES) * run.evaluation.steps  # lanes differ, their mean not
         return {
             f"evaluation.{policy}/reward": shares * levels.get(f"{arm}/{end}", 0.0)
@@ -124,8 +134,8 @@ def test_the_fork_is_half_way_and_trials_are_never_longer_than_published(iterati
 
 
 def test_printed_levels_give_every_printed_contrast(results: Results) -> None:
-    assert len(KNOWN) == 28
-    for key, value in KNOWN.items():
+    assert len(PRINTED) == 28
+    for key, value in PRINTED.items():
         ours = results.estimates[key]
         rounding = 2.1e-6 if key.startswith("interaction/") else 1e-12  # sums of rounded terms
         assert ours.value == pytest.approx(value.value, abs=rounding), key
@@ -151,12 +161,12 @@ def test_six_planned_contrasts_stay_in_the_family_without_a_value(results: Resul
         assert results.estimates[key].family == 34
         assert key not in KNOWN
     planned = {member.removeprefix("OPEN:") for member in OPEN_CARRY.members}
-    assert planned == {*KNOWN, *early}
+    assert planned == {*PRINTED, *early}
     assert any("6 of 34" in note for note in results.notes)
 
 
 def test_tables_have_the_printed_rows(results: Results) -> None:
-    for table in results.tables[:2]:
+    for table in results.tables[1:3]:
         theirs = published.tables()[table.label]
         assert len(table.rows) == len(theirs.rows)
         for row, printed in zip(table.rows, theirs, strict=True):
@@ -171,7 +181,7 @@ def test_tables_have_the_printed_rows(results: Results) -> None:
             )
             assert isinstance(ours, Estimate)
             assert ours.value == pytest.approx(printed["Estimate"], abs=2.1e-6)
-    levels = results.tables[2]
+    levels = results.tables[3]
     assert [column.heading for column in levels.columns[2:]] == [
         "Live",
         "Zero",
@@ -198,6 +208,37 @@ def test_small_differences_can_be_told_apart_beside_the_published(results: Resul
     assert "| 0.000099 [−0.000380, 0.000843] |" in shown
 
 
+def test_the_capability_gate_precedes_the_contrasts(results: Results) -> None:
+    labels = [table.label for table in results.tables]
+    assert labels == ["open-gate", "tab:open-1", "tab:open-0", "open-levels"]
+    assert next(iter(results.estimates)).startswith("gate/")
+    assert results.notes[0].startswith("capability gate passed in 6 of 6 cells")
+    for task in TASKS:
+        for scale in map(scale_label, SCALES):
+            gate = results.estimates[f"gate/{task}/{scale}"]
+            assert (gate.value, gate.n, gate.method) == (1.0, 8, "wilson")
+            assert KNOWN[f"gate/{task}/{scale}"].value == 1.0
+    assert [row[2:] for row in results.tables[0].rows] == [("8/8", "8/8", "8/8", "passed")] * 6
+
+
+def test_a_seed_that_is_not_above_both_references_fails_the_gate() -> None:
+    levels = printed_levels() | {"initial/gymnax-breakout/1": 0.0001}  # below the random policy
+    budget = narrowed(ASSAY, PAPER, tasks=[TASKS[0]], scales=[1.0])
+    results = analyse(tried(budget, levels, idle=frozenset({2, 5})))
+    gate = results.estimates["gate/gymnax-breakout/1"]
+    assert (gate.value, gate.n) == (6 / 8, 8)
+    assert results.tables[0].rows == (("Breakout", "1", "8/8", "6/8", "6/8", "failed"),)
+    assert "not passed in Breakout, scale 1 (6 of 8)" in results.notes[0]
+
+
+def test_without_the_live_arm_there_is_no_gate() -> None:
+    budget = narrowed(ASSAY, PAPER, seeds=2, arms=["zero"], tasks=[TASKS[0]], scales=[1.0])
+    results = analyse(tried(budget, printed_levels()))
+    assert not any(key.startswith("gate/") for key in results.estimates)
+    assert all(table.label != "open-gate" for table in results.tables)
+    assert not any("gate" in note for note in results.notes)
+
+
 def test_a_rate_is_reward_per_interaction_of_all_lanes() -> None:
     budget = narrowed(ASSAY, PAPER, seeds=2, iterations=300, tasks=[TASKS[0]], scales=[1.0])
     frame = tried(budget, {"live/gymnax-breakout/1": 0.25})
@@ -222,7 +263,7 @@ def test_seeds_that_are_missing_are_told() -> None:
     assert results.estimates["interaction/gymnax-freeway/10"].n == 6
     assert results.estimates["reset-minus-live/gymnax-freeway/1"].n == 8
     assert results.estimates["live-minus-zero/gymnax-breakout/1"].n == 0
-    assert results.notes[0].startswith("6 of 80 lifetimes are missing")
+    assert results.notes[1].startswith("6 of 80 lifetimes are missing")
 
 
 def test_records_are_read_from_a_store(tmp_path: Path) -> None:
@@ -243,7 +284,7 @@ def test_another_rule_can_be_audited() -> None:
     }
     assert made == {"open-multi"}
     results = analyse(tried(budget, printed_levels()))
-    assert (results.rule, results.profile) == ("open-multi", "")
+    assert (results.rule, results.agent) == ("open-multi", "")
     assert not any(one.same_budget for one in compare(results))
 
 
@@ -254,7 +295,7 @@ def test_another_rule_can_be_audited() -> None:
         ({"arms": ["adam"], "scales": [10.0]}, "Adam lives at reward scale 1 alone"),
         ({"rule": "disco103"}, "'disco103' is no OPEN rule"),
         ({"rule": "open-breakout"}, "add --tasks gymnax-breakout"),
-        ({"profile": "reference"}, "has a rule with profiles"),
+        ({"agent": "reference"}, "comes as several agents"),
     ],
 )
 def test_what_makes_no_sense_is_refused(wrong: dict[str, object], message: str) -> None:

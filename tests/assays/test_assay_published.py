@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from rulescope.assays import ASSAYS, published
+from rulescope.assays.agreement import JUDGED
 from rulescope.assays.compare import compare
 from rulescope.assays.frame import Floats
 from rulescope.assays.published import Published
@@ -90,7 +91,7 @@ def test_every_published_value_is_an_estimate_of_the_paper_grid(name: str) -> No
     generator = np.random.default_rng(0)
 
     def log(_: Labels, __: int, rows: Floats) -> dict[str, float | Floats]:
-        found: dict[str, float | Floats] = {column: generator.uniform(0.5, 1) for column in FED}
+        found: dict[str, float | Floats] = {column: generator.uniform(0.75, 1) for column in FED}
         goal = {"goals": 9.0, "first_goal_interaction": 4000.0, "first_goal_episode": 300.0}
         return {**found, **goal, "steps": 58 * rows, "episodes": 8 * rows}
 
@@ -105,9 +106,11 @@ def test_every_published_value_is_an_estimate_of_the_paper_grid(name: str) -> No
     for one in compared:
         assert one.same_budget or one.key in OTHER_N, one.key
         assert one.ours.family == one.published.family, one.key
-        assert one.overlap is not None or any(
-            math.isnan(bound) for bound in (one.ours.low, one.published.low)
-        )
+        if one.verdict == "no published interval":
+            assert math.isnan(one.published.low), one.key
+        else:
+            assert one.verdict in (*JUDGED, "exact by construction"), one.key
+            assert one.agreement.margin > 0 or one.verdict == "exact by construction", one.key
 
 
 OTHER_N = {
@@ -119,17 +122,20 @@ OTHER_N = {
 
 
 def test_assays_without_published_values() -> None:
-    assert {name for name in ASSAYS if not published.estimates(name)} == {"ladder"}
+    assert {name for name in ASSAYS if not published.estimates(name)} == {
+        "ladder",
+        "agent-identity",
+    }
 
 
-def test_comparison_tells_overlap_and_budget() -> None:
+def test_comparison_tells_agreement_and_budget() -> None:
     values = np.empty((1, 2, 2, 12))
-    values[0, 0], values[0, 1] = 0.6, 0.0
+    values[0, 0], values[0, 1] = 0.85, 0.0
     found = {one.key: one for one in compare(analyse(constant_frame(AXES, values)))}
     inside = found["score/catch/live/0.001"]
-    assert (inside.overlap, inside.same_budget) == (True, True)
-    assert found["score/catch/live/1"].overlap is False
-    assert found["threshold/catch/live"].overlap is None
+    assert (inside.verdict, inside.same_budget) == ("too few seeds to tell", True)
+    assert found["score/catch/live/1"].verdict == "differs"
+    assert found["threshold/catch/live"].verdict == "other grid"
     assert "contrast/catch-long/0.8" not in found  # planned, but nothing was run
     shorter = compare(analyse(constant_frame(AXES, values, iterations=600)))
     fewer = compare(analyse(constant_frame(AXES, values[..., :4])))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from rulescope.assays import ASSAYS, narrowed, published
+from rulescope.assays.agreement import JUDGED
 from rulescope.assays.compare import compare
 from rulescope.assays.frame import Floats
 from rulescope.assays.results import Results, scale_label
@@ -102,7 +103,7 @@ def test_notes_below_tables_say_what_the_numbers_rest_on(printed: Results) -> No
     notes = {table.label: table.note for table in printed.tables}
     for label, note in notes.items():
         if label != "v5:tab:app-scale-references":
-            assert "disco103, profile published, 2,000 iterations (116,000 inter" in note
+            assert "disco103, agent published, 2,000 iterations (116,000 inter" in note
             assert "10,000 seed-block draws" in note
     assert "family of 11" in notes["tab:e1-all"]
     assert "pointwise" in notes["v5:tab:app-scale-widths"]
@@ -112,6 +113,11 @@ def noisy(seed: int, seeds: int = 5) -> Floats:
     """Scores [task, arm, scale, seed] near the thresholds, so that windows differ by draw."""
     generator = np.random.default_rng(seed)
     return generator.uniform(0.3, 1.05, size=(1, 2, 3, seeds))
+
+
+def half(curve: list[float]) -> float:
+    """Return the threshold of a curve: half of its best, if that is competent."""
+    return max(curve) / 2 if max(curve) >= 0.8 else math.inf
 
 
 AXES = {"task": ("catch",), "arm": ("live", "pin"), "scale": (0.1, 1.0, 100.0)}
@@ -136,12 +142,17 @@ def test_scores_windows_and_contrasts_are_those_of_plain_loops() -> None:
             assert ours.value == pytest.approx(widest(scales, points[arm], tau))
             every = [widest(scales, curve, tau) for curve in curves[arm]]
             assert (ours.low, ours.high) == pytest.approx(bounds(every))
-        assert results[f"threshold/catch/{arm}"].value == pytest.approx(max(points[arm]) / 2)
-        assert results[f"threshold/catch/{arm}"].method == "none"
+        assert results[f"best/catch/{arm}"].value == pytest.approx(max(points[arm]))
+        best = results[f"best/catch/{arm}"]
+        assert (best.low, best.high) == pytest.approx(bounds([max(c) for c in curves[arm]]))
+        threshold = results[f"threshold/catch/{arm}"]
+        tau = half(points[arm])
+        assert threshold.value == pytest.approx(tau if tau < 1 else math.nan, nan_ok=True)
+        assert threshold.method == "none"
     for name in ("half-best", "0.8"):
         every = [
-            widest(scales, live, TAUS.get(name, max(live) / 2))
-            - widest(scales, pin, TAUS.get(name, max(pin) / 2))
+            widest(scales, live, TAUS.get(name, half(live)))
+            - widest(scales, pin, TAUS.get(name, half(pin)))
             for live, pin in zip(curves["live"], curves["pin"], strict=True)
         ]
         assert len(set(every)) > 1
@@ -170,7 +181,12 @@ def test_a_narrowed_grid_makes_smaller_tables_and_keeps_the_planned_contrasts() 
     tables = {table.label: table for table in results.tables}
     assert "tab:unified-scores-catch" not in tables
     assert len(tables["tab:unified-scores-catchlong"].rows) == 3
-    assert [c.heading for c in tables["tab:e1-all"].columns] == ["Task", "Criterion", "Live"]
+    assert [c.heading for c in tables["tab:e1-all"].columns] == [
+        "Task",
+        "Criterion",
+        "Live",
+        "Live: scales",
+    ]
     assert "v5:tab:app-scale-state" not in tables
     assert results.axes["task"] == ("catch-long",)
 
@@ -179,7 +195,7 @@ def test_control_arms_stand_beside_the_published_ones() -> None:
     assay = ASSAYS["E1"]
     budget = narrowed(assay, assay.budget("quick"), seeds=3, arms=["live", "placebo", "null"])
     axes = axes_of(assay, budget)
-    results = analyse(constant_frame(axes, np.full((1, 3, 4, 3), 0.5)))
+    results = analyse(constant_frame(axes, np.full((1, 3, 4, 3), 0.85)))
     assert results.estimates["width/catch/null/half-best"].value == pytest.approx(6)
     scores = next(t for t in results.tables if t.label == "tab:unified-scores-catch")
     assert [c.heading for c in scores.columns] == ["Scale", "Live", "Placebo", "Null rule"]
@@ -235,9 +251,9 @@ def test_windows_over_other_scales_than_the_published_are_marked() -> None:
     assert {"width/catch/live/0.8", "contrast/catch/half-best"} <= results.other_grid
     assert not any(key.startswith("score/") for key in results.other_grid)
     compared = {row.key: row for row in compare(results)}
-    assert compared["width/catch/live/0.8"].overlap is None
+    assert compared["width/catch/live/0.8"].verdict == "other grid"
     assert not compared["width/catch/live/0.8"].same_grid
-    assert compared["score/catch/live/1"].overlap is not None
+    assert compared["score/catch/live/1"].verdict in JUDGED
 
 
 def test_two_seeds_have_a_range_and_widths_no_interval() -> None:
@@ -255,3 +271,70 @@ def test_an_arm_that_never_beats_random_play_has_no_window() -> None:
     results = analyse(constant_frame(AXES, np.full((1, 2, 3, 4), -0.1))).estimates
     assert results["width/catch/live/half-best"].value == 0.0
     assert math.isnan(results["threshold/catch/live"].value)
+
+
+LADDER = {**AXES, "scale": (0.1, 1.0, 10.0, 100.0)}
+
+
+def arms(live: list[float], pin: list[float], seeds: int = 8, noise: float = 0.02) -> Results:
+    """Return the analysis of two arms with these scores, give or take some noise."""
+    draws = np.random.default_rng(0).normal(0.0, noise, (1, 2, 4, seeds))
+    return analyse(constant_frame(LADDER, np.array([live, pin])[None, :, :, None] + draws))
+
+
+def test_a_dead_arm_has_no_window_and_does_not_narrow_the_other() -> None:
+    """Noise above zero used to pass half of its own best at every scale."""
+    results = arms(live=[0.05, 0.95, 0.05, 0.05], pin=[0.06, 0.07, 0.06, 0.08])
+    for criterion in CRITERIA:
+        width = results.estimates[f"width/catch/pin/{criterion}"]
+        assert (width.value, width.low, width.high) == (0.0, 0.0, 0.0)
+        assert results.windows[f"width/catch/pin/{criterion}"].kind == "none"
+        live = results.windows[f"width/catch/live/{criterion}"]
+        assert live == (0.0, 1.0, 1.0, "singleton")
+    assert results.estimates["contrast/catch/half-best"].value == 0.0  # was -3 [-3, -3]
+    assert math.isnan(results.estimates["threshold/catch/pin"].value)
+    assert results.estimates["best/catch/pin"].value == pytest.approx(0.08, abs=0.02)
+    assert any("no window for catch/pin: the best score" in note for note in results.notes)
+
+
+def test_two_dead_arms_have_no_contrast() -> None:
+    results = arms(live=[0.1] * 4, pin=[0.05] * 4)
+    for criterion in ("half-best", "0.8"):
+        contrast = results.estimates[f"contrast/catch/{criterion}"]
+        assert (math.isnan(contrast.value), contrast.method, contrast.n) == (True, "none", 8)
+
+
+def test_a_pinned_arm_that_is_competent_alone_shows_a_burden() -> None:
+    results = arms(live=[0.1] * 4, pin=[0.95, 0.95, 0.95, 0.1])
+    contrast = results.estimates["contrast/catch/0.8"]
+    assert (contrast.value, contrast.low, contrast.high) == pytest.approx((-2.0, -2.0, -2.0))
+
+
+def test_the_floor_holds_in_every_draw() -> None:
+    """An arm near the floor is competent in some draws, and its interval says so."""
+    results = arms(live=[0.8] * 4, pin=[0.1] * 4, noise=0.05)
+    width = results.estimates["width/catch/live/half-best"]
+    assert (width.low, width.high) == (0.0, 3.0)
+
+
+def test_every_published_arm_is_competent(printed: Results) -> None:
+    """The floor leaves the published windows as they are."""
+    for task, arm in product(TASKS, ARMS):
+        assert printed.estimates[f"best/{task}/{arm}"].value > 0.95
+
+
+def test_windows_have_their_class_and_ends_in_results_and_tables(printed: Results) -> None:
+    widths = {key for key in printed.estimates if key.startswith("width/")}
+    assert set(printed.windows) == widths
+    for key, window in printed.windows.items():
+        assert printed.estimates[key].value == pytest.approx(window.width)
+    assert printed.windows["width/catch/pin/0.8"] == (3.0, 1.0, 1e3, "interval")
+    tables = {table.label: table for table in printed.tables}
+    assert tables["tab:e1-all"].rows[1][-4:] == (
+        "interval 0.001 to 1000",
+        "interval 1 to 1000",
+        "interval 0.1 to 1000",
+        "interval 1 to 1000",
+    )
+    assert tables["v5:tab:app-scale-widths"].rows[1][-3:] == ("interval 1 to 1000",) * 3
+    assert tables["tab:unified-scale-relative"].rows[0][-1] == "interval 0.001 to 1000"

@@ -98,6 +98,20 @@ def test_ratios_are_taken_within_seeds() -> None:
     assert found["usable/minatar-breakout/a2c"].value == 2
 
 
+def test_n_counts_the_seeds_with_a_finite_ratio() -> None:
+    """As for frozen averages in Freeway: a seed that earned nothing at scale 1 has no ratio."""
+
+    def one_without(labels: Labels, seed: int, rows: Floats) -> Mapping[str, float]:
+        idle = seed == 3 and labels["scale"] == 1.0
+        return {"reward_rate": 0.0} if idle else rates(labels, seed, rows)
+
+    found = analyse(lived(ASSAY, narrow(scales=(1.0, 10.0)), one_without))
+    assert [row[3] for row in found.tables[0].rows] == [7, 7]
+    assert found.estimates["rate/minatar-breakout/a2c/10"].n == 8
+    alone = analyse(lived(ASSAY, narrow(scales=(10.0,)), rates))
+    assert [row[3] for row in alone.tables[0].rows] == [8]  # no pairs: n is that of the rate
+
+
 def test_other_scales_are_told_apart_and_unit_scale_is_needed() -> None:
     coarse = analyse(lived(ASSAY, narrow(scales=(1.0, 10.0)), rates))
     assert coarse.other_grid == {

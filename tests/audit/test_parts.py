@@ -7,6 +7,7 @@ import pytest
 from rulescope.assays import PRESETS
 from rulescope.assays.subject import Subject, named
 from rulescope.audit import parts
+from rulescope.audit.history import LEAST_SEEDS
 from rulescope.errors import SpecError
 from rulescope.learners.disco.config import Disco
 from rulescope.learners.open_config import Open
@@ -29,8 +30,25 @@ def test_every_preset_asks_along_every_axis_and_of_no_other_rule(preset: str) ->
     assert small == {(64, 64)}
 
 
-def test_quick_has_seeds_enough_for_intervals() -> None:
-    assert all(budget.seeds >= 3 for _, budget in parts.budgets("sprout", named("sprout"), "quick"))
+@pytest.mark.parametrize("preset", ["quick", "standard", "paper"])
+def test_a_preset_has_seeds_enough_for_an_answer(preset: str) -> None:
+    """OPEN and 24×24 had three seeds at the preset standard, so they could decide nothing."""
+    chosen = parts.budgets("sprout", named("sprout"), preset) + parts.budgets("open", None, preset)
+    few = {assay.id: budget.seeds for assay, budget in chosen if budget.seeds < LEAST_SEEDS}
+    assert not few
+
+
+def test_a_rule_without_history_is_audited_without_interventions_on_it() -> None:
+    mine = Subject(Plugin("mine", "0" * 64, carriers=("params",)), None)
+    for preset in PRESETS:
+        chosen = parts.budgets("mine", mine, preset)
+        assert "E2" not in {assay.id for assay, _ in chosen}
+        runs = [run for assay, budget in chosen for cell in assay.grid(budget) for run in cell.runs]
+        assert not any(each.carrier == "recurrent" for run in runs for each in run.interventions)
+    assert not parts.has_history(mine)
+    assert parts.has_history(named("sprout"))
+    with pytest.raises(SpecError, match="--only: 'E2' is not in this audit"):
+        parts.budgets("mine", mine, "quick", only=["E2"])
 
 
 def test_a_plug_in_is_audited_without_a_null_rule() -> None:
@@ -44,7 +62,7 @@ def test_a_plug_in_is_audited_without_a_null_rule() -> None:
 def test_an_optimiser_is_audited_in_its_own_games() -> None:
     ((assay, budget),) = parts.budgets("open", None, "quick")
     assert (assay.id, budget.rule) == ("OPEN", "open")
-    assert budget.seeds == 3  # for intervals
+    assert budget.seeds == LEAST_SEEDS
     ((_, budget),) = parts.budgets("open-multi", None, "quick", seeds=1)
     assert (budget.rule, budget.seeds) == ("open-multi", 1)
 

@@ -36,18 +36,18 @@ def batch_and_products(subject: Subject) -> tuple[Batch, int]:
 
 
 @pytest.mark.parametrize(
-    ("profile", "grid", "actions", "slack"),
+    ("bundle", "grid", "actions", "slack"),
     [
-        ("published", 8, 3, 0.03),
+        ("historical", 8, 3, 0.03),
         ("reference", 8, 3, 0.03),
         ("legacy", 8, 3, 0.03),
-        ("published", 16, 6, 0.08),
+        ("historical", 16, 6, 0.08),
     ],
 )
 def test_an_update_makes_hardly_more_products_than_it_needs(
-    profile: str, grid: int, actions: int, slack: float
+    bundle: str, grid: int, actions: int, slack: float
 ) -> None:
-    spec = measure.lifetime_spec(measure.FALLBACK, Catch(rows=grid, columns=grid), profile)
+    spec = measure.lifetime_spec(measure.FALLBACK, Catch(rows=grid, columns=grid), bundle)
     subject = Subject(spec, actions)
     batch, made = batch_and_products(subject)
     needed = update_products(subject.learner, batch)

@@ -72,7 +72,7 @@ def test_compare_with_the_peer(small: RunSpec, weights: Path) -> None:
     reports: list[int] = []
     found = measure.compare(small, 2, PLAN, weights, report=lambda: reports.append(1))
     assert len(reports) == found.rounds == 2
-    assert (found.batch, found.grid, found.actions, found.profile) == (4, 8, 3, "published")
+    assert (found.batch, found.grid, found.actions, found.agent) == (4, 8, 3, "historical")
     assert found.peer_ms is not None
     assert found.ratio_to_peer is not None
     for spread in (found.ours_ms, found.limit_ms, found.ratio_to_limit, found.ratio_to_peer):

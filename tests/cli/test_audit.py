@@ -40,16 +40,33 @@ def test_the_audit_of_the_embedded_rule_writes_one_profile_and_every_assay(
     assert {"profile.png", "profile.svg", "profile.pdf", "E1", "exposure"} <= names
     found = profile.read(folder / "profile.json")
     assert (found.rule, found.preset) == ("sprout", "smoke")
+    assert found.answer is not None
+    assert found.answer.sentence == (
+        "History: undecided: too few seeds (competence: 1; at least 4 are needed: --seeds 4)."
+    )
+    assert result.stdout.splitlines()[-1] == found.answer.sentence
+    assert found.answer.sentence in (folder / "README.md").read_text()
+    estimates = json.loads((folder / "E1" / "results.json").read_text())
+    widths = {key for key in estimates["estimates"] if key.startswith("width/")}
+    assert set(estimates["windows"]) == widths
+    assert {one["kind"] for one in estimates["windows"].values()} == {"none"}
     by_name = {axis.name: axis for axis in found.axes}
     assert by_name["Reward scale"].measures
     assert by_name["Exploration"].measures == ()
     columns = by_name["Competence and pace"].measures[0].figures
-    assert set(columns) == {"rule", "without history", "null rule", "A2C"}
+    assert set(columns) == {"rule", "pinned", "null rule", "A2C"}
     again = invoke(*smoke, *places, "--json")
     said = json.loads(again.stdout)
     assert (said["missing"], said["failed"]) == (0, {})
     assert said["profile"]["rule"] == "sprout"
     assert len(said["profile"]["runs"]) == said["runs"]
+
+
+def test_an_agent_can_be_named_where_the_rule_has_several(places: list[str | Path]) -> None:
+    with pytest.raises(SpecError, match="--agent: 'sprout' has a learner of its own"):
+        invoke("--agent", "reference", "--plan", *places)
+    with pytest.raises(SpecError, match="--agent: no 'refrence'; nearest: 'reference'"):
+        invoke("random:0", "--agent", "refrence", "--preset", "smoke", "--plan", *places)
 
 
 def test_a_plug_in_is_audited_by_the_same_command(
@@ -61,14 +78,14 @@ def test_a_plug_in_is_audited_by_the_same_command(
     found = profile.read(tmp_path / "results" / "audit-sized-smoke" / "profile.json")
     axes = {axis.name: axis for axis in found.axes}
     widths = axes["Reward scale"].measures[0].figures
-    assert set(widths) == {"rule", "without history"}
+    assert set(widths) == {"rule", "pinned"}
     assert [m.key for m in axes["Inheritance"].measures][-1] == "interaction/10"
 
 
 def test_a_plan_runs_nothing(tmp_path: Path, places: list[str | Path]) -> None:
     result = invoke("--preset", "smoke", "--only", "E1", "--plan", *places)
     assert result.exit_code == 0
-    assert "4 to live" in result.stdout
+    assert "4 to run" in result.stdout
     assert not (tmp_path / "store").exists()
 
 

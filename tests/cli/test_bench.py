@@ -11,7 +11,7 @@ from rulescope.bench import baselines, measure
 from rulescope.cli.bench import bench
 from rulescope.envs.config import Catch
 from rulescope.learners.baselines import A2C, NetworkSizes
-from rulescope.learners.disco.config import PROFILES, Disco
+from rulescope.learners.disco.config import AGENTS, Disco
 from rulescope.spec import RunSpec
 
 
@@ -19,9 +19,9 @@ from rulescope.spec import RunSpec
 def light(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every lifetime be a light one, disco-torch not installed, and memory not measured."""
 
-    def spec(_rule: str, environment: Catch, profile: str = "published", batch: int = 4) -> RunSpec:
+    def spec(_rule: str, environment: Catch, bundle: str = "historical", batch: int = 4) -> RunSpec:
         learner = Disco(
-            rule=measure.FALLBACK, conventions=PROFILES[profile], batch=4, capacity=max(8, batch)
+            rule=measure.FALLBACK, conventions=AGENTS[bundle], batch=4, capacity=max(8, batch)
         )
         return RunSpec(learner=learner, environment=environment)
 
@@ -46,7 +46,7 @@ def test_json_is_one_object_on_standard_output() -> None:
     assert found["ratio_to_limit"] == found["catch"]["ratio_to_limit"]["median"] > 0.0
     assert found["catch"]["grid"] == 8
     assert found["catch_big"]["grid"] == 24
-    assert found["catch"]["profile"] == "legacy"
+    assert found["catch"]["agent"] == "legacy"
     assert found["scaling"] == []
     assert found["memory_mb"] == 123.0
     assert found["runtime"]["threads"] == 1

@@ -8,11 +8,19 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from invoking import invoke
+from rulescope.assays import worlds
 from rulescope.cli.main import app
 from rulescope.errors import RulescopeError
 from rulescope.numerics import check as families
 from rulescope.numerics.comparison import Comparison
 from rulescope.numerics.values import value_estimator
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write results below a folder of the test's own."""
+    monkeypatch.chdir(tmp_path)
 
 
 def test_the_committed_arrays_pass(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -38,3 +46,31 @@ def test_a_directory_without_golden_arrays_is_named(tmp_path: Path) -> None:
     for place in (tmp_path, tmp_path / "nowhere"):
         with pytest.raises(RulescopeError, match=str(place)):
             CliRunner().invoke(app, ["check", "--golden", str(place)], catch_exceptions=False)
+
+
+def test_the_numerical_table_is_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(families, "FAMILIES", (value_estimator,))
+    said = json.loads(invoke("check", "--json", "--out", tmp_path / "here").stdout)
+    names = {Path(path).name for path in said["files"]}
+    assert names == {"check.json", "tab-numeric.md", "tab-numeric.csv", "tab-numeric.tex"}
+    text = (tmp_path / "here" / "check" / "tab-numeric.md").read_text()
+    assert "| Value estimator | float64 / float64 | 9 | 5.471e-14 | 9 | 108 |" in text
+    assert "written:" in invoke("check").stdout
+    assert (tmp_path / "results" / "check" / "check.json").is_file()
+
+
+def test_worlds_are_checked_and_recorded(tmp_path: Path) -> None:
+    small = ("--episodes", "300", "--steps", "700")
+    said = json.loads(invoke("check", "worlds", *small, "--json").stdout)
+    assert said["passed"] is True
+    recorded = worlds.read(tmp_path / "results" / "worlds" / "worlds.json")
+    assert recorded.passed
+    assert recorded.command == "rulescope check worlds --episodes 300 --steps 700"
+    assert {Path(path).suffix for path in said["files"]} == {".json", ".md", ".csv", ".tex"}
+
+
+def test_worlds_that_reset_are_exit_code_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worlds, "SAMPLED", ())
+    stream, control = worlds.structures()
+    monkeypatch.setattr(worlds, "structures", lambda: (control, stream))
+    assert "FAILED" in invoke("check", "worlds", code=1).stdout

@@ -48,7 +48,7 @@ def test_stopping_and_going_on_gives_the_same_science(tmp_path: Path) -> None:
 
 def test_a_shown_spec_runs_as_the_options_did(tmp_path: Path) -> None:
     options = [*QUICK, "--scale", "0.01", "--terminals", "29", "--pin", "recurrent"]
-    text = invoke(*options, "--profile", "legacy", "--interface", "linear", "--show-spec")
+    text = invoke(*options, "--agent", "legacy", "--interface", "linear", "--show-spec")
     path = tmp_path / "run.json"
     path.write_text(text)
     body = json.loads(invoke("life", "--spec", path, "--store", tmp_path, "--json"))
@@ -73,7 +73,7 @@ def test_a_baseline_lives_where_there_are_no_episodes(tmp_path: Path) -> None:
     ("learner", "option", "value"),
     [
         ("a2c", "--rule", "disco103"),
-        ("dqn", "--profile", "legacy"),
+        ("dqn", "--agent", "legacy"),
         ("random", "--learning-rate", "1"),
     ],
 )
@@ -90,7 +90,7 @@ def test_options_that_mean_nothing_to_a_learner_are_refused(
     [
         (["--env", "ctch"], "--env: no 'ctch'; nearest: 'catch'"),
         (["--learner", "disk"], "--learner: no 'disk'"),
-        (["--profile", "refrence"], "nearest: 'reference'"),
+        (["--agent", "refrence"], "nearest: 'reference'"),
         (["--interface", "lin"], "--interface"),
         (["--pin", "recurent"], "nearest: 'recurrent'"),
         (["--terminals", "maskd"], "nearest: 'masked'"),

@@ -74,7 +74,7 @@ def test_list_shows_what_other_packages_offer() -> None:
         (("--learner", "szed"), "--learner: no 'szed'; nearest: 'sized'"),
         (("--env", "eco"), "--env: no 'eco'; nearest: 'echo'"),
         (("--learner", "sized", "--rule", "disco103"), "--rule: means nothing"),
-        (("--learner", "sized", "--profile", "legacy"), "--profile: means nothing"),
+        (("--learner", "sized", "--agent", "legacy"), "--agent: means nothing"),
         (("--learner", "sized", "--pin", "averages"), "no carrier 'averages'"),
     ],
 )

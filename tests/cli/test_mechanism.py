@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from plugin_packages import example_installed
 from rulescope.cli.main import app
 from rulescope.errors import SpecError, WeightsError
 from rulescope.mechanism.folder import exhibit
@@ -45,6 +46,7 @@ def test_a_view_ends_in_a_folder_and_is_not_looked_at_twice(tmp_path: Path) -> N
         (["targets", "--iterations", "10"], "--iterations: 10 .* nearest: 34"),
         (["replay", "--scales", "0.1"], "--scales"),
         (["replay", "--seeds", "0"], "--seeds: 0"),
+        (["targets", "--agent", "refrence"], "--agent: no 'refrence'; nearest: 'reference'"),
     ],
 )
 def test_bad_input_is_told_before_anything_runs(
@@ -56,8 +58,31 @@ def test_bad_input_is_told_before_anything_runs(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_an_agent_is_refused_for_a_rule_with_a_learner_of_its_own(tmp_path: Path) -> None:
+    words = ["mechanism", "targets", "--rule", "sprout", "--agent", "legacy"]
+    with pytest.raises(SpecError, match="--agent: 'sprout' has a learner"):
+        RUN.invoke(app, [*words, "--out", str(tmp_path / "o")], catch_exceptions=False)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_an_unknown_rule_is_told_before_anything_runs(tmp_path: Path) -> None:
     words = ["mechanism", "targets", "--rule", "disco104", "--out", str(tmp_path / "o")]
     with pytest.raises(WeightsError, match=r"disco104.*nearest: 'disco103'"):
         RUN.invoke(app, words, catch_exceptions=False)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["sized", "open-breakout", "sproud"])
+def test_what_is_no_disco_rule_is_refused_with_the_names_that_are_valid(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with example_installed(tmp_path / "site", monkeypatch):
+        words = ["mechanism", "targets", "--rule", name, "--out", str(tmp_path / "o")]
+        with pytest.raises(WeightsError) as caught:
+            RUN.invoke(app, words, catch_exceptions=False)
+    message = str(caught.value)
+    assert message.startswith("--rule: ")
+    assert repr(name) in message
+    valid = message.partition("valid: ")[2].split(", ")
+    assert {"disco103", "sprout", "random:SEED"} <= set(valid)
+    assert not any(each.startswith("open") for each in valid)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from invoking import invoke
-from rulescope import assays
+from rulescope import arrays, assays
 from rulescope.assays import Results
 from rulescope.bench.synthetic import fill
 from rulescope.errors import RecordError, SpecError
@@ -47,7 +47,7 @@ def test_an_assay_is_run_written_and_picked_up_again(tmp_path: Path) -> None:
     again = invoke(*command, *places)
     assert "all of them are in the store" in again.stdout
     assert "Scores in Catch by reward scale" in again.stdout
-    assert "n = 1 seed; random:0, profile published, 40 iterations" in again.stdout
+    assert "n = 1 seed; random:0, agent published, 40 iterations" in again.stdout
     folder = tmp_path / "results" / "E1-random-0"
     written = {path.name for path in folder.iterdir()}
     assert {"README.md", "results.json", "tab-e1-all.md", "fig-scale.png"} <= written
@@ -76,8 +76,8 @@ def test_the_plan_can_be_seen_without_running(tmp_path: Path) -> None:
     ]
     shown = invoke(*command).stdout
     assert "E2 inheritance" in shown
-    assert "4 to live" not in shown
-    assert "6 to live" in shown
+    assert "4 to run" not in shown
+    assert "6 to run" in shown
     assert "about" in shown
     assert not (tmp_path / "store").exists()
 
@@ -122,7 +122,7 @@ def test_donors_are_lived_and_named_in_the_manifest(tmp_path: Path) -> None:
         (["E1", "--arms", "live,,pin"], "--arms: 'live,,pin' has an empty name"),
         (["E2", "--scales", "1e-13"], "--scales: the reciprocal of 1e-13, for donors, is more"),
         (["E2", "--scales", "1"], "--scales: at 1 a donor of the reciprocal scale"),
-        (["E1", "--profile", "refrence"], "--profile: no 'refrence'; nearest: 'reference'"),
+        (["E1", "--agent", "refrence"], "--agent: no 'refrence'; nearest: 'reference'"),
         (["exposure", "--conditions", "maskd"], "--conditions: no 'maskd'; nearest: 'masked'"),
         (["E3", "--tasks", "catch-long", "--arms", "dqn"], "--tasks: DQN lives in 'catch' only"),
         (["conventions", "--arms", "a2c"], "--conditions: no comparison is left"),
@@ -252,12 +252,35 @@ def test_list_tells_what_each_preset_costs() -> None:
 def test_compare_prints_both_sides(name: str, filled: Path) -> None:
     shown = invoke("compare", name, "--store", filled).stdout
     assert "published" in shown
-    assert "of intervals overlap" in shown
+    assert "too few seeds to tell" in shown  # four of a published twelve
+    assert "overlap" not in shown
     said = json.loads(invoke("compare", name, "--store", filled, "--json").stdout)
     assert said["comparisons"]
+    assert said["agreement"]["too few seeds to tell"] > 0
+    assert said["agreement"]["agrees"] == 0
     for row in said["comparisons"].values():
+        assert "overlap" not in row
+        assert row["agreement"] not in ("agrees", "differs")
         assert row["n"] <= 4
         assert not row["same_budget"]
+
+
+def test_draws_are_saved_beside_the_results(filled: Path, tmp_path: Path) -> None:
+    part = ("E1", "--preset", "paper", "--arms", "live", "--tasks", "catch")
+    places = ("--store", filled, "--out", tmp_path)
+    said = json.loads(invoke("compare", *part, *places, "--save-draws", "--json").stdout)
+    path = tmp_path / "E1" / "draws.npz"
+    assert said["draws"] == str(path)
+    found = arrays.read(path)
+    assert found["score/catch/live/1"].shape == (10_000,)
+    assert found["blocks/10000"].shape == (10_000, len(found["seeds"]))
+    path.unlink()
+    narrow = ("--seeds", str(len(found["seeds"])), "--scales", "1")
+    invoke("run", *part, *narrow, *places, "--save-draws")
+    assert arrays.read(path)["score/catch/live/1"].shape == (10_000,)
+    assert "draws.npz" in json.loads((tmp_path / "E1" / "results.json").read_text())["files"]
+    invoke("run", *part, *narrow, *places)  # what is left from before would be of other results
+    assert not path.exists()
 
 
 def test_compare_says_when_nothing_was_published(tmp_path: Path) -> None:
@@ -301,16 +324,16 @@ def test_what_is_printed_is_what_was_estimated(filled: Path, tmp_path: Path) -> 
         assert repr(results.estimates[key].value) in printed, key
 
 
-def test_profiles_are_planned_one_by_one(tmp_path: Path) -> None:
+def test_agents_are_planned_one_by_one(tmp_path: Path) -> None:
     command: list[str | Path] = [
         "status",
         "E1",
-        "--profile",
+        "--agent",
         "published,reference",
         "--store",
         tmp_path,
         "--json",
     ]
     said = json.loads(invoke(*command).stdout)
-    assert [each["profile"] for each in said] == ["published", "reference"]
+    assert [each["agent"] for each in said] == ["published", "reference"]
     assert not set(said[0]["missing"]) & set(said[1]["missing"])

@@ -15,7 +15,7 @@ import numpy as np
 from rulescope import runner, runtime
 from rulescope.bench.synthetic import made_up
 from rulescope.engine import worker
-from rulescope.errors import DivergedError
+from rulescope.errors import DivergedError, ExitError, PassingError, RecordError, WorldError
 from rulescope.learners.baselines import RandomPolicy
 from rulescope.lifetime import Progress
 from rulescope.records import Store
@@ -23,6 +23,14 @@ from rulescope.spec import RunSpec
 
 STEP = 0.002
 DIVERGES, RAISES, RAISES_TWICE, STUCK_ONCE, STUCK = 1001, 1002, 1003, 1004, 1005
+WRONG: dict[int, BaseException] = {
+    1011: RecordError("cannot be continued"),
+    1012: WorldError("reward is NaN"),
+    1013: ExitError("the rule called sys.exit(0)"),
+    1014: TypeError("the rule is wrong"),
+}
+"""Faults, by seed, that the next attempt would meet again."""
+DAMAGED_ONCE, MIXED_ONCE = 1021, 1022
 BASE = RunSpec(learner=RandomPolicy(), iterations=20, log_every=10)
 
 
@@ -87,6 +95,12 @@ def _misbehave(spec: RunSpec, tries: int) -> None:
             raise DivergedError("not finite")
         case s if s == RAISES or (s == RAISES_TWICE and tries <= 2):
             raise OSError(f"attempt {tries}: the disk is away")
+        case s if s in WRONG:
+            raise WRONG[s]
+        case s if s == DAMAGED_ONCE and tries <= 1:
+            raise PassingError("its donor was damaged")
+        case s if s == MIXED_ONCE and tries <= 1:
+            raise runtime.MixedSourceError("edited")
         case s if s == STUCK or (s == STUCK_ONCE and tries <= 1):
             time.sleep(3600)
 

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from engine.test_local import DONOR, LONG, SMALL, recipient
-from rulescope import __version__, runner
+from rulescope import runner, runtime
 from rulescope import spec as specs
 from rulescope.bench.synthetic import made_up
 from rulescope.engine.actor import Actor
@@ -25,7 +25,7 @@ from rulescope.spec import RunSpec
 
 
 def worker() -> Remote:
-    return Remote(__version__, {}, "cpu")
+    return Remote(runtime.program_name(), {}, "cpu")
 
 
 def make(spec: RunSpec, donors: dict[str, Files] | None = None) -> Outcome:
@@ -108,7 +108,7 @@ def test_the_first_words_of_a_worker() -> None:
     old = Remote("0.0.1", {}, "cpu").begin().said
     assert isinstance(old, Unfit)
     assert "0.0.1 is needed" in old.cause
-    blind = Remote(__version__, {}, "abacus").begin().said
+    blind = Remote(runtime.program_name(), {}, "abacus").begin().said
     assert isinstance(blind, Unfit)
     assert "abacus" in blind.cause
 
@@ -124,10 +124,11 @@ def test_weights_are_brought_where_there_are_none_and_checked(
         "fetch",
         lambda rule, source: fetched.append((source / rule.basename).read_bytes()),
     )
-    assert isinstance(Remote(__version__, {rule.name: b"these"}, "cpu").begin().said, Ready)
+    given = Remote(runtime.program_name(), {rule.name: b"these"}, "cpu")
+    assert isinstance(given.begin().said, Ready)
     assert fetched == [b"these"]
     monkeypatch.undo()
     monkeypatch.setattr(locate, "copies", lambda _: iter(()))
-    said = Remote(__version__, {rule.name: b"not these"}, "cpu").begin().said
+    said = Remote(runtime.program_name(), {rule.name: b"not these"}, "cpu").begin().said
     assert isinstance(said, Unfit)
     assert "not the released weights" in said.cause

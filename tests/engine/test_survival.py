@@ -136,6 +136,34 @@ def test_what_would_fail_again_is_not_tried_again(tmp_path: Path) -> None:
     assert campaign.causes == {diverging.id: ["DivergedError: not finite"]}
 
 
+@pytest.mark.parametrize("seed", fakes.WRONG)
+def test_a_fault_of_the_run_itself_is_tried_once(seed: int, tmp_path: Path) -> None:
+    wrong, store = fake(seed), Store(tmp_path)
+    campaign = run_all([wrong], store, workers=1)
+    fault = fakes.WRONG[seed]
+    assert campaign.failed == {wrong.id: f"{type(fault).__name__}: {fault}"}
+    assert tries(store, wrong) == 1
+
+
+def test_a_fault_that_may_pass_is_tried_again(tmp_path: Path) -> None:
+    store, damaged = Store(tmp_path), fake(fakes.DAMAGED_ONCE)
+    assert run_all([damaged], store, workers=1).failed == {}
+    assert tries(store, damaged) == 2
+
+
+def test_a_worker_whose_program_was_edited_is_replaced(tmp_path: Path) -> None:
+    store, mixed = Store(tmp_path), fake(fakes.MIXED_ONCE)
+    workers: set[int | None] = set()
+
+    def report(campaign: Campaign) -> None:
+        workers.update(run.worker for run in campaign.running.values())
+
+    campaign = run_all([mixed, fake(1), fake(2)], store, workers=1, report=report)
+    assert (campaign.failed, campaign.causes) == ({}, {}), "nothing was wrong with the run"
+    assert tries(store, mixed) == 2
+    assert len(workers - {None}) == 2
+
+
 def test_a_run_whose_worker_is_always_killed_fails_in_the_end(tmp_path: Path) -> None:
     store, after = Store(tmp_path), fake(2)
     report, killed = when_running(endless(), signalled(signal.SIGKILL), times=9)

@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+import machine
 from rulescope import arrays
 from rulescope.learners.base import Rollout
 from rulescope.learners.baselines import NetworkSizes
@@ -25,7 +26,7 @@ from rulescope.rules.loading import OPEN_KEY, RuleWeights
 from rulescope.rules.open import step
 
 HERE = Path(__file__).parents[1] / "golden" / "open"
-BESIDE = Path(__file__).parents[3] / "shared" / "golden" / "open"
+BESIDE = machine.BESIDE / "golden" / "open"
 ACTOR = [f"actor/Dense_{layer}/{part}" for layer in range(3) for part in ("bias", "kernel")]
 CRITIC = [name.replace("actor", "critic") for name in ACTOR]
 LEAVES = [*ACTOR, *CRITIC]

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from rulescope.envs.config import Catch
-from rulescope.learners.disco.config import PROFILES, AgentSizes, Disco
+from rulescope.learners.disco.config import AGENTS, AgentSizes, Disco
 from rulescope.spec import RunSpec
 
 RULE = "random:20240"
@@ -15,9 +15,9 @@ SIZES = AgentSizes(hidden=(32, 32), model=16, head=16)
 CHANNEL_SIZES = AgentSizes(torso="channel", hidden=(1, 24), channels=4, model=16, head=16)
 
 
-def small_disco(profile: str = "published", **changes: Any) -> Disco:
+def small_disco(bundle: str = "historical", **changes: Any) -> Disco:
     """Return a Disco learner that fills its replay, and starts to learn, within few iterations."""
-    base = Disco(rule=RULE, agent=SIZES, conventions=PROFILES[profile], batch=4, capacity=16)
+    base = Disco(rule=RULE, agent=SIZES, conventions=AGENTS[bundle], batch=4, capacity=16)
     return msgspec.structs.replace(base, **changes)
 
 

@@ -16,13 +16,21 @@ pytestmark = pytest.mark.usefixtures("deterministic")
 
 
 def test_names() -> None:
-    assert list(VARIANTS) == ["a2c", "ppo", "dqn", "dqn-28672", "a2c-popart", "random"]
+    assert list(VARIANTS) == [
+        "a2c",
+        "ppo",
+        "dqn",
+        "dqn-28672",
+        "dqn-start-interactions",
+        "a2c-popart",
+        "random",
+    ]
 
 
 @pytest.mark.parametrize("name", VARIANTS)
 def test_read_back_by_kind(name: str) -> None:
     data = msgspec.to_builtins(VARIANTS[name])
-    assert data["kind"] == name.removesuffix("-28672")
+    assert data["kind"] == name.removesuffix("-28672").removesuffix("-start-interactions")
     assert "CARRIERS" not in data
     assert msgspec.convert(data, Baseline) == VARIANTS[name]
 

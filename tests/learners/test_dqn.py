@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import math
 from typing import Any, Literal
 
@@ -12,11 +13,13 @@ from torch.nn import functional
 
 from learners.baseline_cases import LITTLE, SMALL, catch_score, factory, in_channels
 from rulescope import learners
+from rulescope.frozen import without_defaults
 from rulescope.learners.base import Rollout
 from rulescope.learners.baselines import DQN, VARIANTS, NetworkSizes
 from rulescope.learners.conformance import check_learner
 from rulescope.learners.dqn import DQNLearner
 from rulescope.learners.transitions import Transitions
+from rulescope.spec import RunSpec
 
 pytestmark = pytest.mark.usefixtures("deterministic")
 
@@ -176,18 +179,52 @@ def test_random_actions_are_as_frequent_as_epsilon_says() -> None:
     assert abs(share - expected) < 4 * math.sqrt(expected * (1 - expected) / 4000)
 
 
-def test_clearing_the_replay_stops_learning_until_it_is_filled_again() -> None:
-    learner, rng = little(), np.random.default_rng(0)
+def cleared(learner: DQNLearner, rng: np.random.Generator) -> list[int]:
+    """Return the updates made so far, at the clearing of the replay and after each rollout since.
+
+    Three rollouts of 14 interactions precede the clearing; the two that follow have 10.
+    """
     empty = learner.carriers["replay"].get()
     for _ in range(3):
         learner.learn(rollout(learner, rng), measure=False)
     learner.carriers["replay"].set(empty)
-    made = int(learner.carriers["moments"].get()["updates"])
-    learner.learn(rollout(learner, rng, steps=5), measure=False)
-    assert int(learner.carriers["moments"].get()["updates"]) == made
-    assert learner.interactions == 3 * 14 + 10  # the schedule goes on
-    learner.learn(rollout(learner, rng, steps=5), measure=False)
-    assert int(learner.carriers["moments"].get()["updates"]) > made
+    updates = [int(learner.carriers["moments"].get()["updates"])]
+    for _ in range(2):
+        learner.learn(rollout(learner, rng, steps=5), measure=False)
+        updates.append(int(learner.carriers["moments"].get()["updates"]))
+    return updates
+
+
+def test_clearing_the_replay_stops_learning_until_it_is_filled_again() -> None:
+    learner = little()
+    at_clearing, empty, filled = cleared(learner, np.random.default_rng(0))
+    assert at_clearing == empty < filled
+    assert learner.interactions == 3 * 14 + 20  # the schedule goes on
+
+
+def test_a_start_counted_in_interactions_is_not_repeated_after_clearing_the_replay() -> None:
+    one, other = little(), little(start_counts="interactions")
+    assert one.config.start_counts == "stored"
+    stored = cleared(one, np.random.default_rng(0))
+    interactions = cleared(other, np.random.default_rng(0))
+    assert interactions[0] == stored[0]  # until the clearing the two readings are one
+    due = (52 // 8 - 42 // 8, 62 // 8 - 52 // 8)  # every 4 steps of 2 lanes
+    assert np.diff(interactions).tolist() == list(due)
+
+
+def test_both_counts_of_the_start_give_the_same_lifetime_without_clearing() -> None:
+    one, other = little(start=13), little(start=13, start_counts="interactions")
+    for learner in (one, other):
+        rng = np.random.default_rng(0)
+        for _ in range(5):
+            learner.learn(rollout(learner, rng), measure=False)
+    assert torch.equal(one.params, other.params)
+
+
+def test_the_default_count_of_the_start_is_no_part_of_a_run_id() -> None:
+    plain = RunSpec(learner=DQN())
+    assert "start_counts" not in json.dumps(without_defaults(plain))
+    assert RunSpec(learner=DQN(start_counts="interactions")).id != plain.id
 
 
 def test_learns_catch() -> None:

@@ -16,7 +16,7 @@ from rulescope import arrays, learners, seeds
 from rulescope.arrays import Arrays
 from rulescope.learners.base import Carrier, Choice, Learner, Rollout
 from rulescope.learners.conformance import check_learner
-from rulescope.learners.disco.config import PROFILES, Disco
+from rulescope.learners.disco.config import AGENTS, Disco
 from rulescope.learners.disco.learner import DiscoLearner
 from rulescope.rules.loading import RuleWeights, load
 
@@ -28,9 +28,9 @@ def disco(config: Disco, shape: tuple[int, ...] = (4, 4)) -> Callable[[], Learne
     return lambda: learners.make(config, shape, 3, STEPS, seed=1)
 
 
-@pytest.mark.parametrize("profile", PROFILES)
-def test_disco_conforms(profile: str) -> None:
-    check_learner(disco(small_disco(profile, capacity=8)), (4, 4), 3, steps=STEPS)
+@pytest.mark.parametrize("bundle", AGENTS)
+def test_disco_conforms(bundle: str) -> None:
+    check_learner(disco(small_disco(bundle, capacity=8)), (4, 4), 3, steps=STEPS)
 
 
 def test_disco_with_channels_conforms() -> None:

@@ -17,7 +17,7 @@ from .small import small_disco
 
 
 def test_every_name_is_another_learner() -> None:
-    assert len(set(VARIANTS.values())) == len(VARIANTS) == 13
+    assert len(set(VARIANTS.values())) == len(VARIANTS) == 14
 
 
 @pytest.mark.parametrize("name", VARIANTS)

@@ -45,9 +45,9 @@ def test_shapes_must_agree() -> None:
     assert found.absolute == math.inf
 
 
-def test_zeros_and_nothing_agree_exactly_or_not_at_all() -> None:
+def test_zeros_agree_but_for_rounding_or_not_at_all() -> None:
     assert forward("float64", [0.0], [0.0]).passed
-    assert not forward("float64", [1e-300], [0.0]).passed
+    assert not forward("float64", [1e-12], [0.0]).passed
     assert forward("float64", [], []).passed
 
 
@@ -72,3 +72,24 @@ def test_summary_shows_a_nan_rather_than_hiding_it() -> None:
     assert line.worst == "broken"
     assert math.isnan(line.relative)
     assert not line.passed
+
+
+def test_what_is_zero_but_for_rounding_passes_whatever_its_relative_error() -> None:
+    zero = np.array([0.0, 3e-17])
+    noise = compare("meta-gradient", "float64", "x", zero, np.zeros(2), 1e-17)
+    assert noise.relative > noise.tolerance
+    assert noise.passed
+    assert compare("gradients", "float64", "x", zero, np.zeros(2)).passed
+    wrong = compare("meta-gradient", "float64", "x", zero + 1e-9, np.zeros(2), 1e-17)
+    assert not wrong.passed
+    [line] = summarise([noise, compare("meta-gradient", "float64", "y", [1.0 + 1e-10], [1.0])])
+    assert line.passed
+    assert line.worst == "y"
+    assert not summarise([noise, wrong])[0].passed
+
+
+def test_rounding_is_measured_by_the_largest_numbers() -> None:
+    error = [1e-12]
+    assert not compare("meta-gradient", "float64", "x", error, [0.0], 1e-12).passed
+    assert compare("meta-gradient", "float64", "x", error, [0.0], 1e-12, magnitude=1e3).passed
+    assert not compare("meta-gradient", "float64", "x", [np.nan], [0.0], magnitude=1e3).passed

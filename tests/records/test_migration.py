@@ -21,7 +21,11 @@ RELEASED = {
     1: (
         "f2b95c33d2753bdd9de053574a6a6fc88518561a16934d8646133d58e351f376",
         "3c38eff3d4e0dacc69456fb57951965bf653983153399d5f94a388d08b8c2183",
-    )
+    ),
+    2: (
+        "f2b95c33d2753bdd9de053574a6a6fc88518561a16934d8646133d58e351f376",
+        "3c38eff3d4e0dacc69456fb57951965bf653983153399d5f94a388d08b8c2183",
+    ),
 }
 """The id and science hash of a record of every version that was ever written."""
 RUN = sample().spec.id
@@ -78,9 +82,9 @@ def test_an_older_version_is_migrated_in_memory(
     files = written_as(store, schema=0, seconds=None, minutes=2.0)
     with pytest.raises(RecordError, match="no version of rulescope wrote"):
         store.read(RUN)
-    monkeypatch.setattr(migration, "MIGRATIONS", {0: version_zero})
+    monkeypatch.setattr(migration, "MIGRATIONS", {0: version_zero, **migration.MIGRATIONS})
     assert store.read(RUN).manifest.seconds == 120.0
-    assert store.read(RUN).manifest.schema == 1
+    assert store.read(RUN).manifest.schema == migration.SCHEMA
     assert store.verify() == []
     assert store.commit(sample()) == RUN  # the same result, so the old record stays
     assert (store.folder(RUN) / "manifest.json").read_bytes() == files["manifest.json"]
@@ -89,15 +93,15 @@ def test_an_older_version_is_migrated_in_memory(
 def test_an_old_manifest_without_what_its_migration_needs_is_damage(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(migration, "MIGRATIONS", {0: version_zero})
+    monkeypatch.setattr(migration, "MIGRATIONS", {0: version_zero, **migration.MIGRATIONS})
     written_as(store, schema=0)
     with pytest.raises(RecordError, match=r"manifest\.json: 'minutes'.*quarantine"):
         store.read(RUN)
 
 
 def test_a_newer_version_is_refused_and_left_alone(store: Store) -> None:
-    files = written_as(store, schema=2, mood="good")
-    with pytest.raises(NewerError, match=r"schema 2; this version of rulescope reads up to 1"):
+    files = written_as(store, schema=3, mood="good")
+    with pytest.raises(NewerError, match=r"schema 3; this version of rulescope reads up to 2"):
         store.read(RUN)
     with pytest.raises(RecordError, match="newer"):
         store.commit(sample())

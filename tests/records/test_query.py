@@ -15,7 +15,7 @@ import pytest
 from rulescope.envs.config import ActionFlip, Boundary
 from rulescope.errors import RecordError
 from rulescope.learners.variants import VARIANTS
-from rulescope.records import Record, Store, query
+from rulescope.records import Record, Store, migration, query
 from rulescope.records.columns import describe
 from rulescope.spec import Freeze, Pin, RunSpec, Transplant
 
@@ -105,7 +105,7 @@ def test_runs_has_a_row_for_each_record(ask: Any) -> None:
         0.997,
         8,
         1,
-        1,
+        migration.SCHEMA,
         made(HEIR).manifest.science_hash,
         "averages, recurrent",
     )

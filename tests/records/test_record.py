@@ -203,7 +203,7 @@ def test_unknown_fields_are_refused() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"schema": 2}, "schema 2"),
+        ({"schema": 3}, "schema 3"),
         ({"spec": {"iterations": 61}}, "another meaning"),
         ({"spec": {"gone": 1}}, "another meaning"),
     ],

@@ -72,7 +72,7 @@ def whole() -> dict[str, Results]:
     ladder = {**stairs, "deepest/dqn": MISSING}
     for arm in ("disco", "a2c", "ppo"):
         for depth in (4, 6, 20, 24, 30):
-            for kind in ("solved", "found"):
+            for kind in ("solved", "goal-in-log"):
                 ladder[f"{kind}/{arm}/{depth}"] = wilson(15 if depth < 8 else 0, 15)
     return {
         "E-A5": made("E-A5", stairs),
@@ -130,8 +130,8 @@ def panels(figure: Figure) -> list[Axes]:
 
 def test_every_learner_stands_at_its_depth() -> None:
     results = whole()["E-A5"]
-    solved, found, returns, _ = panels(FIGURES["v5:fig:app-exploration"]({"E-A5": results}))
-    for axes, kind in ((solved, "solved"), (found, "found"), (returns, "return")):
+    solved, logged, returns, _ = panels(FIGURES["v5:fig:app-exploration"]({"E-A5": results}))
+    for axes, kind in ((solved, "solved"), (logged, "goal-in-log"), (returns, "return")):
         for arm in ("disco", "disco-entropy", "a2c", "ppo", "dqn"):
             drawn = points(axes, arm)
             depths = (8, 10, 12, 14, 16)
@@ -160,8 +160,8 @@ def test_who_solves_no_depth_is_named_all_the_same() -> None:
     names = [tick.get_text() for tick in axes.get_yticklabels()]
     said_beside = [text.get_text() for text in axes.texts]
     assert dict(zip(names, said_beside, strict=True)) == {
-        "Disco": "12",
-        "Disco, entropy": "10",
+        "Disco103": "12",
+        "Disco103, entropy": "10",
         "A2C": "12",
         "PPO": "8",
         "DQN": "none",

@@ -61,7 +61,7 @@ def test_no_words_clash_whatever_was_seen(
     assert clashes(figure) == []
     assert figure.get_figwidth() == pytest.approx(7.2)
     assert ("not run" in said(figure)) == (label not in results)
-    assert ("random:0, Catch" in said(figure)) == (label in results)
+    assert ("random:0, agent published, Catch" in said(figure)) == (label in results)
 
 
 @pytest.mark.parametrize("label", LABELS)

@@ -127,7 +127,7 @@ def marks(axes: Axes, colour: str) -> list[tuple[float, float]]:
 
 def test_levels_and_contrasts_are_where_the_results_say() -> None:
     figure = CARRY({"OPEN": carry()})
-    levels, forest, capability = figure.axes[3:]
+    levels, capability, forest = figure.axes[3:]
     top = HEIGHTS["gymnax-freeway"]
     zero = LEVELS["zero"].colour
     assert [y for _, y in marks(levels, zero)] == pytest.approx([0.97 * top] * 3)

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import math
 import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
-from matplotlib.colors import to_hex
+from matplotlib.collections import PathCollection
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 from report.report_samples import (
+    MISSING,
     inheritance_results,
     narrow,
     scale_results,
@@ -30,8 +34,11 @@ from rulescope.assays.results import Results
 from rulescope.errors import RulescopeError
 from rulescope.report.figures import FIGURES, write_figure
 from rulescope.report.labels import End, name_ends, spread
+from rulescope.report.panels import single
 from rulescope.report.schematic_figures import SCHEMATICS
 from rulescope.report.style import ARMS, LEARNERS, look
+from rulescope.stats import Estimate
+from rulescope.stats.windows import Window
 
 STATE = ("E1", "E2", "E-IF", "P1")
 """Assays of this file; figures of the others are tested beside them."""
@@ -106,10 +113,16 @@ def test_every_figure_is_known_and_some_assay_or_the_audit_asks_for_it() -> None
 
 CASES: list[tuple[str, Callable[[], Mapping[str, Results]]]] = [
     *((label, whole) for label in FED_BY),
-    *((label, with_controls) for label in ("fig:scale", "fig:detail-inheritance")),
-    *((label, narrow) for label in ("fig:scale", "fig:detail-scale", "v5:fig:app-scale")),
+    *((label, with_controls) for label in ("fig:scale", "orig:scale", "fig:detail-inheritance")),
+    *(
+        (label, narrow)
+        for label in ("fig:scale", "orig:scale", "fig:detail-scale", "v5:fig:app-scale")
+    ),
     *((label, sparse) for label in ("fig:detail-inheritance", "scale-audit")),
-    *((label, dict) for label in ("fig:scale", "fig:detail-inheritance", "interface-state")),
+    *(
+        (label, dict)
+        for label in ("fig:scale", "orig:scale", "fig:detail-inheritance", "interface-state")
+    ),
 ]
 
 
@@ -132,6 +145,25 @@ def test_a_schematic_needs_no_results_and_its_words_do_not_clash(label: str) -> 
     assert clashes(FIGURES[label]({})) == []
 
 
+def test_interventions_are_shown_on_state_on_donors_and_on_the_target() -> None:
+    figure = FIGURES["fig:interventions"]({})
+    letters = [text.get_text() for text in figure.texts if text.get_fontweight() == "bold"]
+    assert letters == ["A", "B", "C"]
+    rows = {text.get_text(): text.get_position()[1] for text in figure.texts}
+    assert rows["freeze"] > rows["transplant, natural"] > rows["transplant, clamp"]
+    paired = [
+        axes
+        for axes in figure.axes
+        if {"match", "cross"} <= {text.get_text() for text in axes.texts}
+    ]
+    assert len(paired) == 2  # natural and clamp
+    for axes in paired:
+        colours = {to_hex(line.get_color()) for line in axes.lines}
+        assert {to_hex(look(arm).colour) for arm in ("match-clamp", "cross-clamp")} <= colours
+    path = {text.get_text() for text in figure.axes[-1].texts}
+    assert {"transform", "clip", "two-hot", "expectation", "inverse"} <= path
+
+
 def test_what_was_run_is_said_below() -> None:
     assert "n = 12 seeds a cell; intervals: pointwise 95%" in said(drawn_once("fig:scale", whole))
     few = said(drawn_once("scale-audit", narrow))
@@ -146,6 +178,27 @@ def test_the_main_figure_prints_the_interaction() -> None:
     assert "interaction 0.393 [0.093, 0.693], family of 11" in text
     few = {"E2": inheritance_results(n=2)}
     assert "interaction 0.393 (0.093 to 0.693)" in said(FIGURES["fig:detail-inheritance"](few))
+
+
+def test_the_integrated_figure_shows_both_recipient_scales() -> None:
+    samples = whole()
+    figure = drawn_once("orig:scale", whole)
+    headings = [text.get_text() for text in figure.texts]
+    assert any("scale $10^{-3}$" in heading for heading in headings)
+    assert any("scale $10^{3}$" in heading for heading in headings)
+    low, high = figure.axes[2:4]
+    for axes, scale in ((low, "0.001"), (high, "1000")):
+        for donor in ("match", "cross"):
+            (_, heights), *_ = lines(axes, f"{donor}-clamp", 2)
+            expected = [
+                samples["E2"].estimates[f"score/{scale}/{donor}-{way}"].value
+                for way in ("natural", "clamp")
+            ]
+            assert heights == expected
+        interaction = samples["E2"].estimates[f"interaction/{scale}"]
+        assert f"{interaction.value:.3f}" in " ".join(axes.get_xlabel().split())
+    alone = [text.get_text() for text in drawn_once("fig:scale", whole).texts]
+    assert not any("scale $10^{3}$" in heading for heading in alone)
 
 
 def lines(axes: Axes, arm: str, points: int) -> list[tuple[object, list[float]]]:
@@ -191,12 +244,126 @@ def test_scores_and_intervals_are_where_the_results_say() -> None:
 
 def test_seeds_are_drawn_where_they_are_known() -> None:
     results = narrow()["E1"]
-    seeds = {"seeds/catch/live/1": np.array([0.25, 0.75])}
+    seeds = {"seeds/score/catch/live/1": np.array([0.25, 0.75])}
     with_seeds = Results("E1", results.budget, {}, 2, results.estimates, (), seeds)
-    figure = FIGURES["scale-audit"]({"E1": with_seeds})
-    assert [0.25, 0.75] in [y for _, y in lines(figure.axes[0], "live", 2)]
-    assert "Faint dots" in said(figure)
-    assert "Faint dots" not in said(drawn_once("scale-audit", narrow))
+    for label in ("scale-audit", "fig:scale", "fig:detail-scale"):
+        figure = FIGURES[label]({"E1": with_seeds})
+        assert sorted(single_lifetimes(figure.axes[0], "live")) == [(1.0, 0.25), (1.0, 0.75)]
+        assert "Faint dots" in said(figure)
+        assert single_lifetimes(drawn_once(label, narrow).axes[0], "live") == []
+        assert "Faint dots" not in said(drawn_once(label, narrow))
+
+
+def test_a_single_lifetime_of_a_cell_is_no_faint_dot() -> None:
+    results = narrow()["E1"]
+    seeds = {"seeds/score/catch/live/1": np.array([0.25])}
+    alone = Results("E1", results.budget, {}, 1, results.estimates, (), seeds)
+    figure = FIGURES["scale-audit"]({"E1": alone})
+    assert single_lifetimes(figure.axes[0], "live") == []
+    assert "Faint dots" not in said(figure)
+
+
+def test_arms_that_are_not_competent_have_no_contrast_but_were_run() -> None:
+    results = narrow()["E1"]
+    without = {
+        key: replace(MISSING, n=2) if key.startswith("contrast/") else found
+        for key, found in results.estimates.items()
+    }
+    text = said(FIGURES["fig:detail-scale"]({"E1": replace(results, estimates=without)}))
+    assert "no estimate: neither arm is competent" in text
+    assert "not run" not in text
+
+
+def test_the_class_of_a_window_stands_beside_the_name_of_its_arm() -> None:
+    results = narrow()["E1"]
+    arms = sorted(key.split("/")[2] for key in results.estimates if key.startswith("width/catch/"))
+    assert {"live", "pin"} <= set(arms)
+    windows = {
+        "width/catch/live/0.8": Window(0.0, math.nan, math.nan, "none"),
+        "width/catch/pin/0.8": Window(2.0, 0.1, 10.0, "interval"),
+    }
+    text = said(FIGURES["scale-audit"]({"E1": replace(results, windows=windows)}))
+    assert "live: none" in text
+    assert "pin: interval 0.1 to 10" in text
+    assert "decades" not in text
+
+
+def single_lifetimes(axes: Axes, arm: str) -> list[tuple[float, float]]:
+    """Return where single lifetimes of an arm are drawn, in units of the axes."""
+    colour = to_rgb(look(arm).colour)
+    return [
+        (float(x), float(y))
+        for dots in axes.collections
+        if isinstance(dots, PathCollection)
+        and tuple(np.asarray(dots.get_facecolor())[0, :3].tolist()) == colour
+        for x, y in np.asarray(dots.get_offsets())
+    ]
+
+
+def test_single_lifetimes_of_a_cell_stand_beside_each_other_the_same_every_time() -> None:
+    values, places = [0.0, 1.0, 0.5, 0.5, 0.5], []
+    for _ in range(2):
+        axes = Figure(figsize=(6, 4)).add_axes((0.1, 0.1, 0.6, 0.8))
+        axes.set(xlim=(0, 2), ylim=(-1, 2))
+        single(axes, 1.0, values, look("live"))
+        places.append(
+            [
+                tuple(map(float, dots.get_offset_transform().transform(at)))
+                for dots in axes.collections
+                for at in np.asarray(dots.get_offsets())
+            ]
+        )
+    assert places[0] == places[1]
+    assert len(set(places[0])) == len(values)  # no dot hides another
+    heights = sorted(round(float(axes.transData.inverted().transform(p)[1]), 6) for p in places[0])
+    assert heights == sorted(values)
+
+
+def test_a_two_humped_cell_is_named_below_the_figure() -> None:
+    results = narrow()["E1"]
+    humped = {"seeds/score/catch/live/1": np.array([0.0, 0.01, 0.99, 0.98, 1.0])}
+    figure = FIGURES["scale-audit"](
+        {"E1": Results("E1", results.budget, {}, 5, results.estimates, (), humped)}
+    )
+    assert "whose mean no lifetime had: E1 score/catch/live/1 (3 of 5 learned)" in said(figure)
+
+
+@pytest.mark.parametrize(
+    ("label", "assay", "key"),
+    [
+        ("fig:detail-inheritance", "E2", "score/0.001/live"),
+        ("v5:fig:recovery-catch", "E3", "auc/action-flip/catch/dqn"),
+        ("fig:behavior", "F2", "endpoint/a2c"),
+        ("fig:behavior", "E-A3c", "score/a2c"),
+        ("v5:fig:app-exploration", "E-A5", "return/a2c/12"),
+        ("deepsea-discovery", "discovery", "success/a2c/12"),
+        ("v5:fig:app-baselines", "E-POP", "score/a2c/1"),
+        ("v5:fig:app-interface", "E-IF", "score/default"),
+        ("open-carry", "OPEN", "rate/gymnax-breakout/live/1"),
+        ("minatar-context", "minatar-context", "rate/gymnax-breakout/open/1"),
+    ],
+)
+def test_every_panel_of_cells_shows_its_lifetimes_within_its_axes(
+    label: str, assay: str, key: str
+) -> None:
+    seeds = np.array([0.125, 0.25, 0.875])
+    found = {key: Estimate(0.5, 0.4, 0.6, 3, 1000)}
+    if assay == "F2":
+        found["mastery/a2c"] = Estimate(1e5, 9e4, 1.2e5, 3, 1000)
+    if assay == "discovery":
+        found["found/a2c/12"] = Estimate(1.0, 0.5, 1.0, 3, method="wilson")
+    series = {f"seeds/{key}": seeds, "horizon": np.array([87.0])}
+    figure = FIGURES[label]({assay: Results(assay, "", {}, 3, found, (), series)})
+    drawn = []
+    for axes in figure.axes:
+        for dots in axes.collections:
+            if isinstance(dots, PathCollection):
+                drawn += np.asarray(dots.get_offsets()).tolist()
+                low, high = (sorted(limits) for limits in (axes.get_xlim(), axes.get_ylim()))
+                for x, y in np.asarray(dots.get_offsets()):
+                    assert low[0] <= x <= low[1]
+                    assert high[0] <= y <= high[1]
+    assert {0.125, 0.25, 0.875} <= {value for at in drawn for value in at}
 
 
 def test_scales_are_powers_of_ten() -> None:

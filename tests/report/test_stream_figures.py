@@ -25,6 +25,7 @@ from report.stream_samples import (
 )
 from report.test_report_figures import clashes, said, words
 from rulescope.assays import ASSAYS, published
+from rulescope.assays.names import arm_name
 from rulescope.assays.results import Results
 from rulescope.report.figures import FIGURES
 from rulescope.report.style import look, save
@@ -152,7 +153,7 @@ def test_level_and_pace_have_their_own_axes() -> None:
     axes = FIGURES["fig:behavior"]({"F2": horizon_results()}).axes[0]
     for arm, (endpoint, mastery) in CONFIGURATIONS.items():
         assert points(axes, arm) == [(1000 * mastery, endpoint)]
-        names = [text for text in axes.texts if text.get_text() == look(arm).name]
+        names = [text for text in axes.texts if text.get_text() == arm_name(arm, "Disco103")]
         assert [text.get_color() for text in names] == [look(arm).ink]
     axes.get_figure(root=True).draw_without_rendering()  # type: ignore[union-attr]
     assert "400" in [tick.get_text() for tick in axes.get_xticklabels()]

@@ -150,18 +150,3 @@ def test_estimate_without_interval(value: float, samples: object, n: int) -> Non
 
 def test_three_seeds_are_enough_for_an_interval() -> None:
     assert estimate_from(1.0, np.arange(1000.0), 3).method == "bootstrap"
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "overlaps"),
-    [
-        (0.0, 0.5, True),
-        (0.0, 0.49, False),
-        (1.5, 2.0, True),
-        (1.51, 2, False),
-        (0.9, 1, True),
-        (NAN, NAN, False),
-    ],
-)
-def test_overlap_of_closed_intervals(low: float, high: float, overlaps: bool) -> None:
-    assert Estimate(1.0, 0.5, 1.5, 12).overlaps(low, high) is overlaps

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from rulescope.stats import (
+    COMPETENT,
     DataError,
     Window,
     bootstrap,
@@ -112,10 +113,20 @@ def test_rounding_of_logarithms_does_not_break_ties(base: float) -> None:
 
 def test_half_of_nothing_is_no_criterion() -> None:
     stack = [[0.0] * 7, [-1.0] * 6 + [0.0], [NAN] * 7, [NAN] * 6 + [0.2], [-3.0] * 6 + [1e-9]]
-    np.testing.assert_array_equal(half_best(stack), [np.inf, np.inf, NAN, 0.1, 5e-10])
-    np.testing.assert_array_equal(window_widths(SCALES, stack, half_best(stack)), [0.0] * 5)
-    kinds = [scale_window(SCALES, curve, float(half_best(curve))).kind for curve in stack]
+    half = half_best(stack, floor=-math.inf)
+    np.testing.assert_array_equal(half, [np.inf, np.inf, NAN, 0.1, 5e-10])
+    np.testing.assert_array_equal(window_widths(SCALES, stack, half), [0.0] * 5)
+    kinds = [scale_window(SCALES, c, tau).kind for c, tau in zip(stack, half, strict=True)]
     assert kinds == ["none", "none", "none", "singleton", "singleton"]
+
+
+def test_half_of_an_incompetent_best_is_no_criterion() -> None:
+    dead, almost, just = [0.09, 0.05, 0.06] + [0.07] * 4, [0.799] * 7, [0.8] + [0.5] * 6
+    np.testing.assert_array_equal(half_best([dead, almost, just]), [np.inf, np.inf, 0.4])
+    np.testing.assert_array_equal(half_best([dead, almost], floor=0.7), [np.inf, 0.3995])
+    stack = [dead, almost, just]
+    np.testing.assert_array_equal(window_widths(SCALES, stack, half_best(stack)), [0, 0, 6])
+    assert scale_window(SCALES, dead, float(half_best(dead))).kind == "none"
 
 
 def runs_by_search(curve: list[float], threshold: float) -> Window:
@@ -166,13 +177,14 @@ def test_thresholds_broadcast_over_criteria() -> None:
 
 def test_half_best_is_recomputed_in_every_draw() -> None:
     """Arms, scales and criteria of an assay in one pass, against draw-by-draw computation."""
-    scores = np.random.default_rng(0).random((3, 2, 7, 12)) ** 2
+    scores = np.random.default_rng(0).random((3, 2, 7, 12)) ** 0.5
     blocks = seed_blocks(12, 1000)
     samples = bootstrap(scores, blocks)
     widths = window_widths(SCALES, samples, half_best(samples))
     for draw in (0, 1, 499, 999):
         curve = trimmed_mean(scores[..., blocks[draw]])
-        best = 0.5 * curve.max(axis=-1)
+        best = curve.max(axis=-1)
+        best = np.where(best < COMPETENT, np.inf, 0.5 * best)
         for task in range(3):
             for arm in range(2):
                 expected = scale_window(SCALES, curve[task, arm], float(best[task, arm])).width

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rulescope.assays import (
+    agent_identity,
     change,
     change_breakout,
     conventions,
@@ -71,6 +72,7 @@ ASSAYS: dict[str, Assay] = {
         discovery,
         directions,
         open_carry,
+        agent_identity,
     )
 }
 """By id, in the order of the published catalogue."""

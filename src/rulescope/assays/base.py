@@ -10,13 +10,14 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
+from rulescope.assays.cohorts import REFERENCE_INDEXED, Cohort
 from rulescope.assays.frame import Frame, Label
 from rulescope.assays.results import Results
 from rulescope.assays.subject import Subject, named, spoken, varied
 from rulescope.envs.config import WORLDS, Boundary, Change, DeepSea
 from rulescope.errors import SpecError, nearest
 from rulescope.learners.baselines import RandomPolicy
-from rulescope.learners.disco.config import PROFILES, Disco
+from rulescope.learners.disco.config import AGENTS, Disco
 from rulescope.learners.open_config import Open
 from rulescope.learners.plugin_config import Plugin
 from rulescope.learners.variants import VARIANTS, Habits, LearnerSpec, habits, suited
@@ -58,8 +59,9 @@ class Budget:
     episodes: int | None = None
     """Length of a lifetime in DeepSea, where an episode has as many steps as the sea is deep.
     ``iterations`` is then that of the deepest."""
-    profile: str = "published"
-    """Conventions of the learner: published, reference or legacy; its own if empty."""
+    agent: str = "published"
+    """Conventions of the learner, by a name of
+    :data:`~rulescope.learners.disco.config.AGENTS`; the learner's own if empty."""
     rule: str = "disco103"
     subject: Subject | None = None
     """Who is audited, if the rule's name does not tell."""
@@ -89,8 +91,8 @@ class Arm(NamedTuple):
     """A name of :data:`rulescope.learners.variants.VARIANTS`."""
     interventions: tuple[Intervention, ...] = ()
     legacy: bool = False
-    """Whether a Disco learner has the alignment and the indexing of value targets of the profile
-    ``legacy``; its other conventions are those of the budget."""
+    """Whether a Disco learner has the Retrace index of the agent ``legacy``; its other conventions,
+    the alignment of trajectories among them, are those of the budget."""
     learning_rate: float | None = None
     """If not the learner's own."""
     rule: str | None = None
@@ -138,19 +140,21 @@ class Assay:
     """Terminal states that the analysis reads."""
     figures: tuple[str, ...] = ()
     """Labels of the published figures that this assay feeds, such as ``fig:scale``."""
+    cohort: Cohort = REFERENCE_INDEXED
+    """The agent that the published counterpart fits, and why."""
 
     def budget(self, preset: str) -> Budget:
-        """Return the budget called ``preset``."""
+        """Return the budget called ``preset``, with the agent of the assay's cohort."""
         if preset not in self.presets:
             raise SpecError(f"--preset: no {preset!r}{nearest(preset, self.presets)}")
-        return self.presets[preset]
+        return replace(self.presets[preset], agent=self.cohort.agent)
 
 
 def learner(budget: Budget, *, null: bool = False, interface: str = "default") -> Disco | Plugin:
     """Return who is audited, or its twin under a ``null`` rule, perhaps with another interface."""
     who = budget.audited.twin() if null else budget.audited.learner
     if isinstance(who, Disco):
-        return spoken(who, budget.profile, interface)
+        return spoken(who, budget.agent, interface)
     if interface != "default":
         raise SpecError(f"--arms: {who.rule!r} has no value interface that could be {interface!r}")
     return who
@@ -262,14 +266,12 @@ def _who(budget: Budget, arm: Arm) -> LearnerSpec:
         audited = learner(budget, null=arm.null)
         who = varied(audited, arm.learner)
         if arm.legacy:
-            if not isinstance(who, Disco) or not budget.audited.has_profiles:
+            if not isinstance(who, Disco) or not budget.audited.has_agents:
                 raise SpecError(
                     f"--arms: {audited.rule!r} has a learner of its own, without a legacy indexing"
                 )
-            old = PROFILES["legacy"]
-            conventions = msgspec.structs.replace(
-                who.conventions, alignment=old.alignment, retrace=old.retrace
-            )
+            retrace = AGENTS["legacy"].retrace
+            conventions = msgspec.structs.replace(who.conventions, retrace=retrace)
             who = msgspec.structs.replace(who, conventions=conventions)
     if arm.rule is not None and isinstance(who, Open):
         who = msgspec.structs.replace(who, rule=arm.rule)
@@ -289,7 +291,7 @@ def narrowed(
     scales: Sequence[float] = (),
     tasks: Sequence[str] = (),
     conditions: Sequence[str] = (),
-    profile: str | None = None,
+    agent: str | None = None,
     rule: str | None = None,
     subject: Subject | None = None,
 ) -> Budget:
@@ -297,8 +299,8 @@ def narrowed(
     _known("--arms", arms, assay.arms)
     _known("--tasks", tasks, assay.tasks)
     _known("--conditions", conditions, assay.conditions)
-    if profile is not None:
-        _known("--profile", [profile], PROFILES)
+    if agent is not None:
+        _known("--agent", [agent], AGENTS)
     check_measures(budget.seeds if seeds is None else seeds, scales)
     _check_length(assay, budget, iterations, episodes)
     chosen = replace(
@@ -313,23 +315,21 @@ def narrowed(
         rule=subject.learner.rule if subject else rule or budget.rule,
         subject=subject,
     )
-    chosen = replace(chosen, profile=_profile(chosen, profile))
+    chosen = replace(chosen, agent=_agent(chosen, agent))
     chosen = replace(chosen, iterations=max(chosen.length(task) for task in chosen.tasks))
-    if profile is not None and not _has_rule(assay, chosen, Disco):
-        raise SpecError(
-            f"--profile: no learner of this part of {assay.id} has a rule with profiles"
-        )
+    if agent is not None and not _has_rule(assay, chosen, Disco):
+        raise SpecError(f"--agent: no learner of this part of {assay.id} comes as several agents")
     if rule is not None and not _has_rule(assay, chosen, Disco | Open | Plugin):
         raise SpecError(f"--rule: no learner of this part of {assay.id} has a rule")
     return chosen
 
 
-def _profile(budget: Budget, asked: str | None) -> str:
-    """Return the conventions of who is audited: those asked for, the usual, or its own."""
-    if not budget.profile or budget.audited.has_profiles:
-        return asked or budget.profile
+def _agent(budget: Budget, asked: str | None) -> str:
+    """Return the agent of the rule under audit: the one asked for, the usual one, or its own."""
+    if not budget.agent or budget.audited.has_agents:
+        return asked or budget.agent
     if asked is not None:
-        raise SpecError(f"--profile: {budget.rule!r} has a learner of its own, without profiles")
+        budget.audited.require_agents()
     return ""
 
 

@@ -1,8 +1,8 @@
 """E3, change: how is competence rebuilt after a change, and does retained experience help?
 
-Disco lives on two boards, with its state live, frozen a while before the change, or without its
+The rule lives on two boards, with its state live, frozen a while before the change, or without its
 auxiliary losses. On the small board DQN lives beside it with three replay memories: a large one,
-one of the size of Disco's, and a large one that is emptied at the switch (also where nothing
+one of the size of the rule's, and a large one that is emptied at the switch (also where nothing
 changes).
 """
 
@@ -13,9 +13,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from rulescope.assays import change_tables
+from rulescope.assays import change_tables, clear_event
 from rulescope.assays.base import Arm, Assay, Budget, Cell, at_unit_scale, lifetimes
-from rulescope.assays.estimating import CORE_DRAWS, absent, missing, noted, summed_up
+from rulescope.assays.estimating import CORE_DRAWS, absent, by_seed, missing, noted, summed_up
 from rulescope.assays.families import PRIMARY, REPLAY
 from rulescope.assays.frame import Floats, Frame, Label
 from rulescope.assays.results import Results
@@ -54,6 +54,9 @@ REPLAYS = {"100k": "dqn", "28672": "dqn-28672", "cleared": "dqn-cleared"}
 DQN_TASK = "catch"
 """The board on which DQN lives, too."""
 ARMS = (*DISCO, *REPLAYS.values())
+CONTROLS = ("dqn-cleared-interactions",)
+"""Not in a preset: DQN whose updates go on at once after the clearing, see
+:attr:`rulescope.learners.baselines.DQN.start_counts`."""
 THRESHOLDS = (0.8, 0.9)
 """Scores that count as competent again."""
 FROZEN_FROM = 3
@@ -81,34 +84,47 @@ def grid(budget: Budget) -> list[Cell]:
 
 
 def _arms(budget: Budget, at: int) -> dict[str, Arm]:
-    """Return who lives in each arm; ``at`` is the switch."""
+    """Return the learner and interventions of each arm; ``at`` is the switch."""
+    clear = (Reset(carrier="replay", at=at),)
     return {
         "disco": Arm("disco"),
         "disco-freeze": frozen(budget.iterations, FROZEN_FROM),
         "disco-no-aux": Arm("disco-no-aux"),
         "dqn": Arm("dqn"),
         "dqn-28672": Arm("dqn-28672"),
-        "dqn-cleared": Arm("dqn", (Reset(carrier="replay", at=at),)),
+        "dqn-cleared": Arm("dqn", clear),
+        "dqn-cleared-interactions": Arm("dqn-start-interactions", clear),
     }
 
 
 def analyse(frame: Frame) -> Results:
-    """Estimate levels, times to competence, Disco minus DQN, and what auxiliary losses do."""
+    """Estimate levels, times to competence, the rule minus DQN, and what auxiliary losses do."""
     read = readouts(frame)
     notes = missing(frame)
     found: dict[str, Estimate] = {}
     with noted(notes):
         for name in ("pre", "auc", "final"):
             found |= estimated(frame, read[name], name)
-        found |= _attainment(frame)
+        attained_, delays = _attainment(frame)
+        found |= attained_
         found |= _replay_contrasts(frame, read["auc"])
         found |= _auxiliary_effects(frame, read)
+        events = clear_event.clear_events(frame)
+        found |= clear_event.estimates(events)
+        notes += clear_event.notes(events)
         series = {**streams(frame), "horizon": np.array([_horizon(frame) * _thousands(frame)])}
-    return summed_up("E3", frame, found, change_tables.tables(frame, found), notes, series)
+        for name in ("pre", "auc", "final"):
+            series |= by_seed(frame, read[name], name)
+        series |= delays
+    cleared = clear_event.table(events)
+    tables = (*change_tables.tables(frame, found), *([cleared] if cleared.rows else []))
+    return summed_up("E3", frame, found, tables, notes, series)
 
 
-def _attainment(frame: Frame) -> dict[str, Estimate]:
+def _attainment(frame: Frame) -> tuple[dict[str, Estimate], dict[str, Floats]]:
     """Estimate how many lifetimes become competent again after the switch, and how soon.
+
+    And return the time of every lifetime.
 
     ``rmd`` is the restricted mean delay in iterations and ``time`` the same in thousands of
     interactions: both over all lifetimes, those that never attain counting with the whole horizon.
@@ -116,6 +132,7 @@ def _attainment(frame: Frame) -> dict[str, Estimate]:
     at, horizon, thousands = switch_of(frame), _horizon(frame), _thousands(frame)
     blocks = seed_blocks(len(frame.seeds), CORE_DRAWS)
     found: dict[str, Estimate] = {}
+    series: dict[str, Floats] = {}
     for threshold in THRESHOLDS:
         score, episodes = frame.log("score"), frame.log("episodes")
         times = attainment(frame.iteration, score, episodes, threshold, at)
@@ -125,13 +142,14 @@ def _attainment(frame: Frame) -> dict[str, Estimate]:
             reached, mean = int(attained(times[place], horizon).sum()), means[place]
             found[f"attained/{key}/{threshold}"] = wilson(reached, mean.n)
             found[f"rmd/{key}/{threshold}"] = mean
+            series[f"seeds/time/{key}/{threshold}"] = delays[place] * thousands
             found[f"time/{key}/{threshold}"] = replace(
                 mean,
                 value=mean.value * thousands,
                 low=mean.low * thousands,
                 high=mean.high * thousands,
             )
-    return found
+    return found, series
 
 
 def _horizon(frame: Frame) -> float:
@@ -145,7 +163,7 @@ def _thousands(frame: Frame) -> float:
 
 
 def _replay_contrasts(frame: Frame, auc: Floats) -> dict[str, Estimate]:
-    """Estimate the planned differences in area, Disco minus DQN within each seed."""
+    """Estimate the planned differences in area, the rule minus DQN within each seed."""
     size = PRIMARY.size
     found = {key: absent(size) for name in REPLAY for key in (name, _sensitivity(name))}
     blocks = seed_blocks(len(frame.seeds), CORE_DRAWS)
@@ -207,13 +225,13 @@ ASSAY = Assay(
     id="E3",
     name="change",
     question="How is competence rebuilt after a change, and does retained experience help?",
-    arms=ARMS,
+    arms=(*ARMS, *CONTROLS),
     tasks=TASKS,
     presets=PRESETS,
     grid=grid,
     analyse=analyse,
     conditions=CONDITIONS,
-    columns=("score", "episodes"),
+    columns=("score", "episodes", clear_event.COLUMN),
     states=(),
     figures=(
         "fig:detail-replay",

@@ -19,15 +19,17 @@ CONDITION_NAMES = {
     "none": "No change",
 }
 ARM_NAMES = {
-    "disco": "Disco",
+    "disco": "{}",
     "disco-freeze": "Frozen",
     "disco-no-aux": "No aux.",
     "dqn": "DQN 100k",
     "dqn-28672": "DQN 28,672",
     "dqn-cleared": "DQN cleared",
+    "dqn-cleared-interactions": "DQN cleared, no restart",
     "a2c": "A2C",
     "ppo": "PPO",
 }
+"""As printed; in braces, the rule under audit."""
 BOARDS = {"catch": "8×8", "catch-long": "16×16"}
 REPLAY_NAMES = {"100k": "100k", "28672": "28,672", "cleared": "clear"}
 THRESHOLD_ARMS = ("disco", "dqn-cleared", "dqn-28672", "dqn")
@@ -57,7 +59,7 @@ def _all(frame: Frame, estimates: Mapping[str, Estimate]) -> Table:
             rows.append((shown, estimates[name], estimates[f"contrast-iqm/{condition}/{replay}"]))
     return Table(
         "tab:e3-all",
-        "Post-switch area, Disco minus DQN with each replay memory",
+        f"Post-switch area, {frame.subject} minus DQN with each replay memory",
         (
             Column("Change / replay"),
             Column("Trimmed mean [adjusted CI]", 4),
@@ -81,7 +83,7 @@ def _thresholds(frame: Frame, estimates: Mapping[str, Estimate]) -> Table:
                 key = f"{condition}/catch/{arm}/{threshold}"
                 time = estimates.get(f"time/{key}", absent())
                 if time.n:
-                    names = (CONDITION_NAMES[str(condition)].lower(), _system(arm))
+                    names = (CONDITION_NAMES[str(condition)].lower(), _system(arm, frame))
                     rows.append((*names, threshold, _count(estimates, key), time))
     return Table(
         "tab:e3-thresholds",
@@ -104,9 +106,13 @@ def _thresholds(frame: Frame, estimates: Mapping[str, Estimate]) -> Table:
     )
 
 
-def _system(arm: str) -> str:
-    names = {"disco": "disco", "dqn-cleared": "DQN clear"}
-    return names.get(arm, ARM_NAMES[arm])
+def named(arm: str, frame: Frame) -> str:
+    """Return an arm as it is printed."""
+    return ARM_NAMES[arm].format(frame.subject)
+
+
+def _system(arm: str, frame: Frame) -> str:
+    return "DQN clear" if arm == "dqn-cleared" else named(arm, frame)
 
 
 def _count(estimates: Mapping[str, Estimate], key: str) -> str | None:
@@ -123,7 +129,7 @@ def _recovery(condition: str, frame: Frame, estimates: Mapping[str, Estimate]) -
             rows.append(
                 (
                     BOARDS[task],
-                    ARM_NAMES[arm],
+                    named(arm, frame),
                     estimates[f"auc/{key}"],
                     estimates[f"final/{key}"],
                     _count(estimates, f"{key}/0.8"),
@@ -172,7 +178,7 @@ def _auxiliary(frame: Frame, estimates: Mapping[str, Estimate]) -> Table:
                     rows.append((*names, shown, found))
     return Table(
         "tab:unified-recovery-noaux",
-        "What the auxiliary losses do: Disco without them minus Disco",
+        f"What the auxiliary losses do: {frame.subject} without them minus {frame.subject}",
         (Column("Grid"), Column("Change"), Column("Metric"), Column("Paired difference [95% CI]")),
         tuple(rows),
         below(

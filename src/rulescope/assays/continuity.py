@@ -52,6 +52,15 @@ def continuity(world: Catch | CatchStream, boundary: Boundary, seed: int = 0) ->
     )
 
 
+def structural_check(seed: int = 0) -> dict[str, Continuity]:
+    """Return the published check: CatchStream without drift, and masked Catch as its control."""
+    masked = Boundary(terminals="masked")
+    return {
+        "CatchStream": continuity(CatchStream(drift=0.0), Boundary(), seed),
+        "masked Catch": continuity(Catch(), masked, seed),
+    }
+
+
 class _Followed(NamedTuple):
     """One lane over ``STEPS`` steps; places have one entry more, for the beginning."""
 

@@ -1,9 +1,9 @@
 """conventions: does what was found depend on how the value targets are indexed?
 
-Eight comparisons from the other assays, each once with the learner as it is and once with its
-legacy indexing (one transition more from each trajectory, and the trace coefficient of one step too
-late). A comparison is Disco minus another arm within each seed; what is asked is by how much the
-indexing shifts it.
+Eight comparisons from the other assays, each once with the agent as it is and once with the legacy
+Retrace index (the trace coefficient of one step too late); nothing else about the agent differs. A
+comparison is the rule minus another arm within each seed; the question is by how much the index
+shifts it.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from rulescope.assays.base import EPISODIC, MASKED, Arm, Assay, Budget, Cell, lifetimes
+from rulescope.assays.cohorts import CONVENTIONS
 from rulescope.assays.estimating import ATLAS_DRAWS, below, final, missing, noted, summed_up
 from rulescope.assays.frame import Floats, Frame
 from rulescope.assays.results import Column, Results, Table, Value
@@ -147,8 +148,8 @@ def grid(budget: Budget) -> list[Cell]:
     """Return a cell for every comparison of ``budget`` and arm that has its other arm there."""
     if budget.scales != (1.0,):
         raise SpecError("--scales: each comparison has its own; choose among --conditions")
-    if budget.profile == "legacy":
-        raise SpecError("--profile: legacy is what other conventions are compared with here")
+    if budget.agent == "legacy":
+        raise SpecError("--agent: the Retrace index of 'legacy' is what others are compared with")
     chosen = {
         name: COMPARISONS[name]
         for name in budget.conditions
@@ -207,7 +208,8 @@ def _table(frame: Frame, found: Mapping[str, Estimate]) -> Table:
     for name in (str(name) for name in frame.axes["comparison"]):
         keys = (f"gap/{name}/legacy", f"gap/{name}/reference", f"shift/{name}")
         own = [found[key] for key in keys]
-        rows.append((COMPARISONS[name].printed, max(one.n for one in own), *own))
+        cell = COMPARISONS[name].printed.replace("disco", frame.subject)
+        rows.append((cell, max(one.n for one in own), *own))
     return Table(
         "v5:tab:app-convention-gaps",
         "What the indexing of value targets does to eight comparisons",
@@ -221,11 +223,12 @@ def _table(frame: Frame, found: Mapping[str, Estimate]) -> Table:
         tuple(rows),
         below(
             frame,
-            "gap: Disco minus the other arm within each seed, in reward units: mean return at the "
-            "end (A1, A2, A4), reward per interaction at the end (A3), mean return over the last "
-            "fifth (A5: 2,000 draws); shift: reference gap minus legacy gap within each seed; "
-            f"reference: the conventions of profile {frame.profile}; integer-trimmed means over "
-            "seeds",
+            f"gap: {frame.subject} minus the other arm within each seed, in reward units: mean "
+            "return at the end (A1, A2, A4), reward per interaction at the end (A3), mean return "
+            "over the last fifth (A5: 2,000 draws); shift: reference gap minus legacy gap within "
+            "each seed; "
+            f"legacy: agent {frame.agent} with the Retrace index c[min(t+2, T-1)], reference: with "
+            "c[t+1]; integer-trimmed means over seeds",
             ATLAS_DRAWS,
         ),
         tells_n=False,
@@ -261,4 +264,5 @@ ASSAY = Assay(
     analyse=analyse,
     columns=("mean_return", "reward_rate"),
     states=(),
+    cohort=CONVENTIONS,
 )

@@ -23,7 +23,7 @@ from rulescope.assays.estimating import (
     summed_up,
     tail20,
 )
-from rulescope.assays.frame import Frame
+from rulescope.assays.frame import Floats, Frame
 from rulescope.assays.results import Column, Results, Table, Value, scale_label
 from rulescope.spec import Ablate, Intervention, RunSpec
 from rulescope.stats import Estimate, estimate, estimates, paired_differences, seed_blocks
@@ -129,12 +129,14 @@ def analyse(frame: Frame) -> Results:
     notes = missing(frame)
     blocks = seed_blocks(len(frame.seeds), CORE_DRAWS)
     found: dict[str, Estimate] = {}
+    series: dict[str, Floats] = {}
     with noted(notes):
         cells = estimates(scores, blocks)
         for i, scale in enumerate(frame.axes["scale"]):
             label = scale_label(float(scale))
             for j, arm in enumerate(frame.axes["arm"]):
                 found[f"score/{label}/{arm}"] = cells[i, j]
+                series[f"seeds/score/{label}/{arm}"] = scores[i, j]
             arms = dict(zip((str(arm) for arm in frame.axes["arm"]), scores[i], strict=True))
             for name, pair in CONTRASTS.items():
                 found[f"contrast/{label}/{name}"] = (
@@ -148,7 +150,7 @@ def analyse(frame: Frame) -> Results:
         table for table in (_scores(frame, found), _contrasts(frame, found)) if table.rows
     )
     partial = frozenset(() if _whole(frame, contrasts) else ("spanning",))
-    return summed_up("directions", frame, found, tables, notes, other_grid=partial)
+    return summed_up("directions", frame, found, tables, notes, series, partial)
 
 
 def _spanning(contrasts: list[Estimate]) -> Estimate:

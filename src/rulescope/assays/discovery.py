@@ -1,8 +1,10 @@
 """Discovery: is a deep sea hard because the goal is not found, or because it is not kept?
 
-E-A5 sees a goal in what it does to returns. Here goals themselves are counted: when a lifetime
-first reached one, on three clocks, and how often it does in the end. Uniformly random play says
-what chance alone finds in as many episodes.
+Here goals themselves are counted: a lifetime found the goal if it reached it in any of its
+episodes. (E-A5 asks whether a logged mean return was ever above zero, which misses goals between
+log rows; that is called "goal in the log" and is never more than this.) The first goal has a time
+on three clocks; tail success is how often the goal is reached in the end. Uniformly random play
+says what chance alone finds in as many episodes.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rulescope.assays.base import Arm, Assay, Budget, Cell, lifetimes
+from rulescope.assays.cohorts import EVENTS
 from rulescope.assays.discovery_tables import CHANCE, tables
 from rulescope.assays.estimating import CORE_DRAWS, exactly, missing, noted, summed_up
 from rulescope.assays.frame import Floats, Frame, Label
@@ -60,26 +63,28 @@ class Events(NamedTuple):
     """What goals there were in one cell's lifetimes, as far as their logs go."""
 
     found: Floats
-    """[seeds]: whether there was any: 1, 0, or NaN for no lifetime."""
+    """[seeds]: whether there was any until the horizon: 1, 0, or NaN for no lifetime."""
     success: Floats
     """[seeds]: share of episodes with a goal in the last fifth of a lifetime."""
     first: Mapping[str, Floats]
     """[seeds] by clock: when the first goal was; at the horizon if there was none until then."""
     horizon: Mapping[str, float]
-    """By clock: the last moment that the log tells of."""
+    """By clock: the end of the episodes that the lifetime was planned for."""
+    unlogged: int
+    """Episodes before the horizon that come after the last log row: what happens there is in no
+    log."""
 
 
 def events(frame: Frame, task: Label, arm: Label) -> Events:
     """Read the goals of the lifetimes planned for one cell.
 
-    The last log row is the horizon. (Lifetimes seldom end on a log row, and what happens after
-    the last one is in no log: up to one in a hundred episodes.)
+    The horizon is that of the plan: 12,000 episodes as published, whatever the log interval. A
+    lifetime without a goal until then is censored there, and so is one whose first goal is later.
     """
     here = frame.part(task=task, arm=arm)
     log = {name: here.log(name)[here.planned] for name in frame.columns}
-    flags = found(log["goals"])
-    last = float(here.iteration[-1])
     each = here.interactions / here.iterations
+    horizon = _horizon(here, depth_of(task))
     # A count that only grows: the last row that is there tells all.
     moments = {name: log[f"first_goal_{name}"][:, -1] for name in ("episode", "interaction")}
     times = {
@@ -87,12 +92,10 @@ def events(frame: Frame, task: Label, arm: Label) -> Events:
         "interactions": moments["interaction"],
         "iterations": np.ceil(moments["interaction"] / each),
     }
+    late = moments["episode"] > horizon["episodes"]
+    flags = np.where(late, 0.0, found(log["goals"]))
     episodes = log["episodes"][:, -1]
-    horizon = {
-        "episodes": float(np.max(episodes, where=np.isfinite(episodes), initial=0.0)),
-        "interactions": last * each,
-        "iterations": last,
-    }
+    logged = np.max(episodes, where=np.isfinite(episodes), initial=0.0)
     return Events(
         found=flags,
         success=tail_mean(log["success"], deep_sea_tail(here.iteration)),
@@ -101,7 +104,24 @@ def events(frame: Frame, task: Label, arm: Label) -> Events:
             for clock, time in times.items()
         },
         horizon=horizon,
+        unlogged=max(int(horizon["episodes"] - logged), 0),
     )
+
+
+def _horizon(here: Frame, depth: int) -> dict[str, float]:
+    """Return the end of the planned episodes by clock.
+
+    (A lifetime is whole iterations, so it may end a few interactions before or after. One that has
+    many more, because there is a least number of updates, is counted to its own end.)
+    """
+    planned = here.episodes or 0
+    if abs(planned * depth - here.interactions) > here.interactions / here.iterations:
+        planned = here.interactions // depth
+    return {
+        "episodes": float(planned),
+        "interactions": float(planned * depth),
+        "iterations": float(here.iterations),
+    }
 
 
 def expected_first(depth: int, episodes: int) -> float:
@@ -118,6 +138,7 @@ def analyse(frame: Frame) -> Results:
     notes = missing(frame)
     made: dict[str, Estimate] = {}
     series: dict[str, Floats] = {}
+    unlogged: dict[int, int] = {}
     with noted(notes):
         for task, arm, cell in _cells(frame):
             depth = depth_of(task)
@@ -134,7 +155,18 @@ def analyse(frame: Frame) -> Results:
                 made[f"chance-first/{depth}"] = exactly(expected_first(depth, episodes), n)
             if n:
                 series[f"incidence/{name}"] = incidence(cell)
+                series[f"seeds/success/{name}"] = cell.success
+                unlogged[depth] = cell.unlogged
+    notes += _unlogged(unlogged)
     return summed_up("discovery", frame, made, tables(frame, made), notes, series)
+
+
+def _unlogged(episodes: Mapping[int, int]) -> list[str]:
+    """Return a note about the last episodes of lifetimes, by depth, that no log row tells of."""
+    some = [f"{count} at depth {depth}" for depth, count in episodes.items() if count]
+    if not some:
+        return []
+    return [f"episodes after the last log row, in which no goal is seen: {', '.join(some)}"]
 
 
 def _cells(frame: Frame) -> Iterator[tuple[str, str, Events]]:
@@ -174,4 +206,5 @@ ASSAY = Assay(
     columns=("episodes", "goals", "success", "first_goal_interaction", "first_goal_episode"),
     states=(),
     figures=("deepsea-discovery",),
+    cohort=EVENTS,
 )

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from rulescope.assays.estimating import CORE_DRAWS, below
 from rulescope.assays.frame import Frame
+from rulescope.assays.names import arm_name
 from rulescope.assays.results import Column, Table, Value
 from rulescope.assays.staircase_tables import counted
 from rulescope.stats import Estimate
@@ -13,7 +14,10 @@ from rulescope.stats import Estimate
 CHANCE = "random"
 """The arm that plays at random."""
 CLOCKS = ("episodes", "interactions", "iterations")
-FOUND = "found: the goal was reached at least once, with 95 % Wilson intervals"
+FOUND = (
+    "found: the goal was reached in at least one episode until the horizon (E-A5's \"goal in the "
+    'log" misses goals between log rows), with 95 % Wilson intervals'
+)
 
 
 def tables(frame: Frame, made: Mapping[str, Estimate]) -> tuple[Table, ...]:
@@ -34,7 +38,14 @@ def _profile(frame: Frame, made: Mapping[str, Estimate], cells: list[tuple[str, 
         found = made[f"found/{arm}/{depth}"]
         chance = made.get(f"chance/{depth}") if arm == CHANCE else None
         rows.append(
-            (int(depth), arm, counted(found), found, made[f"success/{arm}/{depth}"], chance)
+            (
+                int(depth),
+                arm_name(arm, frame.subject),
+                counted(found),
+                found,
+                made[f"success/{arm}/{depth}"],
+                chance,
+            )
         )
     return Table(
         "tab:deepsea",
@@ -52,7 +63,7 @@ def _profile(frame: Frame, made: Mapping[str, Estimate], cells: list[tuple[str, 
             frame,
             f"{FOUND}; tail success: share of episodes with a goal in the last fifth of a "
             "lifetime, integer-trimmed mean over seeds; by chance: 1 − (1 − 2^(1−N))^E at depth "
-            "N, of the E episodes that the log tells of",
+            "N, in the E episodes of a lifetime",
             CORE_DRAWS,
         ),
         tells_n=False,
@@ -65,7 +76,7 @@ def _times(frame: Frame, made: Mapping[str, Estimate], cells: list[tuple[str, st
         clocks = (made[f"first/{arm}/{depth}/{clock}"] for clock in CLOCKS)
         exact = made.get(f"chance-first/{depth}") if arm == CHANCE else None
         n = made[f"found/{arm}/{depth}"].n
-        rows.append((int(depth), arm, n, *clocks, exact))
+        rows.append((int(depth), arm_name(arm, frame.subject), n, *clocks, exact))
     return Table(
         "deepsea-first-goals",
         "DeepSea: when the goal is first reached",
@@ -80,7 +91,7 @@ def _times(frame: Frame, made: Mapping[str, Estimate], cells: list[tuple[str, st
         below(
             frame,
             "restricted mean: arithmetic mean over lifetimes, in which one without a goal counts "
-            "with the last moment of its log",
+            "with the horizon",
             CORE_DRAWS,
         ),
         tells_n=False,

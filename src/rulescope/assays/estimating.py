@@ -8,11 +8,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from rulescope.assays.frame import Floats, Frame, Label
+from rulescope.assays.humps import in_words as in_words_of_humps
+from rulescope.assays.humps import noted_below, two_humped_cells
 from rulescope.assays.results import Results, Table, in_numbers
 from rulescope.stats import (
     Estimate,
     Family,
     TailWarning,
+    Window,
     endpoint,
     last_fraction,
     tail_from,
@@ -50,6 +53,16 @@ def tail10(frame: Frame, column: str = "score", **labels: Label) -> Floats:
 def final(frame: Frame, column: str = "score", **labels: Label) -> Floats:
     """Return [..., seeds]: the last row of a log column."""
     return tail_mean(frame.log(column, **labels), endpoint(frame.iteration, frame.iterations))
+
+
+def by_seed(frame: Frame, values: Floats, name: str) -> dict[str, Floats]:
+    """Return ``values`` [*axes, seeds] as series [seeds], one for each cell that has lifetimes.
+
+    Their keys are those that :meth:`Results.by_seed` looks for, of the estimate ``name/<labels>``.
+    """
+    return {
+        f"seeds/{name}/{key}": values[place] for key, place in frame.places() if frame.counts[place]
+    }
 
 
 def absent(family: int = 1) -> Estimate:
@@ -91,8 +104,8 @@ def in_words(frame: Frame) -> str:
 
 
 def _subject(frame: Frame) -> str:
-    profile = f"profile {frame.profile}, " if frame.profile else ""
-    return f"{frame.rule}, {profile}" if frame.ruled else ""
+    agent = f"agent {frame.agent}, " if frame.agent else ""
+    return f"{frame.rule}, {agent}" if frame.ruled else ""
 
 
 def _length(frame: Frame) -> str:
@@ -117,20 +130,24 @@ def summed_up(
     notes: list[str],
     series: Mapping[str, Floats] | None = None,
     other_grid: frozenset[str] = frozenset(),
+    windows: Mapping[str, Window] | None = None,
 ) -> Results:
-    """Return the results of an analysis of ``frame``."""
+    """Return the results of an analysis of ``frame``; two-humped cells are named in notes."""
+    humped = two_humped_cells(assay, series or {})
+    notes = [*notes, in_words_of_humps(humped)] if humped else notes
     return Results(
         assay=assay,
         budget=in_words(frame),
         axes=dict(frame.axes),
         seeds=len(frame.seeds),
         estimates=estimates,
-        tables=tables,
+        tables=noted_below(tables, estimates, humped),
         series=series or {},
+        windows=windows or {},
         notes=tuple(notes),
         iterations=frame.iterations,
         rule=frame.rule,
-        profile=frame.profile,
+        agent=frame.agent,
         other_grid=other_grid,
     )
 

@@ -16,7 +16,7 @@ DEPTHS = (8, 10, 12, 14, 16)
 
 
 def analyse(frame: Frame) -> Results:
-    """Estimate who solves which depth, who ever found the goal, final returns, and how deep."""
+    """Estimate who solves which depth, who has a goal in the log, final returns, and how deep."""
     return analyse_staircase(frame, "E-A5", "v5:tab:app-exploration-reference", DEPTHS)
 
 

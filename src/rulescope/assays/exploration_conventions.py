@@ -1,17 +1,18 @@
-"""F1, exploration-conventions: does what is said of exploration depend on how Disco is indexed?
+"""F1, exploration-conventions: does what is said of exploration depend on how the rule is indexed?
 
-Disco by the historical indexing (profile ``legacy``) and by that of the reference, each against the
-same A2C lifetimes, seed by seed. A lifetime is its specification: those of E-A5 at these depths are
-these, and not an independent repetition. (By how much the indexing shifts the comparison is
-estimated among the other conventions, in ``conventions``.)
+The rule with the Retrace index of the agent ``legacy`` and with that of the reference, each against
+the same A2C lifetimes, seed by seed; nothing else about the agent differs. A run is its
+specification: with ``--agent published`` the reference arm and A2C are those of E-A5 at these
+depths, and not an independent repetition. (By how much the index shifts the comparison is estimated
+among the other comparisons, in ``conventions``.)
 """
 
 from __future__ import annotations
 
-from rulescope.assays import staircase
+from rulescope.assays import cohorts, staircase
 from rulescope.assays.base import Arm, Assay, Budget, Cell
 from rulescope.assays.estimating import below, missing, noted, summed_up
-from rulescope.assays.frame import Frame
+from rulescope.assays.frame import Floats, Frame
 from rulescope.assays.results import Column, Results, Table, Value
 from rulescope.assays.staircase import budget, depth_of, dives, share, task_at
 from rulescope.assays.staircase_tables import counted
@@ -31,21 +32,22 @@ ARMS = {
     "a2c": Arm("a2c"),
 }
 CONVENTIONS = {"legacy": "disco-legacy", "reference": "disco"}
-"""The arm of each convention (the published port has the reference's indexing)."""
+"""The arm of each Retrace index."""
 DRAWS = 2_000
 
 
 def grid(chosen: Budget) -> list[Cell]:
     """Return a cell for every depth and arm of ``chosen``."""
-    if chosen.profile == "legacy":
-        raise SpecError("--profile: F1 compares another convention with 'legacy'")
+    if chosen.agent == "legacy":
+        raise SpecError("--agent: F1 compares the Retrace index of 'legacy' with another")
     return staircase.grid(chosen, ARMS)
 
 
 def analyse(frame: Frame) -> Results:
-    """Estimate, for each convention, how much higher Disco's returns are than A2C's of the seed."""
+    """Estimate, for each convention, how much higher the rule's returns are than A2C's by seed."""
     notes = missing(frame)
     made: dict[str, Estimate] = {}
+    series: dict[str, Floats] = {}
     blocks = seed_blocks(len(frame.seeds), DRAWS)
     arms = [str(arm) for arm in frame.axes["arm"]]
     with noted(notes):
@@ -56,11 +58,12 @@ def analyse(frame: Frame) -> Results:
             for i, arm in enumerate(arms):
                 made[f"solved/{arm}/{depth}"] = share(here.solved[i])
                 made[f"return/{arm}/{depth}"] = cells[i]
+                series[f"seeds/return/{arm}/{depth}"] = here.returns[i]
             for convention, arm in CONVENTIONS.items():
                 if {arm, "a2c"} <= set(arms):
                     gap = paired_differences(returns[arm], returns["a2c"])
                     made[f"difference/{convention}/{depth}"] = estimate(gap, blocks)
-    return summed_up("F1", frame, made, (_table(frame, made),), notes)
+    return summed_up("F1", frame, made, (_table(frame, made),), notes, series)
 
 
 def _table(frame: Frame, made: dict[str, Estimate]) -> Table:
@@ -73,14 +76,14 @@ def _table(frame: Frame, made: dict[str, Estimate]) -> Table:
                 rows.append((convention, depth, gap.n, *counts, gap))
     return Table(
         "v5:tab:app-exploration-f1",
-        "DeepSea under two conventions: Disco against A2C, seed by seed",
+        f"DeepSea under two conventions: {frame.subject} against A2C, seed by seed",
         (
             Column("Convention"),
             Column("Depth"),
             Column("n"),
-            Column("Disco solved"),
+            Column(f"{frame.subject} solved"),
             Column("A2C solved"),
-            Column("Disco minus A2C [95% CI]", 5),
+            Column(f"{frame.subject} minus A2C [95% CI]", 5),
         ),
         tuple(rows),
         below(
@@ -113,4 +116,5 @@ ASSAY = Assay(
     columns=("mean_return",),
     states=(),
     figures=("v5:fig:app-exploration",),
+    cohort=cohorts.CONVENTIONS,
 )

@@ -1,4 +1,4 @@
-"""Exposure: what changes when a learner is not told of episode ends, or when there are none?
+"""Exposure: what changes when episode ends are not signalled, or when there are none?
 
 The same learner lives in Catch and is told the truth about episode ends (episodic), in Catch and
 is never told of one, while the world goes on resetting (masked), and in Tracking, which has no
@@ -20,10 +20,11 @@ from rulescope.assays.base import (
     at_unit_scale,
     lifetimes,
 )
-from rulescope.assays.estimating import missing, noted, summed_up
+from rulescope.assays.cohorts import HISTORICAL
+from rulescope.assays.estimating import by_seed, missing, noted, summed_up
 from rulescope.assays.frame import Floats, Frame
 from rulescope.assays.results import Results
-from rulescope.assays.stream_readouts import exposed, trajectories
+from rulescope.assays.stream_readouts import exposed, late, trajectories
 from rulescope.assays.stream_tables import exposures
 from rulescope.envs.config import Boundary
 from rulescope.errors import SpecError
@@ -33,7 +34,7 @@ ARMS = ("disco", "a2c", "ppo", "dqn")
 
 
 class Exposure(NamedTuple):
-    """A world, and what is told of its episode ends."""
+    """A world, and which of its episode ends are signalled."""
 
     task: str
     boundary: Boundary
@@ -79,7 +80,7 @@ def analyse(frame: Frame) -> Results:
     series: dict[str, Floats] = {}
     with noted(notes):
         found = exposed(frame)
-        series |= trajectories(frame)
+        series |= {**trajectories(frame), **by_seed(frame, late(frame), "score")}
     return summed_up(ID, frame, found, (exposures(frame, found),), notes, series)
 
 
@@ -97,7 +98,7 @@ def _budget(seeds: int, iterations: int, arms: tuple[str, ...] = ARMS) -> Budget
 ASSAY = Assay(
     id=ID,
     name="exposure",
-    question="Does a learner need to be told of episode ends, or need there be any?",
+    question="Does a learner need the signal of episode ends, or need there be any?",
     arms=(*ARMS, *CONTROLS),
     tasks=TASKS,
     conditions=tuple(EXPOSURES),
@@ -112,4 +113,5 @@ ASSAY = Assay(
     columns=("rate_score",),
     states=(),
     figures=("v5:fig:app-streams", "fig:behavior", "orig:behavior", "synthetic-terminals"),
+    cohort=HISTORICAL,
 )

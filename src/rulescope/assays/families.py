@@ -18,7 +18,7 @@ REPLAY = tuple(
     for change in ("action-flip", "reward-move")
     for replay in ("100k", "28672", "cleared")
 )
-"""E3: post-switch area, Disco minus DQN with each replay memory."""
+"""E3: post-switch area, the rule minus DQN with each replay memory."""
 
 PRIMARY = Family(
     "primary",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rulescope.assays.names import subject_name
 from rulescope.errors import RulescopeError, nearest
 from rulescope.learners.disco.config import Disco
 from rulescope.learners.open_config import Open
@@ -53,7 +54,7 @@ class Frame:
     lengths: NDArray[np.int64]
     """[*axes]: iterations of a lifetime in each cell; 0 where none is planned."""
     rule: str = "disco103"
-    profile: str = "published"
+    agent: str = "published"
     """Conventions of the learner."""
     intervals: NDArray[np.int64] | None = None
     """[*axes]: iterations between the log rows of each cell; None if all log every row."""
@@ -64,6 +65,15 @@ class Frame:
     go with its iterations."""
     trial: int = 0
     """Steps of each lane in which policies were tried when their lifetimes were over."""
+    episodes: int | None = None
+    """Episodes that a lifetime was planned for, where that is how its length is counted."""
+    learning_rates: Mapping[Label, float] = field(default_factory=dict)
+    """By arm: the learning rate of its learner, if it has one."""
+
+    @property
+    def subject(self) -> str:
+        """The rule under audit as it is printed."""
+        return subject_name(self.rule)
 
     @property
     def counts(self) -> NDArray[np.int64]:
@@ -153,9 +163,10 @@ def gather(
     read: Callable[[str], Record | None],
     *,
     columns: Sequence[str] = ("score", "effective_bins"),
+    episodes: int | None = None,
     states: Sequence[str] = ("recurrent/h", "recurrent/c"),
     rule: str = "disco103",
-    profile: str = "published",
+    agent: str = "published",
 ) -> Frame:
     """Return the frame of ``cells``; ``read`` gives the record of a run id, or None.
 
@@ -208,11 +219,18 @@ def gather(
         planned=planned,
         lengths=lengths,
         rule=rule,
-        profile=profile,
+        agent=agent,
         intervals=intervals,
         ruled=any(_driven(run.learner, rule) for run in runs),
         spans=spans,
         trial=_trial(runs),
+        episodes=episodes,
+        learning_rates={
+            cell.labels["arm"]: rate
+            for cell in cells
+            if "arm" in cell.labels
+            and (rate := getattr(cell.runs[0].learner, "learning_rate", None)) is not None
+        },
     )
 
 

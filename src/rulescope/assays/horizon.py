@@ -12,8 +12,17 @@ from dataclasses import replace
 import numpy as np
 
 from rulescope.assays.base import CONTROLS, Arm, Assay, Budget, Cell, at_unit_scale, lifetimes
-from rulescope.assays.estimating import ATLAS_DRAWS, below, final, missing, noted, summed_up
+from rulescope.assays.estimating import (
+    ATLAS_DRAWS,
+    below,
+    by_seed,
+    final,
+    missing,
+    noted,
+    summed_up,
+)
 from rulescope.assays.frame import Floats, Frame
+from rulescope.assays.names import rate_label
 from rulescope.assays.results import Column, Results, Table, Value
 from rulescope.spec import Freeze
 from rulescope.stats import (
@@ -27,8 +36,13 @@ from rulescope.stats import (
 
 TASK = "catch-big"
 ARMS = ("disco", "disco-lr3e4", "a2c", "ppo", "dqn", "disco-pin", "disco-freeze")
+FIRST_FREEZE = "disco-freeze-40"
+"""Not in a preset: the published grid has the seven arms above, the published capture points are 0,
+40 and 400. The state captured at 0 is zero, so that arm is ``disco-pin``."""
+CAPTURE = 40
+"""The earliest iteration at which there is a state to keep: the first update comes after 32."""
 REFERENCES: dict[str, tuple[str, tuple[str, ...]]] = {
-    "difference": ("disco", ARMS[1:]),
+    "difference": ("disco", (*ARMS[1:], FIRST_FREEZE)),
     "difference-lr3e4": ("disco-lr3e4", ("a2c", "ppo", "dqn")),
 }
 """Kind of difference: whose readout comes first, and whose is subtracted."""
@@ -37,15 +51,21 @@ REFERENCES: dict[str, tuple[str, tuple[str, ...]]] = {
 def early(iterations: int) -> int:
     """Return when the state is frozen: after a fiftieth of a lifetime (400 of 20,000 iterations).
 
-    (Not under 40: before the first update, after 32 iterations, there is no state to keep.)
+    (Not before :data:`CAPTURE`.)
     """
-    return min(max(iterations // 50, 40), iterations - 1)
+    return max(iterations // 50, CAPTURE) if iterations > CAPTURE else first(iterations)
+
+
+def first(iterations: int) -> int:
+    """Return the earliest time of a freeze: 40, unless the lifetime is over by then."""
+    return min(CAPTURE, iterations - 1)
 
 
 def arm_of(name: str, budget: Budget) -> Arm:
     """Return the learner called ``name`` and what is done to it."""
-    if name == "disco-freeze":
-        return Arm("disco", (Freeze(carrier="recurrent", at=early(budget.iterations)),))
+    captured = {"disco-freeze": early(budget.iterations), FIRST_FREEZE: first(budget.iterations)}
+    if name in captured:
+        return Arm("disco", (Freeze(carrier="recurrent", at=captured[name]),))
     return CONTROLS.get(name, Arm(name))
 
 
@@ -63,18 +83,20 @@ def analyse(frame: Frame) -> Results:
     readouts = {"endpoint": final(frame), "mastery": mastered(frame)}
     notes = missing(frame)
     found: dict[str, Estimate] = {}
+    series: dict[str, Floats] = {}
     blocks = seed_blocks(len(frame.seeds), ATLAS_DRAWS)
     with noted(notes):
         for name, values in readouts.items():
             cells = estimates(values, blocks)
             each = {str(arm): values[i] for i, arm in enumerate(frame.axes["arm"])}
             found |= {f"{name}/{arm}": cells[i] for i, arm in enumerate(each)}
+            series |= by_seed(frame, values, name)
             for kind, (reference, others) in REFERENCES.items():
                 for arm in (arm for arm in others if {reference, arm} <= set(each)):
                     difference = paired_differences(each[reference], each[arm])
                     found[f"{kind}/{name}/{arm}"] = estimate(difference, blocks)
     tables = tuple(table for table in (_paired(frame, found), _levels(frame, found)) if table.rows)
-    return summed_up("F2", frame, found, tables, notes)
+    return summed_up("F2", frame, found, tables, notes, series)
 
 
 def mastered(frame: Frame) -> Floats:
@@ -98,15 +120,21 @@ READOUTS = (
 def _names(frame: Frame) -> dict[str, str]:
     """Return the arms that were run, with their printed names."""
     names = {
-        "disco": "Disco lr1e-2",
-        "disco-lr3e4": "Disco lr3e-4",
+        **{arm: _with_rate(frame, arm) for arm in ("disco", "disco-lr3e4")},
         "a2c": "A2C",
         "ppo": "PPO",
         "dqn": "DQN",
         "disco-pin": "Pinned 0",
         "disco-freeze": f"Frozen {early(frame.iterations)}",
+        FIRST_FREEZE: f"Frozen {first(frame.iterations)}",
     }
     return {arm: name for arm, name in names.items() if arm in frame.axes["arm"]}
+
+
+def _with_rate(frame: Frame, arm: str) -> str:
+    """Return the rule under audit with the learning rate that its learner had in ``arm``."""
+    rate = frame.learning_rates.get(arm)
+    return frame.subject if rate is None else f"{frame.subject} lr{rate_label(rate)}"
 
 
 def _levels(frame: Frame, found: Mapping[str, Estimate]) -> Table:
@@ -139,7 +167,7 @@ def _paired(frame: Frame, found: Mapping[str, Estimate]) -> Table:
     ]
     return Table(
         "v5:tab:app-f2-paired",
-        "Catch 24×24: Disco beside the other arms, seed by seed",
+        f"Catch 24×24: {frame.subject} beside the other arms, seed by seed",
         (
             Column("Reference"),
             Column("Comparator"),
@@ -170,7 +198,7 @@ ASSAY = Assay(
     id="F2",
     name="horizon",
     question="How fast does a learner become as good as it will ever be, and how good is that?",
-    arms=ARMS,
+    arms=(*ARMS, FIRST_FREEZE),
     tasks=(TASK,),
     presets=PRESETS,
     grid=grid,

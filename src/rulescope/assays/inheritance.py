@@ -11,7 +11,15 @@ import numpy as np
 
 from rulescope.assays import inheritance_tables
 from rulescope.assays.base import LARGEST_SCALE, Assay, Budget, Cell, learner, lifetime
-from rulescope.assays.estimating import CORE_DRAWS, absent, missing, noted, summed_up, tail20
+from rulescope.assays.estimating import (
+    CORE_DRAWS,
+    absent,
+    by_seed,
+    missing,
+    noted,
+    summed_up,
+    tail20,
+)
 from rulescope.assays.families import INHERITANCE, PRIMARY
 from rulescope.assays.frame import Floats, Frame
 from rulescope.assays.results import Results, scale_label
@@ -143,7 +151,7 @@ def analyse(frame: Frame) -> Results:
     scores = tail20(frame)
     notes = missing(frame)
     found: dict[str, Estimate] = {}
-    series = {"iteration": frame.iteration}
+    series = {"iteration": frame.iteration} | by_seed(frame, scores, "score")
     blocks = seed_blocks(len(frame.seeds), CORE_DRAWS)
     with noted(notes):
         cells = estimates(scores, blocks)
@@ -151,8 +159,10 @@ def analyse(frame: Frame) -> Results:
             for j, arm in enumerate(frame.axes["arm"]):
                 name = f"{scale_label(float(scale))}/{arm}"
                 found[f"score/{name}"] = cells[i, j]
+                series[f"seeds/score/{name}"] = scores[i, j]
                 rows = estimates(frame.log("score", scale=scale, arm=arm).T, blocks)
                 series[f"trajectory/{name}"] = np.stack([rows.value, rows.low, rows.high])
+                series[f"seeds/{name}"] = scores[i, j]
         found |= _interactions(frame, scores)
     return summed_up("E2", frame, found, inheritance_tables.tables(frame, found), notes, series)
 

@@ -18,7 +18,7 @@ from rulescope.assays.estimating import (
     summed_up,
     tail15,
 )
-from rulescope.assays.frame import Frame
+from rulescope.assays.frame import Floats, Frame
 from rulescope.assays.results import Column, Results, Table, Value, scale_label
 from rulescope.stats import Estimate, Estimates, estimate_from, estimates, seed_blocks
 
@@ -46,19 +46,23 @@ def analyse(frame: Frame) -> Results:
     scores = tail15(frame)
     notes = missing(frame)
     found: dict[str, Estimate] = {}
+    series: dict[str, Floats] = {}
     blocks = seed_blocks(len(frame.seeds), ATLAS_DRAWS)
     with noted(notes):
         cells = estimates(scores, blocks)
-        bins = estimates(tail15(frame, "effective_bins"), blocks)
+        logged = tail15(frame, "effective_bins")
+        bins = estimates(logged, blocks)
         for i, arm in enumerate(frame.axes["arm"]):
             for j, scale in enumerate(frame.axes["scale"]):
                 name = f"{arm}{_suffix(float(scale))}"
                 found[f"score/{name}"] = cells[i, j]
                 found[f"bins/{name}"] = bins[i, j]
+                series[f"seeds/score/{name}"] = scores[i, j]
+                series[f"seeds/bins/{name}"] = logged[i, j]
                 if "default" in frame.axes["arm"]:
                     default = (frame.axes["arm"].index("default"), j)
                     found[f"difference/{name}"] = _difference(cells, (i, j), default)
-    return summed_up("E-IF", frame, found, (_table(frame, found),), notes)
+    return summed_up("E-IF", frame, found, (_table(frame, found),), notes, series)
 
 
 def _suffix(scale: float) -> str:

@@ -14,6 +14,7 @@ from rulescope.assays.estimating import (
     absent,
     adjusted,
     below,
+    by_seed,
     missing,
     noted,
     summed_up,
@@ -70,13 +71,19 @@ def analyse(frame: Frame) -> Results:
         for i, arm in enumerate(frame.axes["arm"]):
             for j, scale in enumerate(frame.axes["scale"]):
                 found[f"score/{arm}/{scale_label(float(scale))}"] = cells[i, j]
-        found |= _contrasts(frame, scores)
-    return summed_up("P1", frame, found, _tables(frame, found), notes)
+        contrasts, effects = _contrasts(frame, scores)
+        found |= contrasts
+    series = {**by_seed(frame, scores, "score"), **effects}
+    return summed_up("P1", frame, found, _tables(frame, found), notes, series)
 
 
-def _contrasts(frame: Frame, scores: Floats) -> dict[str, Estimate]:
-    """Estimate every effect and interaction, alone and as a member of the family."""
+def _contrasts(frame: Frame, scores: Floats) -> tuple[dict[str, Estimate], dict[str, Floats]]:
+    """Estimate every effect and interaction, alone and as a member of the family.
+
+    And return the effects of every seed.
+    """
     found: dict[str, Estimate] = {}
+    series: dict[str, Floats] = {}
     for name in (*STATE_EFFECTS, *STATE_INTERACTIONS):
         found |= {name: absent(), f"{name}/family": absent(INTERFACE_STATE.size)}
     arms = dict(zip(frame.axes["arm"], scores, strict=True))
@@ -85,11 +92,13 @@ def _contrasts(frame: Frame, scores: Floats) -> dict[str, Estimate]:
         label = scale_label(float(scale))
         pairs = {name: (arms[name][j], arms[f"{name}-pin"][j]) for name in both}
         for name, pair in pairs.items():
-            found |= _both_ways(f"effect/{name}/{label}", paired_differences(*pair))
+            effects = paired_differences(*pair)
+            found |= _both_ways(f"effect/{name}/{label}", effects)
+            series[f"seeds/effect/{name}/{label}"] = effects
             if name != "default" and "default" in pairs:
                 each = interaction_differences(*pair, *pairs["default"])
                 found |= _both_ways(f"interaction/{name}/{label}", each)
-    return found
+    return found, series
 
 
 def _both_ways(name: str, each: Floats) -> dict[str, Estimate]:

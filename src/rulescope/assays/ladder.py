@@ -1,12 +1,13 @@
-"""Ladder: the staircase of E-A5 from depth 4 to 30, by Disco as it was first indexed.
+"""Ladder: the staircase of E-A5 from depth 4 to 30, by the rule as it was first indexed.
 
 The historical convention appends a bootstrap observation and takes the trace coefficient one step
-later (profile ``legacy``). No number of this ladder was published.
+later (agent ``legacy``). No number of this ladder was published.
 """
 
 from __future__ import annotations
 
 from rulescope.assays.base import Assay
+from rulescope.assays.cohorts import LADDER
 from rulescope.assays.frame import Frame
 from rulescope.assays.results import Results
 from rulescope.assays.staircase import ARMS, budget, grid, task_at
@@ -16,15 +17,15 @@ DEPTHS = (4, 6, 8, 10, 12, 14, 16, 20, 24, 30)
 
 
 def analyse(frame: Frame) -> Results:
-    """Estimate who solves which depth, who ever found the goal, final returns, and how deep."""
+    """Estimate who solves which depth, who has a goal in the log, final returns, and how deep."""
     return analyse_staircase(frame, "ladder", "ladder", DEPTHS)
 
 
 PRESETS = {
-    "smoke": budget(1, ("disco", "a2c"), (4, 6), episodes=400, log_every=10, profile="legacy"),
-    "quick": budget(2, ("disco", "a2c", "dqn"), (4, 6, 8), episodes=4000, profile="legacy"),
-    "standard": budget(2, ARMS, DEPTHS, profile="legacy"),
-    "paper": budget(15, ARMS, DEPTHS, profile="legacy"),
+    "smoke": budget(1, ("disco", "a2c"), (4, 6), episodes=400, log_every=10),
+    "quick": budget(2, ("disco", "a2c", "dqn"), (4, 6, 8), episodes=4000),
+    "standard": budget(2, ARMS, DEPTHS),
+    "paper": budget(15, ARMS, DEPTHS),
 }
 
 ASSAY = Assay(
@@ -39,4 +40,5 @@ ASSAY = Assay(
     columns=("mean_return",),
     states=(),
     figures=("ladder",),
+    cohort=LADDER,
 )

@@ -3,6 +3,9 @@
 The baselines of F2 live through the same 1.16 million interactions at four learning rates; nothing
 else is overridden. The rate of the best trimmed mean is selected on the seeds it is judged by, so
 what it scores is, if anything, too good for the baseline.
+
+Differences are from the scalar that F2 reports of the same baseline: its score in the last log row,
+at its usual rate. Those lifetimes of F2 are cells of this assay too.
 """
 
 from __future__ import annotations
@@ -12,18 +15,20 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from rulescope.assays.base import Arm, Assay, Budget, Cell, at_unit_scale, lifetimes
+from rulescope.assays.cohorts import NO_DISCO
 from rulescope.assays.estimating import (
     ATLAS_DRAWS,
     SCORE,
     absent,
     below,
     exactly,
+    final,
     missing,
     noted,
     summed_up,
     tail15,
 )
-from rulescope.assays.frame import Frame
+from rulescope.assays.frame import Floats, Frame
 from rulescope.assays.horizon import TASK
 from rulescope.assays.results import Column, Results, Table, Value
 from rulescope.learners.baselines import VARIANTS, RandomPolicy
@@ -59,18 +64,23 @@ def grid(budget: Budget) -> list[Cell]:
 
 
 def analyse(frame: Frame) -> Results:
-    """Estimate every cell, differences from the usual rate, and the rate that scores best."""
+    """Estimate every cell, differences from the scalar of F2, and the rate that scores best."""
     notes = missing(frame)
     found: dict[str, Estimate] = {}
+    series: dict[str, Floats] = {}
     rates = [str(rate) for rate in frame.axes["rate"]]
     with noted(notes):
-        cells = estimates(tail15(frame), seed_blocks(len(frame.seeds), ATLAS_DRAWS))
+        blocks = seed_blocks(len(frame.seeds), ATLAS_DRAWS)
+        scores = tail15(frame)
+        cells, ends = estimates(scores, blocks), estimates(final(frame), blocks)
         for i, arm in enumerate(str(arm) for arm in frame.axes["arm"]):
-            for j, rate in enumerate(rates):
-                found[f"score/{arm}/{rate}"] = cells[i, j]
-                if usual(arm) in rates:
-                    there = (i, rates.index(usual(arm)))
-                    found[f"difference/{arm}/{rate}"] = _difference(cells, (i, j), there)
+            found |= {f"score/{arm}/{rate}": cells[i, j] for j, rate in enumerate(rates)}
+            series |= {f"seeds/score/{arm}/{rate}": scores[i, j] for j, rate in enumerate(rates)}
+            if usual(arm) in rates:
+                there = (i, rates.index(usual(arm)))
+                found[f"horizon/{arm}"] = ends[there]
+                for j, rate in enumerate(rates):
+                    found[f"difference/{arm}/{rate}"] = _difference(cells, (i, j), ends, there)
             found |= _selected(arm, {rate: cells[i, j] for j, rate in enumerate(rates)})
     other_grid = frozenset(
         f"{kind}/{arm}"
@@ -78,15 +88,18 @@ def analyse(frame: Frame) -> Results:
         if tuple(rate for rate in rates if found[f"score/{arm}/{rate}"].n) != RATES
         for kind in ("rate", "selected")
     )
-    return summed_up("E-LR", frame, found, (_table(frame, found),), notes, other_grid=other_grid)
+    tables = (_table(frame, found),)
+    return summed_up("E-LR", frame, found, tables, notes, series, other_grid)
 
 
-def _difference(cells: Estimates, here: tuple[int, int], there: tuple[int, int]) -> Estimate:
+def _difference(
+    cells: Estimates, here: tuple[int, int], ends: Estimates, there: tuple[int, int]
+) -> Estimate:
     """Estimate the difference between two cells' own means, from common draws of seeds."""
     return estimate_from(
-        float(cells.value[here] - cells.value[there]),
-        cells.samples[(slice(None), *here)] - cells.samples[(slice(None), *there)],
-        int(min(cells.n[here], cells.n[there])),
+        float(cells.value[here] - ends.value[there]),
+        cells.samples[(slice(None), *here)] - ends.samples[(slice(None), *there)],
+        int(min(cells.n[here], ends.n[there])),
     )
 
 
@@ -118,13 +131,14 @@ def _table(frame: Frame, found: Mapping[str, Estimate]) -> Table:
             Column("Learner"),
             Column("Learning rate"),
             Column("Score [95% CI]", 5),
-            Column("Difference from the usual rate [95% CI]", 5),
+            Column("Difference from the F2 endpoint [95% CI]", 5),
             Column("Remark"),
         ),
         tuple(rows),
         below(
             frame,
-            f"{SCORE.format(part='15 % of the log')}; differences are between trimmed means; "
+            f"{SCORE.format(part='15 % of the log')}; F2 endpoint: the last log row at the usual "
+            "rate, trimmed mean; differences are between trimmed means; "
             "selected: the largest trimmed mean on these very seeds",
             ATLAS_DRAWS,
         ),
@@ -153,4 +167,5 @@ ASSAY = Assay(
     columns=("score",),
     states=(),
     figures=("v5:fig:app-baselines",),
+    cohort=NO_DISCO,
 )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
-from rulescope.assays.change_tables import ARM_NAMES, CONDITION_NAMES, TRIMMED, area
-from rulescope.assays.estimating import CORE_DRAWS, below, missing, noted, summed_up
+from rulescope.assays.change_tables import CONDITION_NAMES, TRIMMED, area, named
+from rulescope.assays.estimating import CORE_DRAWS, below, by_seed, missing, noted, summed_up
 from rulescope.assays.frame import Frame
 from rulescope.assays.results import Column, Results, Table, Value
 from rulescope.assays.switch import PRE_ROWS, estimated, readouts, streams
@@ -30,6 +30,8 @@ def analyse_levels(
         for name in READOUTS:
             found |= estimated(frame, read[name], name)
         series = streams(frame, column)
+        for name in READOUTS:
+            series |= by_seed(frame, read[name], name)
     tables = (_table(label, title, unit, frame, found),)
     return summed_up(assay, frame, found, tables, notes, series)
 
@@ -39,11 +41,11 @@ def _table(label: str, title: str, unit: str, frame: Frame, found: Mapping[str, 
     rows: list[tuple[Value, ...]] = [
         (
             CONDITION_NAMES[condition],
-            ARM_NAMES[arm],
+            named(arm, frame),
             *(found[f"{name}/{condition}/{arm}"] for name in TABULATED),
         )
-        for condition in _by_name(frame.axes["condition"], CONDITION_NAMES)
-        for arm in _by_name(frame.axes["arm"], ARM_NAMES)
+        for condition in sorted(map(str, frame.axes["condition"]), key=CONDITION_NAMES.__getitem__)
+        for arm in sorted(map(str, frame.axes["arm"]), key=lambda arm: named(arm, frame))
     ]
     return Table(
         label,
@@ -63,7 +65,3 @@ def _table(label: str, title: str, unit: str, frame: Frame, found: Mapping[str, 
             CORE_DRAWS,
         ),
     )
-
-
-def _by_name(labels: Iterable[object], names: Mapping[str, str]) -> list[str]:
-    return sorted((str(label) for label in labels), key=lambda label: names[label])

@@ -1,9 +1,9 @@
 """Masking: what is the terminal flag worth to a learner in MinAtar Breakout?
 
 The game is the same in both conditions; the learner is told of its ends (episodic) or never is
-(masked). What is estimated is the difference within each seed, and how much larger Disco's is than
-that of other learners. Rates are raw rewards per interaction: Breakout has no optimum to compare
-with.
+(masked). What is estimated is the difference within each seed, and how much larger the rule's is
+than that of other learners. Rates are raw rewards per interaction: Breakout has no optimum to
+compare with.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from rulescope.assays.base import (
     at_unit_scale,
     lifetimes,
 )
-from rulescope.assays.estimating import ATLAS_DRAWS, missing, noted, summed_up, tail10
+from rulescope.assays.cohorts import HISTORICAL
+from rulescope.assays.estimating import ATLAS_DRAWS, by_seed, missing, noted, summed_up, tail10
 from rulescope.assays.frame import Floats, Frame
 from rulescope.assays.results import Results
 from rulescope.assays.stream_tables import masking, masking_paired
@@ -50,7 +51,7 @@ def grid(budget: Budget) -> list[Cell]:
 
 
 def analyse(frame: Frame) -> Results:
-    """Estimate rates, masked minus episodic within seeds, and Disco's effect minus others'."""
+    """Estimate rates, masked minus episodic within seeds, and the rule's effect minus others'."""
     notes = missing(frame)
     rates = tail10(frame, "reward_rate")
     with noted(notes):
@@ -65,7 +66,8 @@ def analyse(frame: Frame) -> Results:
                 contrast = paired_differences(effects[SUBJECT], effects[arm])
                 found[f"contrast/{arm}"] = estimate(contrast, blocks)
     made = (masking(frame, found), masking_paired(frame, found))
-    return summed_up(ID, frame, found, tuple(table for table in made if table.rows), notes)
+    tables = tuple(table for table in made if table.rows)
+    return summed_up(ID, frame, found, tables, notes, by_seed(frame, rates, "rate"))
 
 
 def _effects(frame: Frame, rates: Floats) -> dict[str, Floats]:
@@ -91,7 +93,7 @@ def _budget(seeds: int, iterations: int, arms: tuple[str, ...] = ARMS) -> Budget
 ASSAY = Assay(
     id=ID,
     name="masking",
-    question="What is being told of episode ends worth in MinAtar Breakout?",
+    question="What is the signal of episode ends worth in MinAtar Breakout?",
     arms=ARMS,
     tasks=(TASK,),
     conditions=tuple(BOUNDARIES),
@@ -106,4 +108,5 @@ ASSAY = Assay(
     columns=("reward_rate",),
     states=(),
     figures=("v5:fig:app-streams",),
+    cohort=HISTORICAL,
 )

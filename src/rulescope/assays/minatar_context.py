@@ -1,4 +1,4 @@
-"""minatar-context: how do Disco, OPEN and PPO with Adam compare at one number of interactions?
+"""minatar-context: how do the rule, OPEN and PPO with Adam compare at one number of interactions?
 
 Systems differ in more than their rule: in network, lanes, rollouts and number of updates. What they
 have in common are the games and 464,000 interactions, so this is context and no attribution. What
@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from rulescope.assays import open_carry
 from rulescope.assays.base import Arm, Assay, Budget, Cell, enough, lifetimes
+from rulescope.assays.cohorts import HISTORICAL
 from rulescope.assays.estimating import adjusted, below, missing, noted, summed_up, tail10
 from rulescope.assays.families import CONTEXT_PAIRS, MINATAR_CONTEXT
 from rulescope.assays.frame import Floats, Frame
@@ -24,10 +25,11 @@ from rulescope.stats import Estimate, trimmed_mean
 ID = "minatar-context"
 ARMS = ("disco", "open", "open-adam", "disco-minatar")
 PUBLISHED = ARMS[:3]
-"""The other one is a control: Disco as in M1, in games of MinAtar's own settings."""
+"""The other one is a control: the rule as in M1, in games of MinAtar's own settings."""
 SCALES = (1e-2, 1e-1, 1.0, 1e1, 1e2)
 PAIRS = (*CONTEXT_PAIRS, ("disco-minatar", "open"), ("disco-minatar", "open-adam"))
-NAMES = {"disco": "Disco", "open": "OPEN", "open-adam": "Adam", "disco-minatar": "Disco (M1)"}
+NAMES = {"disco": "{}", "open": "OPEN", "open-adam": "Adam", "disco-minatar": "{} (M1)"}
+"""As printed; in braces, the rule under audit."""
 RATE = (
     "reward per interaction of training without the multiplier, mean of the last 10 % of the log; "
     "integer-trimmed mean over seeds; Adam is PPO with Adam"
@@ -69,7 +71,8 @@ def analyse(frame: Frame) -> Results:
         found |= _differences(frame, cells)
     made = (_table(frame, found), _levels(frame, found))
     tables = tuple(table for table in made if table.rows)
-    return comparable(summed_up(ID, frame, found, tables, notes), frame)
+    series = {f"seeds/rate/{name}": values for name, values in cells.cells.items()}
+    return comparable(summed_up(ID, frame, found, tables, notes, series), frame)
 
 
 def rates(frame: Frame) -> dict[str, Floats]:
@@ -105,7 +108,7 @@ def _scales(frame: Frame) -> list[str]:
 
 def _table(frame: Frame, found: Mapping[str, Estimate]) -> Table:
     pairs = {
-        f"{first}-minus-{second}": f"{NAMES[first]} − {NAMES[second]}"
+        f"{first}-minus-{second}": f"{NAMES[first]} − {NAMES[second]}".format(frame.subject)
         for first, second in PAIRS
         if {first, second} <= set(frame.axes["arm"])
     }
@@ -134,7 +137,11 @@ def _levels(frame: Frame, found: Mapping[str, Estimate]) -> Table:
     return Table(
         "minatar-context-levels",
         "MinAtar: reward rates at the end of training",
-        (Column("Game"), Column("Scale"), *(Column(NAMES[arm], 5) for arm in arms)),
+        (
+            Column("Game"),
+            Column("Scale"),
+            *(Column(NAMES[arm].format(frame.subject), 5) for arm in arms),
+        ),
         rows,
         below(frame, RATE, DRAWS),
     )
@@ -152,7 +159,7 @@ PRESETS = {
 ASSAY = Assay(
     id=ID,
     name="minatar-context",
-    question="How do Disco, OPEN and PPO with Adam compare at one number of interactions?",
+    question="How do the rule, OPEN and PPO with Adam compare at one number of interactions?",
     arms=ARMS,
     tasks=TASKS,
     presets=PRESETS,
@@ -161,4 +168,5 @@ ASSAY = Assay(
     columns=("reward_rate",),
     states=(),
     figures=("minatar-context",),
+    cohort=HISTORICAL,
 )

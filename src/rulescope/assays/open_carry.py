@@ -4,6 +4,9 @@ OPEN's GRU has a carry for every parameter of a PPO agent. It is kept at zero in
 optimiser (zero), or set to zero once, half-way through the lifetime of the live learner, which then
 goes on (reset). What counts is how the policy fares when the lifetime is over: it plays new games
 for unscaled rewards, and nothing is learned. Adam is there for reference.
+
+The capability gate (:mod:`rulescope.assays.open_gate`) comes before the contrasts: every live
+lifetime must end above its initial policy and above the random policy.
 """
 
 from __future__ import annotations
@@ -14,7 +17,9 @@ from dataclasses import replace
 import msgspec
 import numpy as np
 
+from rulescope.assays import open_gate
 from rulescope.assays.base import Arm, Assay, Budget, Cell, enough, lifetimes
+from rulescope.assays.cohorts import NO_DISCO
 from rulescope.assays.estimating import adjusted, below, missing, noted, summed_up
 from rulescope.assays.families import OPEN_CARRY
 from rulescope.assays.frame import Floats, Frame
@@ -44,6 +49,11 @@ WHOLE = 56
 RATE = (
     "reward per interaction in the game's own units, of a frozen policy on new games; exact "
     "interquartile mean over seeds"
+)
+GATE = (
+    "Lifetimes whose frozen policy earns more per interaction on new games than the policy that "
+    "the lifetime started from, and than the random policy; passed: all of them, above both "
+    "(published: 8/8 in every cell)."
 )
 CONTRASTS = {
     "live-minus-zero": ("live", "zero"),
@@ -124,18 +134,28 @@ def _treated(plain: RunSpec, arm: str) -> RunSpec:
 
 def analyse(frame: Frame) -> Results:
     """Estimate how each policy fares in the end, and the contrasts of the family."""
-    notes = missing(frame)
+    places, notes = _places(frame), missing(frame)
     with noted(notes):
-        cells = Marginals.of(rates(frame), exact_iqm)
-        found = {f"rate/{_turned(name)}": cells.level(name) for name in cells.cells}
+        each = rates(frame)
+        found = open_gate.gates(each, places)
+        cells = Marginals.of(each, exact_iqm)
+        found |= {f"rate/{_turned(name)}": cells.level(name) for name in cells.cells}
         found |= _contrasts(frame, cells)
+    gate = open_gate.summary(found, places, GAMES)
+    notes[:0] = [gate] if gate else []
     notes.append(
         "6 of 34 planned contrasts, reset minus live soon after the reset, are not estimable: "
         "policies are tried when lifetimes are over; they stay in the family"
     )
-    made = (_endpoints(frame, found), _capability(frame, found), _levels(frame, found))
+    made = (
+        open_gate.table(found, places, GAMES, GATE),
+        _capability(frame, found),
+        _endpoints(frame, found),
+        _levels(frame, found),
+    )
     tables = tuple(table for table in made if table.rows)
-    return comparable(summed_up(ID, frame, found, tables, notes), frame)
+    series = {f"seeds/rate/{_turned(name)}": values for name, values in cells.cells.items()}
+    return comparable(summed_up(ID, frame, found, tables, notes, series), frame)
 
 
 def comparable(results: Results, frame: Frame) -> Results:
@@ -262,7 +282,6 @@ _ONE = Budget(
     scales=SCALES,
     tasks=TASKS,
     log_every=1,
-    profile="",
     rule=OWN_RULE,
 )
 
@@ -286,4 +305,5 @@ ASSAY = Assay(
     columns=(),
     states=tuple(f"evaluation.{policy}/reward" for policy in POLICIES),
     figures=("open-carry",),
+    cohort=NO_DISCO,
 )

@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from rulescope.assays.base import Arm, Assay, Budget, Cell, lifetimes
+from rulescope.assays.cohorts import NO_DISCO
 from rulescope.assays.estimating import (
     ATLAS_DRAWS,
     SCORE,
@@ -23,7 +24,7 @@ from rulescope.assays.estimating import (
     summed_up,
     tail15,
 )
-from rulescope.assays.frame import Frame
+from rulescope.assays.frame import Floats, Frame
 from rulescope.assays.results import Column, Results, Table, Value, scale_label
 from rulescope.errors import SpecError
 from rulescope.stats import Estimate, estimates, seed_blocks, wilson
@@ -63,18 +64,21 @@ def analyse(frame: Frame) -> Results:
     """Estimate the score of every cell, and in how many lifetimes the floor was never reached."""
     notes = missing(frame)
     found: dict[str, Estimate] = {}
+    series: dict[str, Floats] = {}
     with noted(notes):
         if "score" in frame.axes["condition"]:
             part = frame.part(condition="score")
-            cells = estimates(tail15(part), seed_blocks(len(part.seeds), ATLAS_DRAWS))
+            scores = tail15(part)
+            cells = estimates(scores, seed_blocks(len(part.seeds), ATLAS_DRAWS))
             for i, j in np.ndindex(cells.value.shape):
                 found[f"score/{_name(part, i, j)}"] = cells[i, j]
+                series[f"seeds/score/{_name(part, i, j)}"] = scores[i, j]
         if "floor" in frame.axes["condition"]:
             part = frame.part(condition="floor")
             for i, j in zip(*np.nonzero(part.lengths), strict=True):
                 found[f"floor/{_name(part, i, j)}"] = _above(part, i, j)
     tables = tuple(table for table in (_scores(frame, found), _floor(frame, found)) if table.rows)
-    return summed_up("E-POP", frame, found, tables, notes)
+    return summed_up("E-POP", frame, found, tables, notes, series)
 
 
 def _name(frame: Frame, i: int, j: int) -> str:
@@ -149,4 +153,5 @@ ASSAY = Assay(
     columns=("score", "floor_margin"),
     states=(),
     figures=("v5:fig:app-baselines",),
+    cohort=NO_DISCO,
 )

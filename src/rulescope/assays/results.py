@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rulescope.stats import Estimate
+from rulescope.stats import Estimate, Window, WindowKind
 
 Value = str | int | float | Estimate | None
 """What may stand in a table; None is a dash: there is nothing to report."""
@@ -54,7 +54,7 @@ class Results:
     assay: str
     """Its id, such as ``E1``."""
     budget: str
-    """In words, such as ``disco103, profile published, 4 seeds, 2,000 iterations ...``."""
+    """In words, such as ``disco103, agent published, 4 seeds, 2,000 iterations ...``."""
     axes: Mapping[str, tuple[str | float, ...]]
     """The labels that were run, as in the frame."""
     seeds: int
@@ -64,15 +64,24 @@ class Results:
     tables: tuple[Table, ...]
     series: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     """Arrays to draw that are no single estimates, such as learning curves with their bands."""
+    windows: Mapping[str, Window] = field(default_factory=dict)
+    """The class and the end points behind each estimate of a width, by its key."""
     notes: tuple[str, ...] = ()
     """What a reader should know: missing lifetimes, thin tails."""
     iterations: int = 0
     """Length of a lifetime."""
     rule: str = "disco103"
-    profile: str = "published"
+    agent: str = "published"
+    draws: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    """Bootstrap draws, if they were asked for: [draws] of each estimate by its key, the ``seeds``
+    [n], and in ``blocks/DRAWS`` [DRAWS, n] the places of the seeds in each draw."""
     other_grid: frozenset[str] = frozenset()
     """Keys of estimates that depend on the set of scales, and rest on another than the published.
     A window over few scales takes for granted what lies between them."""
+
+    def by_seed(self, key: str) -> NDArray[np.float64] | None:
+        """Return the values [seeds] behind the estimate at ``key``, if the analysis keeps them."""
+        return self.series.get(f"seeds/{key}")
 
 
 def counted(number: int, thing: str) -> str:
@@ -92,6 +101,25 @@ def in_numbers(fewest: int, most: int) -> str:
     """
     span = str(most) if fewest == most else f"{fewest} to {most}"
     return f"{span} seed{'s' if most != 1 else ''}"
+
+
+def span(windows: Mapping[str, Window], key: str) -> str | None:
+    """Return class and ends of the window behind the width at ``key``; None if it is no width."""
+    found = windows.get(key)
+    return None if found is None else window_label(found.kind, found.low, found.high)
+
+
+def window_label(kind: WindowKind, low: float, high: float) -> str:
+    """Return the class of a window and its ends.
+
+    >>> window_label("interval", 0.001, 1000.0), window_label("singleton", 1.0, 1.0)
+    ('interval 0.001 to 1000', 'single 1')
+    """
+    if kind == "none":
+        return "none"
+    if kind == "singleton":
+        return f"single {scale_label(low)}"
+    return f"interval {scale_label(low)} to {scale_label(high)}"
 
 
 def scale_label(scale: float) -> str:

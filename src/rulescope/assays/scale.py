@@ -7,6 +7,7 @@ width, in decades, of the widest run of scales in which an arm scores well.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -29,11 +30,14 @@ from rulescope.assays.results import Results, scale_label
 from rulescope.assays.terminal import geometry
 from rulescope.spec import Hold, Intervention, Pin, Placebo
 from rulescope.stats import (
+    COMPETENT,
     Estimate,
     Estimates,
+    Window,
     estimate_from,
     estimates,
     half_best,
+    scale_window,
     seed_blocks,
     window_widths,
 )
@@ -49,7 +53,10 @@ INTERVENTIONS: dict[str, tuple[Intervention, ...]] = {
     "null": (),
 }
 CRITERIA: dict[str, float | None] = {"half-best": None, "0.7": 0.7, "0.8": 0.8, "0.9": 0.9}
-"""What counts as scoring well: a fixed score, or (None) half of what the arm's best scale has."""
+"""What counts as scoring well: a fixed score, or (None) half of what the arm's best scale has.
+
+An arm whose best score is below :data:`~rulescope.stats.COMPETENT` has no window under the latter,
+in any draw: half of its noise is not a criterion."""
 CONTRASTED = ("half-best", "0.8")
 """Criteria under which live and pinned widths are compared: the primary one and a companion."""
 
@@ -82,6 +89,7 @@ def analyse(frame: Frame) -> Results:
     scores = tail20(frame)
     notes = missing(frame)
     found: dict[str, Estimate] = {}
+    windows: dict[str, Window] = {}
     series: dict[str, Floats] = {}
     with noted(notes):
         cells = estimates(scores, seed_blocks(len(frame.seeds), CORE_DRAWS))
@@ -92,16 +100,19 @@ def analyse(frame: Frame) -> Results:
         }
         for place in np.ndindex(cells.value.shape):
             found[f"score/{_key(frame, place)}"] = cells[place]
-            series[f"seeds/{_key(frame, place)}"] = scores[place]
+            series[f"seeds/score/{_key(frame, place)}"] = scores[place]
         for (task, arm), curve in curves.items():
             found |= _widths(f"{task}/{arm}", curve)
+            windows |= _windows(f"{task}/{arm}", curve)
+            series |= _best_by_seed(frame, scores, task, arm, curve)
         for task in TASKS:
             found |= _contrasts(task, curves.get((task, "live")), curves.get((task, "pin")))
+        notes += _incompetent(curves)
         found |= geometry(frame)
         notes += _coarse(curves)
-    tables = scale_tables.tables(frame, found)
+    tables = scale_tables.tables(frame, found, windows)
     other_grid = _other_grid(curves, frame, found)
-    return summed_up("E1", frame, found, tables, notes, series, other_grid)
+    return summed_up("E1", frame, found, tables, notes, series, other_grid, windows)
 
 
 class Curve(NamedTuple):
@@ -142,6 +153,11 @@ class Curve(NamedTuple):
         return int(self.counts.min(initial=np.inf)) if len(self.counts) else 0
 
     @property
+    def competent(self) -> bool:
+        """Whether the best score at any scale is that of a competent arm."""
+        return bool(np.fmax.reduce(self.value, initial=-np.inf) >= COMPETENT)
+
+    @property
     def complete(self) -> bool:
         """Whether the curve has just the published scales."""
         return np.array_equal(self.scales, SCALES)
@@ -155,8 +171,8 @@ def _key(frame: Frame, place: tuple[int, ...]) -> str:
 def _widths(name: str, curve: Curve) -> dict[str, Estimate]:
     """Estimate the width of one curve's window under each criterion."""
     if not curve.n:
-        keys = [f"threshold/{name}", *(f"width/{name}/{criterion}" for criterion in CRITERIA)]
-        return {key: absent() for key in keys}
+        keys = [f"width/{name}/{criterion}" for criterion in CRITERIA]
+        return {key: absent() for key in (f"threshold/{name}", f"best/{name}", *keys)}
     found = {
         f"width/{name}/{criterion}": estimate_from(
             float(width(curve.scales, curve.value, tau)),
@@ -167,13 +183,40 @@ def _widths(name: str, curve: Curve) -> dict[str, Estimate]:
     }
     tau = float(half_best(curve.value))
     known = math.isfinite(tau) and not np.isnan(curve.value).any()
-    return {**found, f"threshold/{name}": exactly(tau if known else math.nan, curve.n)}
+    best = estimate_from(float(curve.value.max()), curve.samples.max(axis=-1), curve.n)
+    threshold = exactly(tau if known else math.nan, curve.n)
+    return {**found, f"best/{name}": best, f"threshold/{name}": threshold}
+
+
+def _best_by_seed(
+    frame: Frame, scores: Floats, task: str, arm: str, curve: Curve
+) -> dict[str, Floats]:
+    """Return the scores [seeds] at the scale at which the arm scores best, if it has scores."""
+    if not curve.n or np.isnan(curve.value).any():
+        return {}
+    best = float(curve.scales[int(curve.value.argmax())])
+    labels = {"task": task, "arm": arm, "scale": best}
+    place = tuple(frame.axes[axis].index(labels[axis]) for axis in frame.axes)
+    return {f"seeds/best/{task}/{arm}": scores[place]}
+
+
+def _windows(name: str, curve: Curve) -> dict[str, Window]:
+    """Return class and end points of one curve's window under each criterion, if it has a width."""
+    if not curve.n or np.isnan(curve.value).any():
+        return {}
+    return {
+        f"width/{name}/{criterion}": scale_window(
+            curve.scales, curve.value, float(half_best(curve.value)) if tau is None else tau
+        )
+        for criterion, tau in CRITERIA.items()
+    }
 
 
 def _contrasts(task: str, live: Curve | None, pin: Curve | None) -> dict[str, Estimate]:
     """Estimate how much wider the live window is than the pinned one, draw by draw.
 
-    Both windows are over the scales that both arms have.
+    Both windows are over the scales that both arms have. Where neither arm is competent at any of
+    them there is no contrast: two arms that learned nothing are not two equal windows.
     """
     keys = {criterion: f"contrast/{task}/{criterion}" for criterion in CONTRASTED}
     if live is None or pin is None or not np.isin(live.scales, pin.scales).any():
@@ -181,16 +224,30 @@ def _contrasts(task: str, live: Curve | None, pin: Curve | None) -> dict[str, Es
     live, pin = (
         one.where(np.isin(one.scales, other.scales)) for one, other in ((live, pin), (pin, live))
     )
+    n = min(live.n, pin.n)
+    if not (live.competent or pin.competent):
+        return {key: replace(absent(PRIMARY.size), n=n) for key in keys.values()}
     found = {}
     for criterion, key in keys.items():
         tau, scales = CRITERIA[criterion], live.scales
         found[key] = estimate_from(
             float(width(scales, live.value, tau) - width(scales, pin.value, tau)),
             width(scales, live.samples, tau) - width(scales, pin.samples, tau),
-            min(live.n, pin.n),
+            n,
             PRIMARY.size,
         )
     return found
+
+
+def _incompetent(curves: dict[tuple[str, str], Curve]) -> list[str]:
+    """Return a note that names the arms without a window because they are competent nowhere."""
+    names = [f"{task}/{arm}" for (task, arm), c in curves.items() if c.n and not c.competent]
+    if not names:
+        return []
+    return [
+        f"no window for {', '.join(names)}: the best score at any scale is below "
+        f"{COMPETENT:g}, so the arm is not competent"
+    ]
 
 
 def _other_grid(
@@ -198,7 +255,7 @@ def _other_grid(
 ) -> frozenset[str]:
     """Return the keys of estimates over another set of scales than the published."""
     partial = {f"{task}/{arm}" for (task, arm), curve in curves.items() if not curve.complete}
-    coarse = tuple(f"{kind}/{name}" for kind in ("width", "threshold") for name in partial)
+    coarse = tuple(f"{kind}/{name}" for kind in ("width", "best", "threshold") for name in partial)
     coarse += tuple(f"contrast/{name.partition('/')[0]}/" for name in partial)
     if frame.axes["scale"] != SCALES:
         coarse += ("between/", "principal/")

@@ -13,7 +13,8 @@ from dataclasses import replace
 import numpy as np
 
 from rulescope.assays.base import Arm, Assay, Budget, Cell, lifetimes
-from rulescope.assays.estimating import below, exactly, missing, noted, summed_up, tail10
+from rulescope.assays.cohorts import HISTORICAL
+from rulescope.assays.estimating import below, by_seed, exactly, missing, noted, summed_up, tail10
 from rulescope.assays.frame import Floats, Frame
 from rulescope.assays.results import Column, Results, Table, Value, scale_label
 from rulescope.spec import Hold, Pin
@@ -39,12 +40,13 @@ DRAWS = 4_000
 PASSING = 0.8
 """The retention at which a scale is usable."""
 GAMES = {"minatar-breakout": "Breakout", "minatar-freeway": "Freeway"}
-NAMES = {"a2c": "A2C", "disco": "Disco103", "disco-hold": "Frozen EMA", "disco-pin": "Pinned 0"}
-"""As printed, in the printed order."""
+NAMES = {"a2c": "A2C", "disco": "{}", "disco-hold": "Frozen EMA", "disco-pin": "Pinned 0"}
+"""As printed, in the printed order; in braces, the rule under audit."""
 RATE = "rate: reward per interaction without the multiplier, mean of the last 10 % of the log"
 RETENTION = (
     "retention: a seed's rate over its own rate at scale 1, where the rate there is at least 0.001"
 )
+PAIRS = "n: seeds whose rates at the scale and at scale 1 give a finite ratio"
 
 
 def grid(budget: Budget) -> list[Cell]:
@@ -74,7 +76,8 @@ def analyse(frame: Frame) -> Results:
                     found[f"rate/{name}/{scale_label(float(scale))}"] = cells[i, j, k]
                 found |= _retained(name, frame, rates[i, j])
     tables = (_retention(frame, found), _usable(frame, found))
-    return summed_up("M1", frame, found, tables, notes, other_grid=_other_grid(frame, found))
+    series = by_seed(frame, rates, "rate")
+    return summed_up("M1", frame, found, tables, notes, series, _other_grid(frame, found))
 
 
 def _other_grid(frame: Frame, found: Mapping[str, Estimate]) -> frozenset[str]:
@@ -125,7 +128,9 @@ def _retention(frame: Frame, found: Mapping[str, Estimate]) -> Table:
         for scale in (scale_label(float(scale)) for scale in frame.axes["scale"]):
             rate, kept = (found[f"{key}/{task}/{arm}/{scale}"] for key in ("rate", "retention"))
             passing = None if kept.missing else "yes" if kept.value >= PASSING else "no"
-            rows.append((GAMES[task], NAMES[arm], scale, rate.n, rate, kept, passing))
+            n = kept.n if 1.0 in frame.axes["scale"] else rate.n
+            name = NAMES[arm].format(frame.subject)
+            rows.append((GAMES[task], name, scale, n, rate, kept, passing))
     return Table(
         "v5:tab:app-minatar-retention",
         "MinAtar: reward rates by reward scale",
@@ -139,7 +144,7 @@ def _retention(frame: Frame, found: Mapping[str, Estimate]) -> Table:
             Column("Passing"),
         ),
         tuple(rows),
-        below(frame, f"{RATE}; {RETENTION}; integer-trimmed means over seeds", DRAWS),
+        below(frame, f"{RATE}; {RETENTION}; {PAIRS}; integer-trimmed means over seeds", DRAWS),
         tells_n=False,
     )
 
@@ -151,7 +156,7 @@ def _usable(frame: Frame, found: Mapping[str, Estimate]) -> Table:
             found[f"{key}/{task}/{arm}"] for key in ("usable", "usable-low", "usable-high")
         )
         ends = [None if end.missing else scale_label(end.value) for end in (low, high)]
-        rows.append((GAMES[task], NAMES[arm], count, *ends))
+        rows.append((GAMES[task], NAMES[arm].format(frame.subject), count, *ends))
     return Table(
         "v5:tab:app-minatar-usable",
         "MinAtar: usable reward scales",
@@ -189,4 +194,5 @@ ASSAY = Assay(
     analyse=analyse,
     columns=("reward_rate",),
     states=(),
+    cohort=HISTORICAL,
 )

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from rulescope.assays.estimating import CORE_DRAWS, SCORE, adjusted, below
 from rulescope.assays.families import PRIMARY
 from rulescope.assays.frame import Frame
-from rulescope.assays.results import Column, Table, Value, scale_label
+from rulescope.assays.results import Column, Table, Value, scale_label, span
 from rulescope.envs.config import WORLDS
 from rulescope.envs.references import catch_references
-from rulescope.stats import Estimate
+from rulescope.stats import COMPETENT, Estimate, Window
 
 TASK_NAMES = {"catch": "Catch", "catch-dense": "CatchDense", "catch-long": "CatchLong"}
 ARM_NAMES = {
@@ -25,17 +25,21 @@ ARM_NAMES = {
 TAIL = SCORE.format(part="fifth")
 WIDTH = (
     "width: decades spanned by the widest run of neighbouring scales that pass, "
-    f"on the curve of trimmed mean scores ({TAIL})"
+    f"on the curve of trimmed mean scores ({TAIL}); scales: its lowest and highest passing one; an "
+    f"arm whose best score is below {COMPETENT:g} is not competent and has no half-best window"
 )
 STATES = "terminal states of the rule; shift between centroids, in units of the unit-scale radius"
 
 
-def tables(frame: Frame, estimates: Mapping[str, Estimate]) -> tuple[Table, ...]:
+Windows = Mapping[str, Window]
+
+
+def tables(frame: Frame, estimates: Mapping[str, Estimate], windows: Windows) -> tuple[Table, ...]:
     """Return every table of E1 that has a row."""
     made = [
-        _all(frame, estimates),
-        _widths(frame, estimates),
-        _relative(frame, estimates),
+        _all(frame, estimates, windows),
+        _widths(frame, estimates, windows),
+        _relative(frame, estimates, windows),
         *(_scores(str(task), frame, estimates) for task in frame.axes["task"]),
         _displacements(frame, estimates),
         _geometry(frame, estimates),
@@ -54,7 +58,7 @@ def _decimals(frame: Frame) -> int:
     return 0 if all(abs(x - round(x)) < 1e-9 for x in decades) else 2
 
 
-def _all(frame: Frame, estimates: Mapping[str, Estimate]) -> Table:
+def _all(frame: Frame, estimates: Mapping[str, Estimate], windows: Windows) -> Table:
     tasks, arms = _names(frame)
     digits = _decimals(frame)
     contrasted = {"live", "pin"} <= set(arms)
@@ -63,11 +67,13 @@ def _all(frame: Frame, estimates: Mapping[str, Estimate]) -> Table:
         for criterion, shown in (("half-best", "Half-best"), ("0.8", "S ≥ 0.8")):
             widths = [estimates[f"width/{task}/{arm}/{criterion}"] for arm in arms]
             delta = [estimates[f"contrast/{task}/{criterion}"]] if contrasted else []
-            rows.append((TASK_NAMES[task], shown, *widths, *delta))
+            spans = [span(windows, f"width/{task}/{arm}/{criterion}") for arm in arms]
+            rows.append((TASK_NAMES[task], shown, *widths, *delta, *spans))
     headings = {**ARM_NAMES, "pin": "Pin", "hold": "EMA"}
     columns = [Column(headings[arm], digits, interval=False) for arm in arms]
     if contrasted:
         columns.append(Column("ΔW live − pin [adjusted CI]", digits))
+    columns += [Column(f"{headings[arm]}: scales") for arm in arms]
     return Table(
         "tab:e1-all",
         "Width of the scale window, and what the live state adds to it",
@@ -77,7 +83,7 @@ def _all(frame: Frame, estimates: Mapping[str, Estimate]) -> Table:
     )
 
 
-def _widths(frame: Frame, estimates: Mapping[str, Estimate]) -> Table:
+def _widths(frame: Frame, estimates: Mapping[str, Estimate], windows: Windows) -> Table:
     tasks, arms = _names(frame)
     criteria = ("0.7", "0.8", "0.9")
     return Table(
@@ -87,12 +93,14 @@ def _widths(frame: Frame, estimates: Mapping[str, Estimate]) -> Table:
             Column("Environment"),
             Column("State"),
             *(Column(f"Score ≥ {criterion}", _decimals(frame)) for criterion in criteria),
+            *(Column(f"Scales ≥ {criterion}") for criterion in criteria),
         ),
         tuple(
             (
                 TASK_NAMES[task],
                 ARM_NAMES[arm],
                 *(estimates[f"width/{task}/{arm}/{criterion}"] for criterion in criteria),
+                *(span(windows, f"width/{task}/{arm}/{criterion}") for criterion in criteria),
             )
             for task in tasks
             for arm in arms
@@ -101,7 +109,7 @@ def _widths(frame: Frame, estimates: Mapping[str, Estimate]) -> Table:
     )
 
 
-def _relative(frame: Frame, estimates: Mapping[str, Estimate]) -> Table:
+def _relative(frame: Frame, estimates: Mapping[str, Estimate], windows: Windows) -> Table:
     tasks, arms = _names(frame)
     return Table(
         "tab:unified-scale-relative",
@@ -111,6 +119,7 @@ def _relative(frame: Frame, estimates: Mapping[str, Estimate]) -> Table:
             Column("State"),
             Column("Width [95% interval]", _decimals(frame)),
             Column("Point threshold"),
+            Column("Scales"),
         ),
         tuple(
             (
@@ -118,6 +127,7 @@ def _relative(frame: Frame, estimates: Mapping[str, Estimate]) -> Table:
                 ARM_NAMES[arm],
                 estimates[f"width/{task}/{arm}/half-best"],
                 estimates[f"threshold/{task}/{arm}"],
+                span(windows, f"width/{task}/{arm}/half-best"),
             )
             for task in tasks
             for arm in arms

@@ -13,8 +13,9 @@ import numpy as np
 from rulescope.assays.base import Arm, Budget, Cell, at_unit_scale, lifetimes
 from rulescope.assays.estimating import ATLAS_DRAWS, exactly, missing, noted, summed_up
 from rulescope.assays.frame import Floats, Frame, Label
+from rulescope.assays.names import arm_name
 from rulescope.assays.results import Results
-from rulescope.assays.staircase_tables import staircase
+from rulescope.assays.staircase_tables import GOAL_IN_LOG, staircase
 from rulescope.envs.config import WORLDS, DeepSea
 from rulescope.errors import SpecError
 from rulescope.stats import (
@@ -55,7 +56,6 @@ def budget(
     *,
     episodes: int = EPISODES,
     log_every: int = 40,
-    profile: str = "published",
 ) -> Budget:
     """Return a budget of lifetimes with so many ``episodes`` at each of ``depths``."""
     return Budget(
@@ -65,7 +65,6 @@ def budget(
         tasks=tuple(task_at(depth) for depth in depths),
         log_every=log_every,
         episodes=episodes,
-        profile=profile,
     )
 
 
@@ -90,8 +89,9 @@ class Dives(NamedTuple):
     """Mean logged return of the last fifth of a lifetime."""
     solved: Floats
     """Whether that is at least half of what there is to gain: 1, 0, or NaN for no lifetime."""
-    found: Floats
-    """Whether a logged return was ever above zero, which takes a goal: 1, 0 or NaN."""
+    logged: Floats
+    """Whether a logged return was ever above zero, which takes a goal: 1, 0 or NaN. Goals between
+    log rows may leave no trace; the assay discovery counts the goals themselves."""
 
 
 def dives(frame: Frame, task: Label) -> Dives:
@@ -108,12 +108,13 @@ def share(flags: Floats) -> Estimate:
 
 
 def analyse(frame: Frame, assay: str, label: str, depths: tuple[int, ...]) -> Results:
-    """Estimate who solves which depth, who ever found the goal, final returns, and how deep.
+    """Estimate who solves which depth, who has a goal in the log, final returns, and how deep.
 
     ``label`` is that of the table, ``depths`` are all that the assay has.
     """
     notes = missing(frame)
     made: dict[str, Estimate] = {}
+    series: dict[str, Floats] = {}
     flags = []
     with noted(notes):
         for task in frame.axes["task"]:
@@ -123,14 +124,15 @@ def analyse(frame: Frame, assay: str, label: str, depths: tuple[int, ...]) -> Re
             for i, arm in enumerate(frame.axes["arm"]):
                 name = f"{arm}/{depth_of(task)}"
                 made[f"solved/{name}"] = share(here.solved[i])
-                made[f"found/{name}"] = share(here.found[i])
+                made[f"{GOAL_IN_LOG}/{name}"] = share(here.logged[i])
                 made[f"return/{name}"] = cells[i]
+                series[f"seeds/return/{name}"] = here.returns[i]
     deepest, other_grid, told = _deepest(frame, np.stack(flags, axis=1), depths)
     made |= deepest
     table = staircase(
         label, frame, made, {str(task): depth_of(task) for task in frame.axes["task"]}
     )
-    return summed_up(assay, frame, made, (table,), [*notes, *told], other_grid=other_grid)
+    return summed_up(assay, frame, made, (table,), [*notes, *told], series, other_grid)
 
 
 def _deepest(
@@ -156,8 +158,9 @@ def _deepest(
             other.add(key)
         thin = every[(n > 0) & ~kept].tolist()
         if thin:
+            name = arm_name(str(arm), frame.subject)
             notes.append(
-                f"the deepest majority of {arm} leaves out depth {', '.join(map(str, thin))}, "
+                f"the deepest majority of {name} leaves out depth {', '.join(map(str, thin))}, "
                 "where less than half of the lifetimes are there"
             )
     return made, frozenset(other), notes

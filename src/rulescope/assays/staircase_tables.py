@@ -6,12 +6,17 @@ from collections.abc import Mapping
 
 from rulescope.assays.estimating import ATLAS_DRAWS, below
 from rulescope.assays.frame import Frame
+from rulescope.assays.names import arm_name
 from rulescope.assays.results import Column, Table, Value
 from rulescope.stats import Estimate
 
+GOAL_IN_LOG = "goal-in-log"
+"""Kind of the estimate that the published table calls "ever found"."""
 READOUTS = (
     "tail return: mean logged return of the last fifth of a lifetime, integer-trimmed mean over "
-    "seeds; solved: a tail return of at least 0.495; found: a logged return ever above 0; "
+    "seeds; solved: a tail return of at least 0.495; goal in the log: a logged mean return ever "
+    "above 0 (goals between log rows may be missed: the assay discovery counts the goals "
+    "themselves); "
     "deepest majority solved: the deepest sea that at least half of the lifetimes solved"
 )
 
@@ -24,18 +29,19 @@ def staircase(
     for arm in sorted(str(arm) for arm in frame.axes["arm"]):
         for depth in sorted(depths.values()):
             tail = made[f"return/{arm}/{depth}"]
-            shares = (made[f"{kind}/{arm}/{depth}"] for kind in ("solved", "found"))
+            shares = (made[f"{kind}/{arm}/{depth}"] for kind in ("solved", GOAL_IN_LOG))
             if tail.n:
-                rows.append((arm, depth, tail.n, *shares, tail, _deepest(made[f"deepest/{arm}"])))
+                name = arm_name(arm, frame.subject)
+                rows.append((name, depth, tail.n, *shares, tail, _deepest(made[f"deepest/{arm}"])))
     return Table(
         label,
-        "DeepSea by depth: who solves it, who ever found the goal, and final returns",
+        "DeepSea by depth: who solves it, who has a goal in the log, and final returns",
         (
             Column("Algorithm"),
             Column("Depth"),
             Column("n"),
             Column("Solved fraction", 3, interval=False),
-            Column("Ever found", 3, interval=False),
+            Column("Goal in the log", 3, interval=False),
             Column("Tail return [95% CI]", 5),
             Column("Deepest majority solved"),
         ),

@@ -7,7 +7,7 @@ left, and no end is ever told because there is none (see :mod:`rulescope.assays.
 from __future__ import annotations
 
 from rulescope.assays.base import CONTROLS, Arm, Assay, Budget, Cell, at_unit_scale, lifetimes
-from rulescope.assays.estimating import ATLAS_DRAWS, missing, noted, summed_up, tail15
+from rulescope.assays.estimating import ATLAS_DRAWS, by_seed, missing, noted, summed_up, tail15
 from rulescope.assays.frame import Frame
 from rulescope.assays.results import Results
 from rulescope.assays.stream_readouts import (
@@ -38,12 +38,13 @@ def analyse(frame: Frame) -> Results:
     found: dict[str, Estimate] = {}
     with noted(notes):
         blocks = seed_blocks(len(frame.seeds), ATLAS_DRAWS)
-        scores = estimates(tail15(frame, "rate_score"), blocks)
+        late = tail15(frame, "rate_score")
+        scores = estimates(late, blocks)
         first = crossings(frame)
         for arm, place in frame.places():
             found[f"score/{arm}"] = scores[place]
             found[f"ever/{arm}"] = crossed(first[place], frame.lived[place])
-        series = trajectories(frame)
+        series = {**trajectories(frame), **by_seed(frame, late, "score")}
     return summed_up(ID, frame, found, (resetfree(frame, found),), notes, series)
 
 

@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 
+from rulescope.assays.continuity import STEPS, structural_check
 from rulescope.assays.estimating import ATLAS_DRAWS, below
 from rulescope.assays.frame import Frame
+from rulescope.assays.names import arm_name
 from rulescope.assays.results import Column, Table, Value
 from rulescope.assays.stream_readouts import CROSSED, RATE, RATE_SCORE, THRESHOLD
 from rulescope.stats import Estimate
 
 Found = Mapping[str, Estimate]
 
-NO_RESETS = (
-    "CatchStream has no resets: left alone for 200 steps, off centre and without drift, the paddle "
-    "is never put back, the ball moves one row at a time, and no end is told (masked Catch, where "
-    "no end is told either, does put both back)"
-)
-"""What :func:`rulescope.assays.continuity.continuity` finds."""
+
+@cache
+def resets() -> str:
+    """Return the result of the check of resets, in words; ``rulescope check worlds`` records it."""
+    said = (
+        f"{name} {found.terminals} ends, {found.snaps} paddle resets, {found.jumps} ball jumps"
+        for name, found in structural_check().items()
+    )
+    return f"{STEPS} steps without drift, the paddle left off centre: {'; '.join(said)}"
 
 
 def exposures(frame: Frame, found: Found) -> Table:
     """Return scores and crossings by exposure."""
     return _by_condition(
         "v5:tab:app-streams-exposures",
-        "Told of episode ends (episodic), never told (masked), and without any (natural: Tracking)",
+        "Episode ends signalled (episodic), never signalled (masked), none (natural: Tracking)",
         frame,
         found,
     )
@@ -34,7 +40,7 @@ def synthetics(frame: Frame, found: Found) -> Table:
     """Return scores and crossings by the interval of the signal."""
     return _by_condition(
         "v5:tab:app-streams-synthetic",
-        "Catch in which an end is told at every 7th, 29th or 100th step",
+        "Catch in which an end is signalled at every 7th, 29th or 100th step",
         frame,
         found,
     )
@@ -44,7 +50,7 @@ def _by_condition(label: str, title: str, frame: Frame, found: Found) -> Table:
     rows: list[tuple[Value, ...]] = [
         (
             condition,
-            arm,
+            arm_name(arm, frame.subject),
             found[f"fraction/{condition}/{arm}"].n,
             *(found[f"{kind}/{condition}/{arm}"] for kind in ("score", "steps", "fraction")),
         )
@@ -76,8 +82,8 @@ def _by_condition(label: str, title: str, frame: Frame, found: Found) -> Table:
 def resetfree(frame: Frame, found: Found) -> Table:
     """Return scores in CatchStream, and how many lifetimes ever reach the threshold."""
     rows: list[tuple[Value, ...]] = [
-        (arm, found[f"ever/{arm}"].n, found[f"score/{arm}"], found[f"ever/{arm}"])
-        for arm in _arms(frame)
+        (name, found[f"ever/{arm}"].n, found[f"score/{arm}"], found[f"ever/{arm}"])
+        for arm, name in ((arm, arm_name(arm, frame.subject)) for arm in _arms(frame))
     ]
     return Table(
         "v5:tab:app-resetfree",
@@ -89,7 +95,7 @@ def resetfree(frame: Frame, found: Found) -> Table:
             Column(f"Ever reaches {THRESHOLD:g}"),
         ),
         tuple(rows),
-        below(frame, f"{RATE_SCORE}; {CROSSED}; {NO_RESETS}", ATLAS_DRAWS),
+        below(frame, f"{RATE_SCORE}; {CROSSED}; {resets()}", ATLAS_DRAWS),
         tells_n=False,
     )
 
@@ -105,7 +111,7 @@ def masking(frame: Frame, found: Found) -> Table:
         rates = [found[f"rate/{condition}/{arm}"] for condition in conditions]
         effect = found.get(f"effect/{arm}")
         n = min(rate.n for rate in rates) if effect is None else effect.n
-        rows.append((arm, n, *rates, effect))
+        rows.append((arm_name(arm, frame.subject), n, *rates, effect))
     return Table(
         "v5:tab:app-minatar-masking",
         "MinAtar Breakout with and without the terminal flag",
@@ -127,15 +133,15 @@ def masking(frame: Frame, found: Found) -> Table:
 
 
 def masking_paired(frame: Frame, found: Found) -> Table:
-    """Return how much more the flag is worth to Disco than to each other learner."""
+    """Return how much more the flag is worth to the rule than to each other learner."""
     rows: list[tuple[Value, ...]] = [
-        (f"masking penalty: disco − {arm}", found[f"contrast/{arm}"].n, found[f"contrast/{arm}"])
-        for arm in frame.axes["arm"]
-        if f"contrast/{arm}" in found
+        (f"masking penalty: {frame.subject} − {arm_name(arm, frame.subject)}", one.n, one)
+        for arm in map(str, frame.axes["arm"])
+        if (one := found.get(f"contrast/{arm}")) is not None
     ]
     return Table(
         "v5:tab:app-minatar-masking-paired",
-        "The effect of masking on Disco, minus that on other learners",
+        f"The effect of masking on {frame.subject}, minus that on other learners",
         (Column("Contrast"), Column("n"), Column("Paired difference [95% CI]", 7)),
         tuple(rows),
         below(

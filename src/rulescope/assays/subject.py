@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from msgspec.structs import asdict, replace
 
 from rulescope.errors import SpecError
-from rulescope.learners.disco.config import INTERFACES, PROFILES, VARIANTS, Disco, driven_by
+from rulescope.learners.disco.config import AGENTS, INTERFACES, VARIANTS, Disco, driven_by
 from rulescope.learners.plugin_config import Plugin
 
 NULL_RULE, SMALL_NULL_RULE = "random:0", "sprout-random:0"
@@ -24,9 +24,15 @@ class Subject:
     """Rule of the ``null`` arm; None if the rule has no weights that could be drawn anew."""
 
     @property
-    def has_profiles(self) -> bool:
+    def has_agents(self) -> bool:
         """Whether its learner is the one that implementations differ about."""
         return self.learner == replace(Disco(), rule=self.learner.rule)
+
+    def require_agents(self, option: str = "--agent") -> None:
+        """Raise an error that names ``option`` unless the learner comes as several agents."""
+        if not self.has_agents:
+            rule = self.learner.rule
+            raise SpecError(f"{option}: {rule!r} has a learner of its own, so no agents")
 
     def twin(self) -> Disco:
         """Return the learner of the ``null`` arm."""
@@ -38,16 +44,16 @@ class Subject:
 def named(rule: str) -> Subject:
     """Return the subject that a rule's name stands for."""
     own = Subject(driven_by(rule), NULL_RULE)
-    return own if own.has_profiles else Subject(own.learner, SMALL_NULL_RULE)
+    return own if own.has_agents else Subject(own.learner, SMALL_NULL_RULE)
 
 
-def spoken(learner: Disco, profile: str, interface: str) -> Disco:
-    """Return ``learner`` with the conventions of ``profile``, its own if that is empty.
+def spoken(learner: Disco, agent: str, interface: str) -> Disco:
+    """Return ``learner`` with the conventions of ``agent``, its own if that is empty.
 
     And with the value interface called so, its own if that is ``default``.
     """
-    if profile:
-        learner = replace(learner, conventions=PROFILES[profile])
+    if agent:
+        learner = replace(learner, conventions=AGENTS[agent])
     if interface != "default":
         learner = replace(learner, interface=INTERFACES[interface])
     return learner

@@ -64,8 +64,16 @@ def frozen(iterations: int, part: int) -> Arm:
 
     Not from before it has learned anything, unless the lifetime would be over by then.
     """
-    at = min(max(iterations // part, FIRST_STATE), iterations - 1)
-    return Arm("disco", (Freeze(carrier="recurrent", at=at),))
+    return Arm("disco", (Freeze(carrier="recurrent", at=frozen_at(iterations, part)),))
+
+
+def frozen_at(iterations: int, part: int) -> int:
+    """Return after which iteration that arm keeps its state.
+
+    >>> frozen_at(3000, 3), frozen_at(60, 3)
+    (1000, 40)
+    """
+    return min(max(iterations // part, FIRST_STATE), iterations - 1)
 
 
 def single_task_grid(

@@ -8,10 +8,11 @@ falls between two rollouts.
 from __future__ import annotations
 
 from rulescope.assays.base import Arm, Assay, Budget, Cell, at_unit_scale, lifetimes
-from rulescope.assays.estimating import missing, noted, summed_up
+from rulescope.assays.cohorts import HISTORICAL
+from rulescope.assays.estimating import by_seed, missing, noted, summed_up
 from rulescope.assays.frame import Frame
 from rulescope.assays.results import Results
-from rulescope.assays.stream_readouts import exposed
+from rulescope.assays.stream_readouts import exposed, late
 from rulescope.assays.stream_tables import synthetics
 from rulescope.envs.config import Boundary
 
@@ -43,7 +44,8 @@ def analyse(frame: Frame) -> Results:
     notes = missing(frame)
     with noted(notes):
         found = exposed(frame)
-    return summed_up(ID, frame, found, (synthetics(frame, found),), notes)
+    series = by_seed(frame, late(frame), "score")
+    return summed_up(ID, frame, found, (synthetics(frame, found),), notes, series)
 
 
 def _budget(seeds: int, iterations: int) -> Budget:
@@ -74,4 +76,5 @@ ASSAY = Assay(
     columns=("rate_score",),
     states=(),
     figures=("synthetic-terminals",),
+    cohort=HISTORICAL,
 )

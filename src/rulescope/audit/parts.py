@@ -7,14 +7,20 @@ from typing import Any
 
 from rulescope.assays import Assay, Budget, find, narrowed
 from rulescope.assays.subject import Subject
+from rulescope.audit.history import LEAST_SEEDS
 from rulescope.errors import SpecError, nearest
 from rulescope.learners.open_config import Open
+from rulescope.learners.plugin_config import HISTORY
 
 Chosen = Mapping[str, Any]
 """Keywords of :func:`rulescope.assays.narrowed`."""
 
+AGENT = "published"
+"""Conventions of the learner in an audit of a released rule, unless another agent is named."""
 _LEARNERS = ("disco", "disco-pin", "disco-null", "a2c")
 _CROSSED = ("live", "match-clamp", "match-natural", "cross-clamp", "cross-natural")
+_ON_HISTORY = ("pin", "disco-pin", "disco-freeze")
+"""Arms that intervene on the history; a rule without one has only the others."""
 _FEW_REPLAYS = ("disco", "disco-freeze", "dqn", "dqn-cleared")
 _REPLAYS = ("disco", "disco-freeze", "dqn", "dqn-28672", "dqn-cleared")
 _WIDE: dict[str, Chosen] = {
@@ -38,24 +44,28 @@ DISCO: dict[str, dict[str, Chosen]] = {
         "E-A5": {"arms": ("disco", "a2c")},
     },
     "quick": {
-        "exposure": {"seeds": 3, "iterations": 600, "arms": _LEARNERS},
+        "exposure": {"seeds": LEAST_SEEDS, "iterations": 600, "arms": _LEARNERS},
         "E1": {
-            "seeds": 3,
+            "seeds": LEAST_SEEDS,
             "iterations": 600,
             "arms": ("live", "pin"),
             "scales": (1e-1, 1.0, 1e1, 1e2),
         },
-        "E2": {"seeds": 3, "iterations": 600, "arms": _CROSSED, "scales": (10.0,)},
-        "E-A3c": {"seeds": 3, "iterations": 600, "arms": ("disco", "a2c")},
-        "E3": {"seeds": 3, "iterations": 1000, "arms": _FEW_REPLAYS},
+        "E2": {"seeds": LEAST_SEEDS, "iterations": 600, "arms": _CROSSED, "scales": (10.0,)},
+        "E-A3c": {
+            "seeds": LEAST_SEEDS,
+            "iterations": 600,
+            "arms": ("disco", "disco-pin", "a2c"),
+        },
+        "E3": {"seeds": LEAST_SEEDS, "iterations": 1000, "arms": _FEW_REPLAYS},
         "E-A5": {
-            "seeds": 3,
+            "seeds": LEAST_SEEDS,
             "episodes": 4000,
             "arms": ("disco", "a2c", "dqn"),
             "tasks": ("deep-sea-8",),
         },
     },
-    "standard": _HORIZON | _WIDE,
+    "standard": {"F2": {**_HORIZON["F2"], "seeds": LEAST_SEEDS}} | _WIDE,
     "paper": _HORIZON | _WIDE,
 }
 """For rules that set a learner's targets, and for plug-ins: by preset and assay."""
@@ -73,8 +83,8 @@ FIGURES: dict[str, tuple[str, ...]] = {
 
 OPEN: dict[str, dict[str, Chosen]] = {
     "smoke": {"OPEN": {}},
-    "quick": {"OPEN": {"seeds": 3}},
-    "standard": {"OPEN": {}},
+    "quick": {"OPEN": {"seeds": LEAST_SEEDS}},
+    "standard": {"OPEN": {"seeds": LEAST_SEEDS}},
     "paper": {"OPEN": {}},
 }
 """For rules that are optimisers. Their history is asked for in the games they were made for."""
@@ -87,14 +97,20 @@ def budgets(
     *,
     seeds: int | None = None,
     only: Sequence[str] = (),
+    agent: str | None = None,
 ) -> list[tuple[Assay, Budget]]:
     """Return the assays of an audit, each with its budget.
 
     ``subject`` is None for ``rule`` that is an optimiser. ``seeds`` overrides the preset's;
-    ``only`` names the assays to be run, all if empty.
+    ``only`` names the assays to be run, all if empty. All assays of one audit have one ``agent``,
+    whatever the cohorts of their published counterparts.
     """
-    planned = (OPEN if subject is None else DISCO)[preset]
-    more = {} if seeds is None else {"seeds": seeds}
+    if agent is not None and (subject is None or not subject.has_agents):
+        raise SpecError(f"--agent: {rule!r} has a learner of its own, so no agents")
+    planned = _possible((OPEN if subject is None else DISCO)[preset], subject)
+    more: Chosen = {} if seeds is None else {"seeds": seeds}
+    if subject is not None and subject.has_agents:
+        more = {**more, "agent": agent or AGENT}
     wanted = [find(name).id for name in only]
     for name in wanted:
         if name not in planned:
@@ -104,6 +120,16 @@ def budgets(
         for name, chosen in planned.items()
         if not wanted or name in wanted
     ]
+
+
+def has_history(subject: Subject | None) -> bool:
+    """Tell whether a rule carries a state through a lifetime that an audit can act on."""
+    return subject is None or HISTORY in subject.learner.CARRIERS
+
+
+def _possible(planned: Mapping[str, Chosen], subject: Subject | None) -> dict[str, Chosen]:
+    """Return what can be asked: of a rule without history, nothing is transplanted."""
+    return {name: c for name, c in planned.items() if has_history(subject) or name != "E2"}
 
 
 def _budget(
@@ -118,4 +144,6 @@ def _budget(
         return narrowed(assay, budget, rule=own, tasks=games, **chosen)
     # Without weights there is no null rule.
     arms = [arm for arm in chosen["arms"] if arm != "disco-null" or subject.null is not None]
+    if not has_history(subject):
+        arms = [arm for arm in arms if arm not in _ON_HISTORY]
     return narrowed(assay, budget, subject=subject, **{**chosen, "arms": arms})

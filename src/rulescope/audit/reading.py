@@ -6,29 +6,48 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+import numpy as np
+from msgspec.structs import replace
+
+from rulescope.assays.change import REPLAYS
+from rulescope.assays.frame import Floats
+from rulescope.assays.inheritance import CROSSED
 from rulescope.assays.results import Results
 from rulescope.audit import verdicts
-from rulescope.audit.profile import NULL, RULE, WITHOUT, Axis, Figure, Measure
-from rulescope.stats import Estimate
-
-Found = Mapping[str, Results]
-"""Results by assay id."""
+from rulescope.audit.evidence import Found, frozen_column, labels, with_groups
+from rulescope.audit.profile import (
+    NULL,
+    PINNED,
+    RULE,
+    Axis,
+    Figure,
+    Measure,
+    Scales,
+    divided,
+)
+from rulescope.stats import (
+    interaction_differences,
+    paired_differences,
+    paired_estimate,
+    widened,
+)
 
 LEARNERS = {
     "disco": RULE,
-    "disco-pin": WITHOUT,
-    "disco-freeze": WITHOUT,
+    "disco-pin": PINNED,
     "disco-null": NULL,
     "a2c": "A2C",
     "dqn": "DQN",
     "dqn-28672": "DQN, small replay",
     "dqn-cleared": "DQN, replay cleared",
 }
-"""Columns of arms that are learners; the arm ``disco`` is whoever is audited."""
-HISTORY = {"live": RULE, "pin": WITHOUT}
+"""Columns of arms that are learners; the arm ``disco`` is the rule under audit."""
+HISTORY = {"live": RULE, "pin": PINNED}
 THOUSAND = 1000.0
 DIGITS = {"rate": 4}
 """Decimals of differences in units that need more than two."""
+HUMPED = ("score", "return")
+"""Units in which two groups of lifetimes are looked for: their rule is one of scores."""
 
 
 class Line(NamedTuple):
@@ -45,6 +64,9 @@ class Line(NamedTuple):
     size: float = 1.0
     """What the estimate is divided by."""
     difference: bool = False
+    each: Callable[[Results], Floats | None] | None = None
+    """Of a difference: its values [seeds]. Its interval then covers Student's t interval, and
+    without an estimate at ``place`` it is estimated from them."""
 
 
 def competence(found: Found) -> Axis:
@@ -85,14 +107,9 @@ def scale(found: Found) -> Axis:
     """In which range of reward scales does it learn, and does its history widen it?"""
     scales = [float(label) for label in labels(found, "E1", "scale")]
     most = f"{math.log10(max(scales) / min(scales)):.2g}" if scales else "no"
-    lines = [
-        # What is estimated is half of it: the threshold of the criterion below.
-        Line(
-            "best", "Best score at any scale", "E1", "threshold/catch/{}", "score", HISTORY, 2, 0.5
-        )
-    ]
-    lines += [
-        Line(
+    lines = [Line("best", "Best score at any scale", "E1", "best/catch/{}", "score", HISTORY)]
+    for criterion, words in (("0.8", "score ≥ 0.8"), ("half-best", "half of its best score")):
+        width = Line(
             criterion,
             f"Decades of reward scale, of {most}, with {words}",
             "E1",
@@ -100,17 +117,15 @@ def scale(found: Found) -> Axis:
             "decades",
             HISTORY,
         )
-        for criterion, words in (("0.8", "score ≥ 0.8"), ("half-best", "half of its best score"))
-    ]
-    lines.append(
-        effect(
-            "contrast",
-            "Decades: with − without history (half of its best score)",
+        contrast = effect(
+            f"contrast/{criterion}",
+            f"Decades: live − pinned, with {words}",
             "E1",
-            "contrast/catch/half-best",
+            f"contrast/catch/{criterion}",
             "decades",
         )
-    )
+        # At one scale every width is 0, so a difference of widths says nothing.
+        lines += [width, contrast] if len(scales) > 1 else [width]
     return axis_of(
         "Reward scale",
         "In what range of reward scales does it learn, with and without its history?",
@@ -136,7 +151,9 @@ def inheritance(found: Found) -> Axis:
             for arm, words in sources.items()
         ]
         title = f"Harm of the reciprocal donor at scale {at}: held − not held"
-        lines.append(effect(f"interaction/{at}", title, "E2", f"interaction/{at}"))
+        lines.append(
+            effect(f"interaction/{at}", title, "E2", f"interaction/{at}", each=_interaction(at))
+        )
     return axis_of(
         "Inheritance",
         "Does it matter from whose lifetime the state comes, and can the learner revise it?",
@@ -146,17 +163,46 @@ def inheritance(found: Found) -> Axis:
     )
 
 
+def _interaction(at: str) -> Callable[[Results], Floats | None]:
+    """Return a function that reads the interaction of each seed at a scale."""
+
+    def each(results: Results) -> Floats | None:
+        arms = [results.by_seed(f"score/{at}/{arm}") for arm in CROSSED]
+        known = [values for values in arms if values is not None]
+        return interaction_differences(*known) if len(known) == len(CROSSED) else None
+
+    return each
+
+
+def between(first: str, second: str) -> Callable[[Results], Floats | None]:
+    """Return a function that reads one readout minus another within each seed."""
+
+    def each(results: Results) -> Floats | None:
+        one, other = results.by_seed(first), results.by_seed(second)
+        return None if one is None or other is None else paired_differences(one, other)
+
+    return each
+
+
 def boundaries(found: Found) -> Axis:
-    """Does it need episodes, and to be told of their ends?"""
+    """Does it need episodes, and reports of their ends?"""
+    ends = [f"score/{condition}/disco" for condition in ("episodic", "masked")]
     lines = [
-        Line("told", "Score when told of episode ends", "exposure", "score/episodic/{}"),
-        Line("masked", "Score when never told", "exposure", "score/masked/{}"),
+        Line("told", "Score with reported episode ends", "exposure", "score/episodic/{}"),
+        Line("masked", "Score without reports", "exposure", "score/masked/{}"),
+        effect(
+            "ends",
+            "Score: with − without reported ends",
+            "exposure",
+            "ends",
+            each=between(*ends),
+        ),
         Line("natural", "Score in Tracking, which has no ends", "exposure", "score/natural/{}"),
         Line("stream", "Score in a Catch that never resets", "E-A3c", "score/{}"),
     ]
     return axis_of(
         "Streams and boundaries",
-        "Does it need episodes, and to be told of their ends?",
+        "Does it need episodes, and reports of their ends?",
         found,
         lines,
         verdicts.boundaries,
@@ -166,6 +212,7 @@ def boundaries(found: Found) -> Axis:
 def change(found: Found) -> Axis:
     """How does it adapt when the world changes, and does it need replay for that?"""
     lines = []
+    learners = {**LEARNERS, "disco-freeze": frozen_column(found)}
     for condition in labels(found, "E3", "condition"):
         where, said = f"{condition}/catch", condition.replace("-", " ")
         lines += [
@@ -186,7 +233,7 @@ def change(found: Found) -> Axis:
             ),
             Line(
                 f"time/{condition}",
-                # A restricted mean: whoever never gets there counts with all that was left.
+                # A restricted mean: a lifetime that never gets there counts with the whole rest.
                 f"Thousand interactions to 0.8 after the {said}, or the end",
                 "E3",
                 f"time/{where}/{{}}/0.8",
@@ -200,6 +247,7 @@ def change(found: Found) -> Axis:
                 f"Mean score after the {said}, rule − {words}",
                 "E3",
                 f"contrast/{condition}/{replay}",
+                each=between(f"auc/{where}/disco", f"auc/{where}/{REPLAYS[replay]}"),
             )
             for replay, words in (
                 ("100k", "DQN"),
@@ -207,6 +255,7 @@ def change(found: Found) -> Axis:
                 ("cleared", "DQN, replay cleared"),
             )
         ]
+    lines = [line if line.difference else line._replace(arms=learners) for line in lines]
     return axis_of(
         "Change and replay",
         "How does it adapt when the world changes, and does keeping old experience matter?",
@@ -224,7 +273,11 @@ def exploration(found: Found) -> Axis:
         sea = f"DeepSea {depth}"
         lines += [
             Line(
-                f"found/{depth}", f"{sea}: found the goal", "E-A5", f"found/{{}}/{depth}", "share"
+                f"found/{depth}",
+                f"{sea}: goal in the log",
+                "E-A5",
+                f"goal-in-log/{{}}/{depth}",
+                "share",
             ),
             Line(f"solved/{depth}", f"{sea}: solved", "E-A5", f"solved/{{}}/{depth}", "share"),
             Line(
@@ -248,7 +301,7 @@ AXES: tuple[Callable[[Found], Axis], ...] = (
     change,
     exploration,
 )
-"""In the order in which a profile tells them."""
+"""In the order of a profile."""
 
 
 def axes_of(found: Found) -> tuple[Axis, ...]:
@@ -256,15 +309,17 @@ def axes_of(found: Found) -> tuple[Axis, ...]:
     return tuple(axis(found) for axis in AXES)
 
 
-def effect(key: str, title: str, assay: str, place: str, unit: str = "score") -> Line:
+def effect(
+    key: str,
+    title: str,
+    assay: str,
+    place: str,
+    unit: str = "score",
+    each: Callable[[Results], Floats | None] | None = None,
+) -> Line:
     """Return the line of a difference, which is the rule's alone."""
-    return Line(key, title, assay, place, unit, digits=DIGITS.get(unit, 2), difference=True)
-
-
-def labels(found: Found, assay: str, axis: str) -> list[str]:
-    """Return the labels along an axis of an assay as they stand in keys."""
-    labels = found[assay].axes[axis] if assay in found else ()
-    return [f"{label:g}" if isinstance(label, float) else label for label in labels]
+    digits = DIGITS.get(unit, 2)
+    return Line(key, title, assay, place, unit, digits=digits, difference=True, each=each)
 
 
 def axis_of(
@@ -276,29 +331,69 @@ def axis_of(
 ) -> Axis:
     """Return the axis with those ``lines`` that ``found`` can fill."""
     measures = tuple(measure for line in lines if (measure := _measured(found, line)) is not None)
-    said = verdict({m.key: {name: f.estimate() for name, f in m.figures.items()} for m in measures})
-    return Axis(name, question, measures, said)
+    return Axis(name, question, measures, verdict({measure.key: measure for measure in measures}))
 
 
 def _measured(found: Found, line: Line) -> Measure | None:
     """Return what ``line`` asks for, if it could be estimated for the rule."""
     if line.assay not in found:
         return None
-    estimates = found[line.assay].estimates
-    arms = line.arms if "{}" in line.place else {"": RULE}
-    figures = {
-        column: Figure.of(_divided(estimates[line.place.format(arm)], line.size))
-        for arm, column in arms.items()
-        if line.place.format(arm) in estimates
-    }
+    results = found[line.assay]
+    if line.difference:
+        figures = _effect(results, line)
+    else:
+        figures = {
+            column: divided(_figure(results, key, line.unit), line.size)
+            for column, key in _keys(line).items()
+            if key in results.estimates
+        }
     if RULE not in figures or figures[RULE].n == 0:
         return None
     return Measure(
-        line.key, line.title, line.unit, figures, line.assay, line.digits, line.difference
+        line.key,
+        line.title,
+        line.unit,
+        figures,
+        line.assay,
+        line.digits,
+        line.difference,
+        {} if line.difference else _differences(results, line),
     )
 
 
-def _divided(one: Estimate, by: float) -> Estimate:
-    return Estimate(
-        one.value / by, one.low / by, one.high / by, one.n, one.draws, one.family, one.method
-    )
+def _keys(line: Line) -> dict[str, str]:
+    """Return the key of the estimate of each column."""
+    if "{}" not in line.place:  # it is the rule's alone
+        return {RULE: line.place}
+    return {column: line.place.format(arm) for arm, column in line.arms.items()}
+
+
+def _effect(results: Results, line: Line) -> dict[str, Figure]:
+    """Return a difference as the rule's own figure, none if it was not planned."""
+    planned = results.estimates.get(line.place)
+    each = None if line.each is None else line.each(results)
+    if planned is not None:
+        return {RULE: Figure.of(planned if each is None else widened(planned, each))}
+    if each is None or not np.isfinite(each).any():
+        return {}
+    return {RULE: Figure.of(paired_estimate(each, np.zeros_like(each)))}
+
+
+def _figure(results: Results, key: str, unit: str) -> Figure:
+    """Return the estimate at ``key``, with what a mean or a width leaves out."""
+    made = Figure.of(results.estimates[key])
+    window, seeds = results.windows.get(key), results.by_seed(key)
+    if window is not None:
+        made = replace(made, window=Scales.of(window))
+    return with_groups(made, seeds) if seeds is not None and unit in HUMPED else made
+
+
+def _differences(results: Results, line: Line) -> dict[str, Figure]:
+    """Return the rule minus every other column, paired by seed, where seeds are known."""
+    seeds = {column: results.by_seed(key) for column, key in _keys(line).items()}
+    own = seeds.pop(RULE, None)
+    return {
+        column: divided(Figure.of(paired_estimate(own, values)), line.size)
+        for column, values in seeds.items()
+        if own is not None and values is not None and np.isfinite(own - values).any()
+    }

@@ -32,7 +32,7 @@ from rulescope.bench.process import version as peer_version
 from rulescope.bench.subject import Iteration, Subject, disco, world
 from rulescope.envs.config import WORLDS, Catch, EnvironmentSpec
 from rulescope.errors import SpecError
-from rulescope.learners.disco.config import PROFILES, Disco
+from rulescope.learners.disco.config import AGENTS, Disco
 from rulescope.rules import loading, locate, registry
 from rulescope.spec import RunSpec
 
@@ -40,7 +40,7 @@ RULE = "disco103"
 FALLBACK = "random:20240"
 """Weights of the same shapes: the work is the same where the released ones are not at hand."""
 SAME_WORK = "legacy"
-"""The profile compared with the peer: its own conventions, hence 29 transitions a trajectory."""
+"""The agent compared with the peer: its own conventions, hence 29 transitions a trajectory."""
 SCALING = {"batch": (16, 32, 64, 128), "grid": (8, 16, 24), "actions": (3, 6, 12)}
 """What is varied, one at a time, around the standard lifetime."""
 STANDARD = {"batch": 64, "grid": 8, "actions": 3}
@@ -97,7 +97,7 @@ class Comparison(msgspec.Struct, frozen=True):
     batch: int
     grid: int
     actions: int
-    profile: str
+    agent: str
     rounds: int
     distinct_rows: float
     """Median number of distinct observations in a batch"""
@@ -131,7 +131,7 @@ class Results(msgspec.Struct, frozen=True):
     catch_big: Comparison
     scaling: list[Comparison]
     memory_mb: float
-    """Peak resident set of a process that lives one lifetime (published profile)"""
+    """Peak resident set of a process that lives one lifetime (agent `historical`)"""
     rule: str
     peer: dict[str, str] | None
     notes: list[str]
@@ -222,11 +222,11 @@ def run(plan: Plan, report: Report = lambda _: None) -> Results:
 def lifetime_spec(
     rule: str,
     environment: EnvironmentSpec,
-    profile: str = "published",
+    agent: str = "historical",
     batch: int = STANDARD["batch"],
 ) -> RunSpec:
     """Return a lifetime long enough for any plan, and without measurements in between."""
-    learner = Disco(rule=rule, conventions=PROFILES[profile], batch=batch)
+    learner = Disco(rule=rule, conventions=AGENTS[agent], batch=batch)
     forever = 1_000_000
     return RunSpec(learner=learner, environment=environment, iterations=forever, log_every=forever)
 
@@ -294,12 +294,12 @@ def _summary(spec: RunSpec, subject: Subject, played: list[Round], rows: list[in
     config = disco(spec)
     ours = [one for turn in played for one in turn.ours]
     timed = [(turn.peer, turn.peer / turn.own) for turn in played if turn.peer is not None]
-    profiles = (name for name, known in PROFILES.items() if known == config.conventions)
+    agents = (name for name, known in AGENTS.items() if known == config.conventions)
     return Comparison(
         batch=config.batch,
         grid=_grid(spec.environment),
         actions=subject.learner.update.agent.actions,
-        profile=next(profiles, "other"),
+        agent=next(agents, "other"),
         rounds=len(played),
         distinct_rows=statistics.median(rows),
         multiply_adds=statistics.median(count for turn in played for count in turn.products),

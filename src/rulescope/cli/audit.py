@@ -19,9 +19,10 @@ from rulescope.cli import choosing, engines
 from rulescope.cli.engines import Engine
 from rulescope.cli.output import console
 from rulescope.cli.progress import duration
-from rulescope.cli.run import SOME_FAILED, check_rules, live
+from rulescope.cli.run import SOME_FAILED, live, require_possible
 from rulescope.engine.resources import cores
 from rulescope.errors import SpecError, nearest
+from rulescope.learners.disco.config import AGENTS
 from rulescope.plan import Plan, interactions, seconds_left, write
 from rulescope.records import Store
 from rulescope.report.files import require_writable
@@ -42,6 +43,10 @@ def audit(
         str | None,
         typer.Option(metavar="A,B", help="Only these assays of the audit, such as E1,exposure."),
     ] = None,
+    agent: Annotated[
+        str | None,
+        typer.Option(help=f"Conventions of a released rule's learner: {', '.join(AGENTS)}."),
+    ] = None,
     dry: Annotated[
         bool, typer.Option("--plan", help="Show what would be run, and how long, and stop.")
     ] = False,
@@ -61,8 +66,9 @@ def audit(
 
     The same rule learns with its recurrent state as it is, pinned to zero, frozen, or transplanted
     from another lifetime, while its weights stay fixed; beside it learn its null rule (the same
-    network, knowing nothing) and baselines. All of it comes to one profile: competence and pace,
-    reward scale, inheritance, streams and boundaries, change and replay, exploration.
+    network with random weights) and baselines. The result is one profile: competence and pace,
+    reward scale, inheritance, streams and boundaries, change and replay, exploration. The last
+    line answers the question: asset, burden, both, neither or undecided.
     Run it again and it picks up where it stopped.
 
     Examples:
@@ -80,14 +86,20 @@ def audit(
         raise SpecError(f"--preset: no {preset!r}{nearest(preset, PRESETS)}")
     audited, weights = subjects.find(rule, weights)
     chosen = parts.budgets(
-        audited.rule, audited.subject, preset, seeds=seeds, only=choosing.words("--only", only)
+        audited.rule,
+        audited.subject,
+        preset,
+        seeds=seeds,
+        only=choosing.words("--only", only),
+        agent=agent,
     )
     keep = Store(store)
     plans = [Plan.of(assay, budget, keep) for assay, budget in chosen]
     screen = console(as_json)
     left = {key: spec for plan in plans for key, spec in plan.missing.items()}
-    if left:
-        check_rules(list(left.values()), weights)
+    other = "" if agent in (None, parts.AGENT) else f"-{agent}"
+    folder = out / f"audit-{audited.folder}{other}-{preset}"
+    require_possible(list(left.values()), keep, folder, place, workers, weights, force=force)
     processes = workers or (1 if place.elsewhere else cores())
     told = _tell(audited.name, plans, left, processes, weights, screen)
     failed: dict[str, str] = {}
@@ -107,10 +119,8 @@ def audit(
             time_limit=time_limit,
             force=force,
         )
-    folder = out / f"audit-{audited.folder}-{preset}"
     profile = _written(audited, preset, chosen, keep, folder)
-    _show(profile, folder, screen)
-    screen.print(f"browse it: rulescope report{_places(store, out)}", markup=False)
+    _show(profile, folder, f"rulescope report{_places(store, out)}", screen)
     _done(told | {"folder": str(folder), "profile": json.loads(profile.to_json())}, as_json, failed)
 
 
@@ -131,7 +141,7 @@ def _tell(
     )
     seconds = seconds_left(list(left.values()), workers, weights) if left else 0.0
     screen.print(
-        f"  {len(left)} to live: about {duration(seconds)} with {counted(workers, 'worker')}"
+        f"  {len(left)} to run: about {duration(seconds)} with {counted(workers, 'worker')}"
         if left
         else "  all of them are in the store"
     )
@@ -146,8 +156,7 @@ def _written(
     folder: Path,
 ) -> Profile:
     """Analyse what is there, write every assay and the profile into ``folder``; return that."""
-    from rulescope.audit.optimiser import axes_of as optimiser_axes
-    from rulescope.audit.reading import axes_of
+    from rulescope.audit import evidence, history, optimiser, reading
     from rulescope.report.profile import write_profile
 
     found: dict[str, Results] = {}
@@ -159,10 +168,16 @@ def _written(
             used |= plan.present
             drawn = parts.FIGURES.get(assay.id)
             write(plan, found[assay.id], store, folder / assay.id, drawn, alone=True)
-    axes = (optimiser_axes if audited.subject is None else axes_of)(found)
+    if audited.subject is None:
+        axes, compared = optimiser.axes_of(found), optimiser.comparisons(found)
+    else:
+        axes, compared = reading.axes_of(found), evidence.comparisons(found)
+    answer = history.answer(compared, has_history=parts.has_history(audited.subject))
     content = audited.rule if audited.rule != audited.name else ""
     runs = {run: store.manifest(run).science_hash for run in sorted(used)}
-    profile = Profile(audited.name, preset, audited.description, axes, _notes(found), content, runs)
+    agent = chosen[0][1].agent
+    learner = f"{audited.description}, agent {agent}" if agent else audited.description
+    profile = Profile(audited.name, preset, learner, axes, _notes(found), content, runs, answer)
     write_profile(profile, {name: name for name in found}, folder)
     return profile
 
@@ -172,13 +187,16 @@ def _notes(found: Mapping[str, Results]) -> tuple[str, ...]:
     return tuple(f"{name}: {note}" for name, results in found.items() for note in results.notes)
 
 
-def _show(profile: Profile, folder: Path, screen: Console) -> None:
-    from rulescope.report.profile import summary
+def _show(profile: Profile, folder: Path, browse: str, screen: Console) -> None:
+    """Print the profile, where it is, and as the last line the answer."""
+    from rulescope.report.profile import last_line, summary
 
     screen.print()
     for renderable in summary(profile):
         screen.print(renderable)
     screen.print(f"written: {folder / 'README.md'}, a picture (profile.png) and every assay beside")
+    screen.print(f"browse it: {browse}", markup=False)
+    screen.print(last_line(profile), soft_wrap=True)
 
 
 def _places(store: Path, out: Path) -> str:

@@ -95,7 +95,7 @@ def _show(results: Results) -> None:
     out.print(_comparisons(results))
     out.print(
         "\nBoth sides: 2 lanes x 29 steps, batch 64, replay 1024, rule "
-        f"{results.rule}; ours in the profile `{results.catch.profile}`, which does the same work."
+        f"{results.rule}; ours in the agent `{results.catch.agent}`, which does the same work."
     )
     if results.scaling:
         out.print()

@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
+from rulescope.cli import choosing
+from rulescope.cli.check_worlds import worlds
 
+if TYPE_CHECKING:
+    from rulescope.numerics.comparison import Comparison
+
+app = typer.Typer(invoke_without_command=True)
+app.command("worlds")(worlds)
+
+
+@app.callback()
 def check(
+    context: typer.Context,
     golden: Annotated[
         Path | None,
         typer.Option(
@@ -26,18 +38,27 @@ def check(
     every: Annotated[
         bool, typer.Option("--all", help="List every comparison, not only the families.")
     ] = False,
+    out: choosing.Out = choosing.RESULTS,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
     """Compare our numbers with the original's: is this really the same rule?
 
-    Conventions are those of the `reference` profile. Both forms of the update are checked: the
-    readable definition and the closed form that lifetimes run. Exits with 1 if any error is
-    larger than its tolerance.
+    Conventions are those of the `reference` agent. Both forms of the update are checked: the
+    readable definition and the closed form that lifetimes run. The published numerical table,
+    with our numbers in it, is written to `check` below --out. Exits with 1 if any error is larger
+    than its tolerance and larger than rounding alone explains. `rulescope check worlds` checks the
+    worlds instead.
     """
+    if context.invoked_subcommand is not None:
+        return
     from rulescope.numerics.check import run_all
-    from rulescope.numerics.comparison import Comparison, summarise
+    from rulescope.numerics.comparison import summarise
     from rulescope.numerics.golden import Golden, default_directory
+    from rulescope.numerics.summary import FOLDER
+    from rulescope.report.files import require_writable
 
+    folder = out / FOLDER
+    require_writable(folder)
     arrays = Golden(golden or default_directory())
     found: list[Comparison] = []
     with Console(stderr=True).status("comparing"):
@@ -46,6 +67,7 @@ def check(
 
             found += compare_live()
         found += run_all(arrays)
+    paths = _record(found, list(arrays.rules().values()), folder)
     lines = summarise(found)
     left_out = arrays.left_out()
     if as_json:
@@ -54,13 +76,14 @@ def check(
             "golden": str(arrays.directory),
             "rules": list(arrays.rules().values()),
             "left_out": left_out,
+            "files": [str(path) for path in paths],
             "families": [line._asdict() for line in lines],
         }
         if every:
             body["comparisons"] = [item._asdict() | {"passed": item.passed} for item in found]
         print(json.dumps(body, indent=2))
     else:
-        out = Console()
+        screen = Console()
         table = Table(box=None, pad_edge=False, header_style="bold")
         for heading in ("family", "precision"):
             table.add_column(heading, no_wrap=True)
@@ -70,12 +93,26 @@ def check(
         rows = found if every else lines
         for row in rows:
             table.add_row(*_cells(row, every))
-        out.print(table)
-        out.print(f"rules: {', '.join(arrays.rules().values())}; arrays: {arrays.directory}")
+        screen.print(table)
+        screen.print(f"rules: {', '.join(arrays.rules().values())}; arrays: {arrays.directory}")
         for reason in left_out:
-            out.print(f"left out: {reason}")
+            screen.print(f"left out: {reason}")
+        screen.print(f"written: {paths[0]} and {len(paths) - 1} more in {paths[0].parent}")
     if not all(line.passed for line in lines):
         raise typer.Exit(1)
+
+
+def _record(found: Sequence[Comparison], rules: Sequence[str], folder: Path) -> list[Path]:
+    """Write the published table with our numbers in it, and its data; return the paths."""
+    from rulescope.numerics.summary import FILE, summed_up
+    from rulescope.report.files import write_whole
+    from rulescope.report.numeric_table import numeric_table
+    from rulescope.report.tables import write_table
+    from rulescope.runtime import runtime_identity
+
+    summary = summed_up(found, rules, runtime_identity())
+    data = write_whole(folder / FILE, summary.to_json())
+    return [data, *write_table(numeric_table(summary), folder)]
 
 
 def _cells(row: object, every: bool) -> list[str]:

@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 
 from rulescope.assays import ASSAYS, PRESETS, Assay, Budget, find, narrowed
+from rulescope.assays.subject import named
 from rulescope.audit import subjects
-from rulescope.errors import SpecError
-from rulescope.learners.disco.config import PROFILES, Disco
+from rulescope.errors import SpecError, nearest
+from rulescope.learners.disco.config import AGENTS, Disco
 from rulescope.learners.open_config import Open
 from rulescope.report.files import stem
 from rulescope.rules.loading import short
@@ -33,11 +34,11 @@ Tasks = Annotated[str | None, typer.Option(metavar="A,B", help="Only these tasks
 Conditions = Annotated[
     str | None, typer.Option(metavar="A,B", help="Only these conditions (see `list`).")
 ]
-Profile = Annotated[
+Agent = Annotated[
     str | None,
     typer.Option(
         metavar="A,B",
-        help=f"Conventions of the learner: {', '.join(PROFILES)}; several are run one by one.",
+        help=f"Conventions of the learner: {', '.join(AGENTS)}; several are run one by one.",
     ),
 ]
 RuleName = Annotated[
@@ -52,6 +53,14 @@ StoreFolder = Annotated[Path, typer.Option("--store", metavar="DIR", help="Where
 Workers = Annotated[int | None, typer.Option(min=1, help="Processes. Default: one a core.")]
 Weights = Annotated[Path | None, typer.Option(metavar="PATH", help="Where the rule's weights are.")]
 Out = Annotated[Path, typer.Option(metavar="DIR", help="Where results are written.")]
+SaveDraws = Annotated[
+    bool,
+    typer.Option(
+        "--save-draws",
+        help="Also write draws.npz: the bootstrap draws of every estimate (curves, windows, "
+        "contrasts), and the seeds of each draw.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="End with one JSON object.")]
 
 STORE = Path("store")
@@ -69,11 +78,11 @@ def choose(
     scales: str | None = None,
     tasks: str | None = None,
     conditions: str | None = None,
-    profile: str | None = None,
+    agent: str | None = None,
     rule: str | None = None,
     weights: Path | None = None,
 ) -> list[tuple[Assay, Budget]]:
-    """Return the assay with the budget asked for, once for each profile."""
+    """Return the assay with the budget asked for, once for each agent."""
     assay = find(name)
     audited = None if rule is None else subjects.find(rule, weights)[0]
     chosen = [
@@ -89,12 +98,12 @@ def choose(
                 scales=numbers(scales),
                 tasks=words("--tasks", tasks),
                 conditions=words("--conditions", conditions),
-                profile=each,
+                agent=each,
                 rule=None if audited is None else audited.rule,
                 subject=None if audited is None else audited.subject,
             ),
         )
-        for each in words("--profile", profile) or (None,)
+        for each in words("--agent", agent) or (None,)
     ]
     if audited is not None and audited.family == "open":
         _require_open(audited.rule, chosen)
@@ -112,6 +121,15 @@ def _require_open(rule: str, chosen: list[tuple[Assay, Budget]]) -> None:
             )
 
 
+def agent_of(rule: str, agent: str | None) -> str | None:
+    """Return ``agent``, or raise an error that names the option if ``rule`` cannot have it."""
+    if agent is not None and agent not in AGENTS:
+        raise SpecError(f"--agent: no {agent!r}{nearest(agent, AGENTS)}")
+    if agent is not None:
+        named(rule).require_agents()
+    return agent
+
+
 def weights_of(rule: str | None, weights: Path | None) -> Path | None:
     """Return where the weights of what ``--rule`` names are: itself, if it is a file or folder."""
     return weights if rule is None else subjects.find(rule, weights)[1]
@@ -120,7 +138,7 @@ def weights_of(rule: str | None, weights: Path | None) -> Path | None:
 def folder_name(assay: Assay, budget: Budget) -> str:
     """Return the name of a results folder: the assay, and what is unusual about it."""
     parts, usual = [assay.id], assay.budget("paper")
-    parts += [budget.profile] if budget.profile not in ("", usual.profile) else []
+    parts += [budget.agent] if budget.agent not in ("", usual.agent) else []
     parts += [stem(short(budget.rule))] if budget.rule != usual.rule else []
     return "-".join(parts)
 

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import json
 import math
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from rulescope import arrays
 from rulescope.assays import Results
 from rulescope.assays import compare as comparing
+from rulescope.assays.agreement import AGREEMENT_RULE
 from rulescope.assays.compare import Comparison
 from rulescope.cli import choosing
-from rulescope.cli.choosing import choose
+from rulescope.cli.choosing import choose, folder_name
 from rulescope.cli.output import console
 from rulescope.errors import SpecError, nearest
 from rulescope.plan import Plan
 from rulescope.records import Store
+from rulescope.stats import Estimate
+from rulescope.stats.agreement import Counts
 
 
 def compare(
@@ -29,18 +34,21 @@ def compare(
     scales: choosing.Scales = None,
     tasks: choosing.Tasks = None,
     conditions: choosing.Conditions = None,
-    profile: choosing.Profile = None,
+    agent: choosing.Agent = None,
     rule: choosing.RuleName = None,
     only: Annotated[
         str, typer.Option(metavar="TEXT", help="Only estimates whose key contains this.")
     ] = "",
     store: choosing.StoreFolder = choosing.STORE,
+    out: choosing.Out = choosing.RESULTS,
+    save_draws: choosing.SaveDraws = False,
     as_json: choosing.AsJson = False,
 ) -> None:
-    """Print our estimate beside the published one, with both intervals, and whether they overlap.
+    """Print our estimate beside the published one, and whether it agrees, disagreements first.
 
-    Whatever lifetimes of the grid the store has are analysed; nothing is run. Two intervals that
-    overlap do not contradict each other; with few seeds ours are wide, so look at n as well.
+    Whatever lifetimes of the grid the store has are analysed; nothing is run. An estimate agrees,
+    differs, or has too few seeds to tell; the rule is printed below the table. With --save-draws
+    the bootstrap draws are written to the assay's folder below --out.
 
     Examples:
 
@@ -59,20 +67,32 @@ def compare(
         scales=scales,
         tasks=tasks,
         conditions=conditions,
-        profile=profile,
+        agent=agent,
         rule=rule,
     ):
-        results = Plan.of(found, budget, Store(store)).analyse(Store(store))
+        keep = Store(store, read_only=True)
+        results = Plan.of(found, budget, keep).analyse(keep, draws=save_draws)
         every = comparing.compare(results)
         rows = [row for row in every if only in row.key]
         if every and not rows:
             kinds = sorted({row.key.partition("/")[0] for row in every})
             raise SpecError(f"--only: no estimate has {only!r} in its key{nearest(only, kinds)}")
         said.append(_as_data(results, rows))
+        if save_draws:
+            said[-1]["draws"] = str(_save_draws(results, out / folder_name(found, budget)))
         if not as_json:
             _show(results, rows)
+            if save_draws:
+                console().print(f"written: {said[-1]['draws']}", markup=False)
     if as_json:
         print(json.dumps(said[0] if len(said) == 1 else said))
+
+
+def _save_draws(results: Results, folder: Path) -> Path:
+    from rulescope.report.files import write_whole
+    from rulescope.report.folder import DRAWS
+
+    return write_whole(folder / DRAWS, arrays.pack(results.draws))
 
 
 def _show(results: Results, rows: list[Comparison]) -> None:
@@ -91,18 +111,32 @@ def _as_data(results: Results, rows: list[Comparison]) -> dict[str, Any]:
     return {
         "assay": results.assay,
         "rule": results.rule,
-        "profile": results.profile,
+        "agent": results.agent,
         "budget": results.budget,
         "comparisons": {
             row.key: {
                 "n": row.ours.n,
                 "ours": triple(row.ours.value, row.ours.low, row.ours.high),
                 "published": triple(row.published.value, row.published.low, row.published.high),
-                "overlap": row.overlap,
+                "agreement": row.verdict,
+                "difference": triple(*_bounds(row.agreement.difference)),
+                "margin": row.agreement.margin,
+                "learned": _counts(row.agreement.learned),
+                "published_learned": _counts(row.agreement.published_learned),
                 "same_budget": row.same_budget,
                 "same_grid": row.same_grid,
             }
             for row in rows
         },
+        "agreement": comparing.tally(rows),
+        "rule_of_agreement": AGREEMENT_RULE,
         "notes": list(results.notes),
     }
+
+
+def _bounds(found: Estimate) -> tuple[float, float, float]:
+    return found.value, found.low, found.high
+
+
+def _counts(found: Counts | None) -> dict[str, int] | None:
+    return None if found is None else found._asdict()

@@ -14,14 +14,14 @@ from rulescope.assays.subject import Subject, named, spoken, varied
 from rulescope.audit import subjects
 from rulescope.envs.config import CHANGES, Boundary, Change, EnvironmentSpec
 from rulescope.errors import SpecError, nearest
-from rulescope.learners.disco.config import INTERFACES, PROFILES, Disco
+from rulescope.learners.disco.config import AGENTS, INTERFACES, Disco
 from rulescope.learners.open_config import Open
 from rulescope.learners.variants import VARIANTS, LearnerSpec, suited
 from rulescope.spec import Pin, PinSteps
 
 T = TypeVar("T")
 
-DISCO_OPTIONS = ("profile", "interface")
+DISCO_OPTIONS = ("agent", "interface")
 RUN_OPTIONS = (
     *DISCO_OPTIONS,
     "rule",
@@ -53,7 +53,7 @@ def chosen_learner(
     context: typer.Context,
     learner: str,
     rule: str | None,
-    profile: str,
+    agent: str,
     interface: str,
     weights: Path | None,
     world: EnvironmentSpec,
@@ -66,7 +66,7 @@ def chosen_learner(
     if not isinstance(who, Disco | Open):
         refuse(context, ("rule",), nothing(learner))
         return who, weights
-    _pick("profile", profile, PROFILES)
+    _pick("agent", agent, AGENTS)
     _pick("interface", interface, INTERFACES)
     subject: Subject | None = named(Disco().rule)
     if rule is not None:
@@ -78,10 +78,10 @@ def chosen_learner(
         return who, weights
     if subject is None or not isinstance(subject.learner, Disco):
         raise SpecError(f"--rule: {rule!r} is not a Disco rule, such as disco103 or sprout")
-    if not subject.has_profiles:
-        refuse(context, ("profile",), f"means nothing to {rule!r}, which has a learner of its own")
-        profile = ""
-    said = spoken(subject.learner, profile, interface)
+    if not subject.has_agents:
+        refuse(context, ("agent",), f"means nothing to {rule!r}, which has a learner of its own")
+        agent = ""
+    said = spoken(subject.learner, agent, interface)
     return suited(varied(said, learner), world), weights
 
 

@@ -11,7 +11,7 @@ import typer
 from rulescope.cli.output import console
 from rulescope.cli.progress import Meter, duration
 from rulescope.errors import SpecError, nearest
-from rulescope.records import Store
+from rulescope.records import Store, disk
 
 if TYPE_CHECKING:
     from rulescope.discover.spec import Discovery
@@ -79,6 +79,8 @@ def discover(
     if show_spec:
         print(json.dumps(expanded(chosen), indent=2))
         return
+    if tensorboard is not None:
+        disk.require_possible(tensorboard)
     total = chosen.warm_start + chosen.meta_steps
     with Meter(f"discovery {chosen.id[:8]}", total, "meta-steps") as meter:
 

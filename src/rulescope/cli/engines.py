@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
@@ -13,6 +13,7 @@ from rulescope.spec import RunSpec
 
 if TYPE_CHECKING:
     from rulescope.engine.campaign import Campaign
+    from rulescope.engine.cluster import Share
 
 ENGINES = ("local", "ray")
 
@@ -73,6 +74,28 @@ class Engine(NamedTuple):
         """Whether this machine's cores say nothing about how many lifetimes there are at once."""
         return self.address is not None
 
+    def require(
+        self, missing: Collection[RunSpec], store: Store, workers: int | None, force: bool
+    ) -> None:
+        """Raise what :meth:`run_all` would before its first run: disk, memory, share of a node."""
+        if self.name == "local":
+            from rulescope.engine import local
+
+            if not force:
+                local.require(missing, store, workers)
+            return
+        from rulescope.engine import cluster
+
+        self._share.require_possible()
+        if not force:
+            cluster.require(missing, store, workers, self._share)
+
+    @property
+    def _share(self) -> Share:
+        from rulescope.engine.cluster import Share
+
+        return Share(self.cpus or 1.0, self.gpus or 0.0)
+
     def run_all(self, specs: Iterable[RunSpec], store: Store, **options: Any) -> Campaign:
         """Bring the records of ``specs`` into ``store``; options as of ``engine.local.run_all``."""
         if self.name == "local":
@@ -81,8 +104,7 @@ class Engine(NamedTuple):
             return local.run_all(specs, store, **options)
         from rulescope.engine import cluster
 
-        share = cluster.Share(self.cpus or 1.0, self.gpus or 0.0)
-        return cluster.run_all(specs, store, address=self.address, share=share, **options)
+        return cluster.run_all(specs, store, address=self.address, share=self._share, **options)
 
 
 LOCAL = Engine()

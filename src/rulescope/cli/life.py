@@ -12,18 +12,21 @@ import typer
 
 from rulescope import plugins
 from rulescope import spec as specs
+from rulescope.assays.results import counted
 from rulescope.cli import describing
 from rulescope.cli.output import console
 from rulescope.cli.progress import Meter, duration
+from rulescope.cli.run import check_rules
 from rulescope.envs.config import CHANGES, WORLDS
 from rulescope.errors import SpecError
 from rulescope.frozen import expanded
 from rulescope.learners.baselines import RandomPolicy
-from rulescope.learners.disco.config import INTERFACES, PROFILES
+from rulescope.learners.disco.config import AGENTS, INTERFACES
 from rulescope.learners.open_config import Open
 from rulescope.learners.variants import VARIANTS, habits
 from rulescope.meters import HEADLINES, headline
-from rulescope.records import Record, Store
+from rulescope.plan import interactions, seconds_left
+from rulescope.records import Record, Store, disk
 from rulescope.spec import Evaluation, RunSpec
 
 T = TypeVar("T")
@@ -52,7 +55,7 @@ def life(
     terminals: Annotated[
         str,
         typer.Option(
-            help="What the learner is told of episode ends: episodic, masked, or a "
+            help="Which episode ends are signalled: episodic, masked, or a "
             "number k for a false end every k steps."
         ),
     ] = "episodic",
@@ -84,8 +87,8 @@ def life(
         int | None, typer.Option(help="Iterations from one log row to the next (20; OPEN: 1).")
     ] = None,
     seed: Annotated[int, typer.Option(help="Decides everything that is random.")] = 0,
-    profile: Annotated[
-        str, typer.Option(help=f"Conventions of the learner: {', '.join(PROFILES)}.")
+    agent: Annotated[
+        str, typer.Option(help=f"Conventions of the learner: {', '.join(AGENTS)}.")
     ] = "published",
     interface: Annotated[
         str, typer.Option(help=f"Value interface: {', '.join(INTERFACES)}.")
@@ -118,6 +121,9 @@ def life(
         Path | None,
         typer.Option(metavar="FILE", help="Draw the learning curve (png, pdf or svg)."),
     ] = None,
+    dry: Annotated[
+        bool, typer.Option("--plan", help="Show what would be run, and how long, and stop.")
+    ] = False,
     show_spec: Annotated[
         bool, typer.Option("--show-spec", help="Print the run as a spec file and stop.")
     ] = False,
@@ -142,11 +148,11 @@ def life(
         describing.refuse(
             context, describing.RUN_OPTIONS, "goes with options, not with --spec (edit the file)"
         )
-        spec = specs.read(spec_file)
+        spec = plugins.with_source(specs.read(spec_file))
     else:
         world = describing.pick_any("env", env, WORLDS, plugins.worlds(), plugins.pinned_world)
         chosen, weights = describing.chosen_learner(
-            context, learner, rule, profile, interface, weights, world
+            context, learner, rule, agent, interface, weights, world
         )
         if isinstance(chosen, RandomPolicy | Open):
             describing.refuse(context, ("learning_rate",), describing.nothing(learner))
@@ -175,7 +181,39 @@ def life(
         return
     _check_stop(stop_after, spec)
     _check_plot(plot)
-    _live(spec, Store(store), stop_after, weights, device, plot, as_json)
+    keep = Store(store)
+    left = _required(spec, keep, weights)
+    if dry:
+        _tell_plan(spec, left, weights, as_json)
+        return
+    _live(spec, keep, stop_after, weights, device, plot, as_json)
+
+
+def _required(spec: RunSpec, store: Store, weights: Path | None) -> list[RunSpec]:
+    """Return what is left to run; raise what its run would raise before the first iteration."""
+    if spec.id in store:
+        return []
+    left = [item for key, item in specs.with_donors([spec]).items() if key not in store]
+    check_rules(left, weights)
+    plugins.require(left)
+    disk.require_possible(store.root)
+    return left
+
+
+def _tell_plan(spec: RunSpec, left: list[RunSpec], weights: Path | None, as_json: bool) -> None:
+    seconds = seconds_left(left, 1, weights) if left else 0.0
+    if as_json:
+        plan = {"id": spec.id, "missing": len(left), "seconds": seconds}
+        print(json.dumps({"plan": plan | {"interactions": interactions(left)}}))
+        return
+    print(f"run       {spec.id}")
+    if not left:
+        print("it is in the store")
+        return
+    print(
+        f"{counted(len(left), 'lifetime')} to run ({interactions(left):,} interactions): about "
+        f"{duration(seconds)}"
+    )
 
 
 def _live(
@@ -192,8 +230,6 @@ def _live(
 
     found = spec.id in store
     if not found:
-        everything = specs.with_donors([spec])
-        plugins.require(item for key, item in everything.items() if key not in store)
         store.require_writable()
     for item in specs.with_donors([spec]).values() if not found else [spec]:
         who = "run" if item == spec else "donor"
@@ -305,3 +341,9 @@ def _check_stop(stop_after: int | None, spec: RunSpec) -> None:
 def _check_plot(plot: Path | None) -> None:
     if plot is not None and plot.suffix not in PLOTS:
         raise SpecError(f"--plot: cannot draw {plot.name!r}; valid endings: {', '.join(PLOTS)}")
+    if plot is not None and not plot.parent.is_dir():
+        raise SpecError(f"--plot: there is no folder {str(plot.parent)!r}")
+    if plot is not None and plot.is_dir():
+        raise SpecError(f"--plot: {str(plot)!r} is a folder")
+    if plot is not None:
+        disk.require_possible(plot.parent)

@@ -12,6 +12,8 @@ import typer
 from rulescope.cli import choosing
 from rulescope.cli.output import console
 from rulescope.cli.progress import Meter
+from rulescope.errors import WeightsError, nearest
+from rulescope.learners.disco.config import AGENTS
 from rulescope.records import Store
 
 if TYPE_CHECKING:
@@ -31,6 +33,10 @@ def mechanism(
         str,
         typer.Option(help="A released rule, sprout, or random:SEED for random weights."),
     ] = "disco103",
+    agent: Annotated[
+        str | None,
+        typer.Option(help=f"Conventions of the learner: {', '.join(AGENTS)} (published)."),
+    ] = None,
     scales: Annotated[
         str | None,
         typer.Option(
@@ -72,15 +78,32 @@ def mechanism(
     from rulescope.mechanism.views import find
 
     chosen = find(view)
+    _require_disco(rule)
     usual = chosen.default
     asked = replace(
         usual,
         rule=rule,
+        agent=choosing.agent_of(rule, agent) or usual.agent,
         scales=tuple(sorted(set(choosing.numbers(scales)))) or usual.scales,
         seeds=usual.seeds if seeds is None else seeds,
         iterations=usual.iterations if iterations is None else iterations,
     )
     _look(chosen, checked(asked), Store(store), out, weights, as_json)
+
+
+def _require_disco(rule: str) -> None:
+    """Raise unless ``rule`` names a Disco rule: views read what only its learner has."""
+    from rulescope import plugins
+    from rulescope.rules import loading, registry
+    from rulescope.rules.embedded import EMBEDDED
+
+    released = [name for name, each in registry.RULES.items() if each.family == "disco"]
+    drawn = rule.startswith(("random:", "sprout-random:", loading.FRESH))
+    if rule in released or rule in EMBEDDED or drawn or rule.startswith(loading.CONTENT):
+        return
+    is_other = rule in plugins.rules() or rule.startswith("open")
+    what = f"{rule!r} is no Disco rule" if is_other else f"no Disco rule is called {rule!r}"
+    raise WeightsError(f"--rule: {what}{nearest(rule, [*released, *EMBEDDED])}, random:SEED")
 
 
 def _look(

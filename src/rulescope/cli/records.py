@@ -19,6 +19,7 @@ from rulescope.cli.records_query import indexing, table
 from rulescope.errors import RecordError
 from rulescope.records import Problem, Record, Store, sizes
 from rulescope.records.columns import describe
+from rulescope.records.index import Index
 
 app = typer.Typer(no_args_is_help=True, help="Look at, copy and delete the records in a store.")
 app.command("query", help=records_query.HELP)(records_query.query)
@@ -40,9 +41,10 @@ def hashes(store: choosing.StoreFolder = choosing.STORE, as_json: choosing.AsJso
     """Print the science hash of every record, having verified it.
 
     The science hash covers what was measured, and neither times nor machines: two records of one
-    run agree exactly if their hashes do.
+    run agree exactly if their hashes do. The hashes of a record of schema 1 and one of schema 2
+    also differ if only the carrier columns do; `import` and `verify --rerun` allow for that.
     """
-    keep = Store(store)
+    keep = Store(store, read_only=True)
     found, faults = {}, []
     for run in keep.ids():
         try:
@@ -65,7 +67,7 @@ def show(
     as_json: choosing.AsJson = False,
 ) -> None:
     """Show one record: where it comes from, what was run, and how it ended."""
-    keep = Store(store)
+    keep = Store(store, read_only=True)
     record = keep.read(keep.find(run))
     last = {name: column[max(0, len(column) - rows) :] for name, column in record.log.items()}
     if as_json:
@@ -109,11 +111,26 @@ def _facts(record: Record) -> dict[str, str]:
     return {name: printable(str(value)) for name, value in facts.items()}
 
 
+@app.command("index")
+def index(store: choosing.StoreFolder = choosing.STORE) -> None:
+    """Bring the index of a store up to date, so that queries need not open every record.
+
+    `run` and `audit` do so when they end. Queries use the index and never write it.
+    """
+    keep = Store(store)
+    keep.require_writable()
+    with indexing() as report, Index(keep) as made:
+        made.refresh(report)
+    count = sum(1 for _ in keep.ids()) - len(made.problems)
+    print(f"{store}: {counted(count, 'record')} in the index")
+    _tell(made.problems)
+
+
 @app.command("size")
 def size(store: choosing.StoreFolder = choosing.STORE, as_json: choosing.AsJson = False) -> None:
     """Tell what takes how much room in a store."""
     with indexing() as report:
-        found = sizes.measure(Store(store), report)
+        found = sizes.measure(Store(store, read_only=True), report)
     if as_json:
         groups = [
             {"learner": learner, "environment": environment, **room._asdict()}

@@ -15,7 +15,7 @@ from rulescope.assays.results import counted
 from rulescope.cli import choosing
 from rulescope.cli.records_query import indexing, tell_left_out
 from rulescope.errors import RecordError
-from rulescope.records import Problem, Store, archive, exporting, index, merge, query
+from rulescope.records import Problem, Store, archive, disk, exporting, index, merge, query
 from rulescope.records.columns import literal
 from rulescope.records.sizes import readable
 
@@ -36,8 +36,9 @@ def import_(
 ) -> None:
     """Bring the records of another store into this one, each verified and whole.
 
-    Records that are here already with the same science hash are skipped. Where the hashes differ,
-    this store's record stays and the conflict is told. Interrupted, the same command completes it.
+    Records that are here already with the same science hash are skipped, and so are those of
+    another schema that differ in the carrier columns alone. Where records differ otherwise, this
+    store's record stays and the conflict is reported. Interrupted, the same command completes it.
     """
     with Console(stderr=True).status("importing") as shown:  # which only a terminal shows
 
@@ -72,7 +73,8 @@ def export(
     store: choosing.StoreFolder = choosing.STORE,
 ) -> None:
     """Write records into one file that `import` can read: all of them, or those named."""
-    keep = Store(store)
+    disk.require_possible(path.parent)
+    keep = Store(store, read_only=True)
     done, problems = archive.write(keep, chosen(keep, ids, where), path)
     print(f"{path}: {counted(done, 'record')}, {readable(path.stat().st_size)}")
     _leave(problems)
@@ -118,7 +120,8 @@ def tensorboard(
     store: choosing.StoreFolder = choosing.STORE,
 ) -> None:
     """Write records as TensorBoard event files, a folder each (extra: tensorboard)."""
-    keep = Store(store)
+    disk.require_possible(out)
+    keep = Store(store, read_only=True)
     _report(out, *exporting.to_tensorboard(keep, chosen(keep, ids, where), out))
 
 
@@ -130,7 +133,8 @@ def wandb(
     store: choosing.StoreFolder = choosing.STORE,
 ) -> None:
     """Write records as offline runs of Weights & Biases (extra: wandb); nothing is sent."""
-    keep = Store(store)
+    disk.require_possible(out)
+    keep = Store(store, read_only=True)
     _report(out, *exporting.to_wandb(keep, chosen(keep, ids, where), out, project))
 
 

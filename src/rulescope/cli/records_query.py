@@ -19,7 +19,7 @@ from rulescope.assays.results import counted
 from rulescope.cli import choosing
 from rulescope.cli.output import console, printable
 from rulescope.errors import RecordError
-from rulescope.records import Problem, Store
+from rulescope.records import Problem, Store, disk
 from rulescope.records import query as queries
 from rulescope.records.query import Answer
 from rulescope.records.store import Report
@@ -62,7 +62,9 @@ def query(
         raise RecordError("--json, --csv and --export exclude one another")
     if export is not None:
         queries.export_format(export)
-    with indexing() as report, queries.asking(Store(store), report) as questions:
+        disk.require_possible(export.parent)
+    keep = Store(store, read_only=True)
+    with indexing() as report, queries.asking(keep, report) as questions:
         tell_left_out(questions.problems)
         if export is not None:
             count = questions.export(sql, export)

@@ -15,7 +15,7 @@ from rulescope.cli import choosing
 from rulescope.cli.choosing import folder_name
 from rulescope.cli.output import console, printable
 from rulescope.cli.progress import Meter
-from rulescope.records import Store
+from rulescope.records import Store, disk
 
 if TYPE_CHECKING:
     from rulescope.report.site.lives import Tell
@@ -36,7 +36,7 @@ def report(
     results: Annotated[
         Path,
         typer.Option(
-            metavar="DIR", help="Where audits and mechanism views have left their results."
+            metavar="DIR", help="Where audits, checks and mechanism views wrote their results."
         ),
     ] = choosing.RESULTS,
     as_json: choosing.AsJson = False,
@@ -58,13 +58,21 @@ def report(
     if preset is not None:
         ASSAYS["E1"].budget(preset)  # so that a misspelt one is told before anything is read
     from rulescope.report import site  # here, because drawing is not always needed
-    from rulescope.report.site import inside, profiles
+    from rulescope.report.site import checks, inside, profiles
 
     site.require_replaceable(out)
+    disk.require_possible(out)
+    keep = Store(store, read_only=True)
     stages = _Stages()
     try:
         found = site.gather(
-            Store(store), folder_name, preset, profiles.find(results), inside.find(results), stages
+            keep,
+            folder_name,
+            preset,
+            profiles.find(results),
+            inside.find(results),
+            stages,
+            checks.find(results),
         )
         files = site.write(found, out, stages)
     finally:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
+from rulescope import plugins
+from rulescope import spec as specs
 from rulescope.assays import Assay, Budget, Results
 from rulescope.assays.results import counted
 from rulescope.cli import choosing, engines
@@ -23,7 +25,7 @@ from rulescope.errors import RecordError
 from rulescope.learners.disco.config import Disco
 from rulescope.learners.open_config import Open
 from rulescope.plan import Plan, interactions, seconds_left, write
-from rulescope.records import Store
+from rulescope.records import Store, disk
 from rulescope.report.files import require_writable
 from rulescope.spec import RunSpec, with_donors
 
@@ -44,7 +46,7 @@ def run(
     scales: choosing.Scales = None,
     tasks: choosing.Tasks = None,
     conditions: choosing.Conditions = None,
-    profile: choosing.Profile = None,
+    agent: choosing.Agent = None,
     rule: choosing.RuleName = None,
     dry: Annotated[
         bool, typer.Option("--plan", help="Show what would be run, and how long, and stop.")
@@ -58,6 +60,7 @@ def run(
     force: engines.Force = False,
     store: choosing.StoreFolder = choosing.STORE,
     out: choosing.Out = choosing.RESULTS,
+    save_draws: choosing.SaveDraws = False,
     weights: choosing.Weights = None,
     as_json: choosing.AsJson = False,
 ) -> None:
@@ -73,7 +76,7 @@ def run(
 
       rulescope run E2 --preset paper --scales 1e-3 --seeds 4
 
-      rulescope run scale --profile published,reference --arms live,pin,placebo
+      rulescope run scale --agent published,reference --arms live,pin,placebo
 
       rulescope run scale --engine ray --address auto
     """
@@ -88,17 +91,22 @@ def run(
         scales=scales,
         tasks=tasks,
         conditions=conditions,
-        profile=profile,
+        agent=agent,
         rule=rule,
         weights=weights,
     )
     weights = choosing.weights_of(rule, weights)
+    keep = Store(store)
+    for each, budget in chosen[1:]:  # before the first, which checks itself, runs for hours
+        left = list(Plan.of(each, budget, keep).missing.values())
+        folder = out / folder_name(each, budget)
+        require_possible(left, keep, folder, place, workers, weights, force=force)
     said = []
     for each, budget in chosen:
         found = perform(
             each,
             budget,
-            Store(store),
+            keep,
             out,
             workers=workers,
             weights=weights,
@@ -107,6 +115,7 @@ def run(
             time_limit=time_limit,
             force=force,
             engine=place,
+            save_draws=save_draws,
         )
         said.append(found)
     if as_json:
@@ -129,6 +138,7 @@ def perform(
     time_limit: float | None = None,
     force: bool = False,
     engine: Engine = engines.LOCAL,
+    save_draws: bool = False,
 ) -> dict[str, Any]:
     """Carry an assay through; return what a program wants to know of it.
 
@@ -140,11 +150,11 @@ def perform(
     # How many a cluster will take is not known before it is asked: one is told of, then.
     processes = workers or (1 if engine.elsewhere else cores())
     left = list(plan.missing.values())
+    folder = out / folder_name(assay, budget)
+    require_possible(left, store, folder, engine, workers, weights, force=force)
     if not dry:
         require_writable(out)
-    if left:
-        check_rules(left, weights)
-        if not dry:
+        if left:
             store.require_writable()
     said: dict[str, Any] = {"plan": _tell_plan(plan, processes, weights, screen), "failed": {}}
     if dry:
@@ -163,8 +173,7 @@ def perform(
         plan = Plan.of(assay, budget, store)
         if said["failed"] and not any(key in plan.present for key in plan.runs):
             return said  # there is nothing to analyse, and why has been told
-    results = plan.analyse(store)
-    folder = out / folder_name(assay, budget)
+    results = plan.analyse(store, draws=save_draws)
     paths = write(plan, results, store, folder, figures)
     _tell_results(results, paths, screen)
     from rulescope.report.folder import as_data
@@ -172,11 +181,36 @@ def perform(
     return said | {"results": as_data(results), "folder": str(folder)}
 
 
-def check_rules(specs: list[RunSpec], weights: Path | None) -> None:
+def require_possible(
+    left: list[RunSpec],
+    store: Store,
+    folder: Path,
+    engine: Engine,
+    workers: int | None,
+    weights: Path | None,
+    *,
+    force: bool,
+) -> None:
+    """Raise what running ``left`` would raise before its first run; nothing is written.
+
+    A plan calls this too, so that it refuses what the run would refuse, in the same words.
+    """
+    disk.require_possible(folder.parent)
+    disk.require_possible(folder)
+    if left:
+        for spec in left:
+            specs.checked(spec)
+        check_rules(left, weights)
+        plugins.require(left)
+        disk.require_possible(store.root)
+        engine.require(left, store, workers, force)
+
+
+def check_rules(left: list[RunSpec], weights: Path | None) -> None:
     """Make sure, before anything runs, that every rule is there and whole."""
     from rulescope.rules.loading import load
 
-    learners = (spec.learner for spec in specs)
+    learners = (spec.learner for spec in left)
     for name in dict.fromkeys(who.rule for who in learners if isinstance(who, Disco | Open)):
         load(name, weights)
 
@@ -187,8 +221,8 @@ def _tell_plan(plan: Plan, workers: int, weights: Path | None, screen: Console) 
     lifetimes = plan.runs.values()
     budget = plan.budget
     screen.print(f"[bold]{plan.assay.id} {plan.assay.name}[/bold]: {plan.assay.question}")
-    profile = f", profile {budget.profile}" if budget.profile else ""
-    screen.print(f"  rule {budget.rule}{profile}")
+    agent = f", agent {budget.agent}" if budget.agent else ""
+    screen.print(f"  rule {budget.rule}{agent}")
     seeds = [len(cell.runs) for cell in plan.cells]
     screen.print(
         f"  {counted(len(plan.cells), 'cell')} × {spanned(seeds)} seed{'s' * (max(seeds) > 1)} = "
@@ -210,7 +244,7 @@ def _tell_plan(plan: Plan, workers: int, weights: Path | None, screen: Console) 
         return told
     told["seconds"] = seconds_left(left, workers, weights)
     screen.print(
-        f"  {len(left)} to live ({interactions(left):,} interactions): about "
+        f"  {len(left)} to run ({interactions(left):,} interactions): about "
         f"{duration(told['seconds'])} with {counted(workers, 'worker')}"
     )
     return told

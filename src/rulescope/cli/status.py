@@ -43,7 +43,7 @@ def status(
     scales: choosing.Scales = None,
     tasks: choosing.Tasks = None,
     conditions: choosing.Conditions = None,
-    profile: choosing.Profile = None,
+    agent: choosing.Agent = None,
     rule: choosing.RuleName = None,
     watch: Annotated[
         bool, typer.Option("--watch", help="Go on as long as a campaign is running.")
@@ -59,12 +59,12 @@ def status(
     """
     if watch and as_json:
         raise SpecError("--watch and --json exclude one another")
-    keep = Store(store)
+    keep = Store(store, read_only=True)
     ASSAYS["E1"].budget(preset)  # so that a misspelt one is told even where all are shown
     names = [assay] if assay else list(ASSAYS)
     presets = [preset] if assay else PRESETS
     plans = {
-        (name, each, budget.profile): Plan.of(found, budget, keep)
+        (name, each, budget.agent): Plan.of(found, budget, keep)
         for name in names
         for each in presets
         for found, budget in choose(
@@ -77,7 +77,7 @@ def status(
             scales=scales,
             tasks=tasks,
             conditions=conditions,
-            profile=profile,
+            agent=agent,
             rule=rule,
         )
     }
@@ -131,7 +131,7 @@ class _View:
         return {
             "assay": plan.assay.id,
             "preset": preset,
-            "profile": plan.budget.profile,
+            "agent": plan.budget.agent,
             "runs": len(plan.runs),
             "done": sum(key in plan.present for key in plan.runs),
             "donors": len(plan.donors),
@@ -158,7 +158,7 @@ class _View:
 
     def _totals(self) -> Table:
         table = Table(box=None, pad_edge=False, header_style="bold")
-        for heading in ("assay", "preset", "profile", "lifetimes", "donors", "running", "failed"):
+        for heading in ("assay", "preset", "agent", "lifetimes", "donors", "running", "failed"):
             table.add_column(heading, justify="left" if heading in ("assay", "preset") else "right")
         table.add_column("to live", justify="right")
         for preset, plan in self.plans:
@@ -166,7 +166,7 @@ class _View:
             table.add_row(
                 f"{plan.assay.id} {plan.assay.name}",
                 preset,
-                plan.budget.profile,
+                plan.budget.agent,
                 f"{said['done']}/{said['runs']}",
                 f"{said['donors_done']}/{said['donors']}",
                 _some(len(said["running"])),
@@ -262,6 +262,8 @@ def list_(as_json: choosing.AsJson = False) -> None:
         screen.print(f"  tasks  {', '.join(assay.tasks)}")
         if assay.conditions:
             screen.print(f"  conditions  {', '.join(assay.conditions)}")
+        if assay.cohort.agent:
+            screen.print(f"  agent  {assay.cohort.agent} (inferred). {assay.cohort.evidence}")
         for preset, cost in said["presets"].items():
             lengths = spanned((cost["shortest"], cost["iterations"]))
             screen.print(
@@ -300,5 +302,7 @@ def _described(name: str) -> dict[str, Any]:
         "arms": list(assay.arms),
         "tasks": list(assay.tasks),
         "conditions": list(assay.conditions),
+        "agent": assay.cohort.agent,
+        "agent_evidence": assay.cohort.evidence,
         "presets": costs,
     }

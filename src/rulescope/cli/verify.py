@@ -19,8 +19,9 @@ from rulescope.cli import choosing, engines
 from rulescope.cli.output import console, printable
 from rulescope.cli.progress import Meter
 from rulescope.errors import RecordError
-from rulescope.records import Manifest, Problem, Store, disk
-from rulescope.records.layout import ID
+from rulescope.records import Problem, Record, Store, disk
+from rulescope.records.layout import ID, different
+from rulescope.records.record import CARRIER_COLUMNS, agree
 from rulescope.records.sizes import PARTS
 from rulescope.spec import with_donors
 
@@ -39,8 +40,11 @@ class Finding(NamedTuple):
 
 
 def verify(
-    rerun: Annotated[int, typer.Option(min=0, help="Live so many records again, and compare.")] = 0,
-    seed: Annotated[int, typer.Option(help="Chooses which records are lived again.")] = 0,
+    rerun: Annotated[int, typer.Option(min=0, help="Rerun this many records, and compare.")] = 0,
+    seed: Annotated[int, typer.Option(help="Chooses which records are rerun.")] = 0,
+    read_only: Annotated[
+        bool, typer.Option("--read-only", help="Report damage, and move nothing.")
+    ] = False,
     workers: choosing.Workers = None,
     force: engines.Force = False,
     store: choosing.StoreFolder = choosing.STORE,
@@ -49,17 +53,19 @@ def verify(
 ) -> None:
     """Read every record and checkpoint of a store, and compare it with its own checksums.
 
-    What is damaged is moved into quarantine and named; running the assay again lives it anew. With
-    --rerun, a random sample of lifetimes is lived again, in a temporary place, and must come out
-    the same to the bit. That is promised only where program, libraries and processor are those
-    that made the record: where they are not, a difference is told but counts as nothing.
+    What is damaged is moved into quarantine (unless --read-only) and named; running the assay
+    again reruns it. With --rerun, a random sample of lifetimes is rerun in a temporary place and
+    must be equal to the bit. That is promised only where program, libraries and processor are those
+    that made the record: elsewhere a difference is reported and does not count.
     """
-    keep = Store(store)
+    keep = Store(store, read_only=read_only)
     before = list(_put_aside(keep))
-    findings = [*_damaged(keep), *before, *_stray(keep)]
-    sound = list(keep.ids())
+    damaged = list(_damaged(keep))
+    findings = [*damaged, *before, *_stray(keep)]
+    bad = {finding.what for finding in damaged}  # still there if nothing was moved
+    sound = [run for run in keep.ids() if run not in bad]
     chosen = random.Random(seed).sample(sound, min(rerun, len(sound)))
-    findings += _lived_again(keep, chosen, workers, weights, force) if chosen else []
+    findings += _rerun(keep, chosen, workers, weights, force) if chosen else []
     wrong = [finding for finding in findings if finding.wrong]
     if as_json:
         told: dict[str, Any] = {"records": len(sound), "rerun": chosen, "wrong": len(wrong)}
@@ -69,7 +75,7 @@ def verify(
             out = sys.stderr if finding.wrong else sys.stdout
             word = "error" if finding.wrong else "note"
             print(printable(f"{word}: {finding.what}: {finding.about}"), file=out)
-        again = f", {len(chosen)} of them lived again" if chosen else ""
+        again = f", {len(chosen)} of them rerun" if chosen else ""
         verdict = counted(len(wrong), "problem") if wrong else "all is well"
         console().print(f"{store}: {counted(len(sound), 'sound record')}{again}; {verdict}")
     if wrong:
@@ -108,7 +114,7 @@ def _read(store: Store) -> list[Problem]:
 
 
 def _put_aside(store: Store) -> Iterable[Finding]:
-    """Tell of what is in quarantine; it is no loss where the run was lived again."""
+    """Report what is in quarantine; it is no loss where the run was rerun."""
     for item in store.quarantined():
         again = ID.fullmatch(item.id) is not None and item.id in store
         since = "; there is a sound record of this run now" if again else ""
@@ -126,10 +132,10 @@ def _stray(store: Store) -> Iterable[Finding]:
         yield Finding("tmp", about, wrong=False)
 
 
-def _lived_again(
+def _rerun(
     store: Store, chosen: list[str], workers: int | None, weights: Path | None, force: bool
 ) -> list[Finding]:
-    """Live ``chosen`` anew, with the donors' states that the store has, and compare."""
+    """Rerun ``chosen``, with the donors' states that the store has, and compare."""
     from rulescope.engine.local import run_all
 
     old = {run: store.read(run) for run in chosen}
@@ -151,29 +157,32 @@ def _lived_again(
                 force=force,
             )
         return [
-            Finding(run, f"could not be lived again: {campaign.failed[run]}")
+            Finding(run, f"rerun failed: {campaign.failed[run]}")
             if run not in anew
-            else _compared(run, record.manifest, anew.read(run).manifest)
+            else _compared(run, record, anew.read(run))
             for run, record in old.items()
         ]
 
 
-def _compared(run: str, old: Manifest, new: Manifest) -> Finding:
+def _compared(run: str, before: Record, again: Record) -> Finding:
     """Say whether two records of a run agree, and if not, what may be the cause."""
+    old, new = before.manifest, again.manifest
     if old.science_hash == new.science_hash:
-        return Finding(run, "lived again, the same to the bit", wrong=False)
-    if old.inherited != new.inherited:  # a donor that was chosen, too: told by itself
-        about = "differs when lived again, as it must: so does what it inherited"
+        return Finding(run, "rerun: equal to the bit", wrong=False)
+    if agree(before, again):
+        left_out = ", ".join(name for name in CARRIER_COLUMNS if name in before.log)
+        about = (
+            f"rerun: equal to the bit but for {left_out}, which are not compared: the record was "
+            "made when these were logged before interventions, not after them"
+        )
         return Finding(run, about, wrong=False)
-    elsewhere = _different(old.runtime, new.runtime)
+    if old.inherited != new.inherited:  # a donor that was chosen, too: reported by itself
+        about = "rerun: differs, as it must: so does what it inherited"
+        return Finding(run, about, wrong=False)
+    elsewhere = ", ".join(different(old.runtime, new.runtime))
     if elsewhere:
-        about = f"differs when lived again, as it may: it was made with another {elsewhere}"
+        about = f"rerun: differs, as it may: it was made with another {elsewhere}"
         return Finding(run, about, wrong=False)
-    source = _different(old.source, new.source)
+    source = ", ".join(different(old.source, new.source))
     cause = f"; it was made by another {source} of rulescope" if source else ""
-    return Finding(run, f"differs when lived again on the same kind of machine{cause}")
-
-
-def _different(one: dict[str, Any], other: dict[str, Any]) -> str:
-    keys = sorted({*one, *other})
-    return ", ".join(key for key in keys if one.get(key) != other.get(key))
+    return Finding(run, f"rerun: differs on the same kind of machine{cause}")

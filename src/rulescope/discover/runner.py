@@ -48,6 +48,7 @@ def find_or_make(
     rule = _start(spec, start)
     store.require_writable()
     training = Training(spec, rule)
+    runtime.require_one_source()
     identity = _identity()
     seconds = _resume(training, store, identity)
     started = kept = time.monotonic()
@@ -86,7 +87,7 @@ def _start(spec: Discovery, path: Path | None) -> weights.Rule | None:
 
 def _identity() -> str:
     """Return what a continuation must share: the program and the machine."""
-    shared = [runtime.source_identity(), runtime.runtime_identity()]
+    shared = [runtime.program_identity(), runtime.runtime_identity()]
     return hashlib.sha256(json.dumps(shared, sort_keys=True).encode()).hexdigest()
 
 
@@ -106,6 +107,7 @@ def _resume(training: Training, store: Store, identity: str) -> float:
 
 def _write(folder: Path, training: Training, seconds: float, store: Store) -> None:
     """Write the finished discovery, all of it or nothing."""
+    runtime.require_one_source()
     files = {
         RULE: arrays.pack(weights.as_arrays(training.kept)),
         LOG: arrays.pack(training.columns()),

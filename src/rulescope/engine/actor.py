@@ -13,7 +13,7 @@ from rulescope.arrays import ArrayFileError
 from rulescope.engine.crew import Member
 from rulescope.engine.messages import Ended, Said
 from rulescope.engine.remote import Begun, Outcome, Seen
-from rulescope.engine.worker import BEAT_SECONDS, cause_of
+from rulescope.engine.worker import BEAT_SECONDS, cause_of, may_pass
 from rulescope.errors import RecordError
 from rulescope.records import ConflictError, Store
 from rulescope.records.record import encode
@@ -49,7 +49,7 @@ class Actor(Member):
             }
             kept = self._store.load_checkpoint(item.id)
         except RecordError as fault:
-            self._refused = Ended(item.id, "failed", 0, cause_of(fault))
+            self._refused = Ended(item.id, "failed", 0, cause_of(fault), may_pass(fault))
             return
         checkpoint = None if kept is None else arrays.pack(kept, compress=False)
         self._making = self._actor.make.remote(what, donors, checkpoint)

@@ -24,7 +24,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rulescope import __version__
+from rulescope import runtime
 from rulescope.engine import resources
 from rulescope.engine.actor import Actor, shortly
 from rulescope.engine.campaign import Campaign
@@ -49,6 +49,14 @@ class Share(NamedTuple):
     gpus: float = 0.0
     """If more than 0, runs are lived on a GPU."""
 
+    def require_possible(self) -> None:
+        """Raise :class:`EngineError` if no node could give this share."""
+        if self.cpus <= 0.0 or self.gpus < 0.0 or (self.gpus > 1.0 and self.gpus % 1.0):
+            raise EngineError(
+                f"{self.cpus:g} CPU, {self.gpus:g} GPU: a run takes more than no core, and a part "
+                "of a GPU or whole ones"
+            )
+
 
 def run_all(
     specs: Iterable[RunSpec],
@@ -70,16 +78,12 @@ def run_all(
     many runs there may be at once: by default as many as the nodes have ``share`` for.
     """
     require_ray()
-    if share.cpus <= 0.0 or share.gpus < 0.0 or (share.gpus > 1.0 and share.gpus % 1.0):
-        raise EngineError(
-            f"{share.cpus:g} CPU, {share.gpus:g} GPU: a run takes more than no core, and a part of "
-            "a GPU or whole ones"
-        )
+    share.require_possible()
     with ExitStack() as connection:
 
         def enlist(missing: dict[str, RunSpec]) -> Cluster:
             if not force:
-                resources.require_disk(missing.values(), workers or 1, store.root)
+                require(missing.values(), store, workers, share)
             rules = _weights(missing.values(), weights)
             connection.enter_context(_connected(address, workers, share))
             memory = 0 if force else max(resources.need(s).memory for s in missing.values())
@@ -89,6 +93,15 @@ def run_all(
             return crew
 
         return carry_out(specs, store, enlist, report, name)
+
+
+def require(missing: Iterable[RunSpec], store: Store, workers: int | None, share: Share) -> None:
+    """Raise :class:`EngineError` if ``missing`` cannot be run, as far as this machine can tell.
+
+    Whether a node has room for a run is known only to the cluster, once it is connected to.
+    """
+    share.require_possible()
+    resources.require_disk(missing, workers or 1, store.root)
 
 
 def require_ray() -> None:
@@ -117,7 +130,7 @@ class Cluster(Crew):
 
         self._workers, self._store = workers, store
         self._asked = {"CPU": share.cpus, "GPU": share.gpus, "memory": float(memory)}
-        self._facts = (__version__, ray.put(weights), "cuda" if share.gpus else "cpu")
+        self._facts = (runtime.program_name(), ray.put(weights), "cuda" if share.gpus else "cpu")
         remote: Any = ray.remote  # not all of its options are known to its types
         self._remote = remote(
             num_cpus=share.cpus,

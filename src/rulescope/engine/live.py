@@ -137,7 +137,7 @@ class Announcement:
 def running(store: Store) -> list[LiveCampaign]:
     """Return the campaigns that are running, in the order of their beginning.
 
-    Files of campaigns that are not are removed where that is allowed.
+    Files of campaigns that are not are removed, unless the store is only read.
     """
     found = []
     for path in disk.listed(store.inside(FOLDER)):
@@ -150,8 +150,9 @@ def running(store: Store) -> list[LiveCampaign]:
         if not state.stale:
             found.append(state)
             continue
-        with suppress(OSError):
-            path.unlink()
+        if not store.read_only:
+            with suppress(OSError):
+                path.unlink()
     return sorted(found, key=lambda state: state.started)
 
 

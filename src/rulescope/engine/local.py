@@ -6,7 +6,7 @@ missing: resuming is not a feature of the engine, it is what the store makes tru
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from rulescope.engine import resources
@@ -46,9 +46,19 @@ def run_all(
     refuse_rerun_script()
 
     def enlist(missing: dict[str, RunSpec]) -> Processes:
-        size = min(workers or resources.cores(), len(missing))
         if not force:
-            resources.require(missing.values(), size, store.root)
+            require(missing.values(), store, workers)
+        size = _size(missing, workers)
         return Processes(size, store.root, weights, patience or Patience())
 
     return carry_out(specs, store, enlist, report, name)
+
+
+def require(missing: Collection[RunSpec], store: Store, workers: int | None) -> None:
+    """Raise :class:`EngineError` if disk or memory would not suffice to run ``missing``."""
+    resources.require(missing, _size(missing, workers), store.root)
+
+
+def _size(missing: Collection[object], workers: int | None) -> int:
+    """Return how many worker processes there will be."""
+    return min(workers or resources.cores(), len(missing))

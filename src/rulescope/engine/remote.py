@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
-from rulescope import __version__, arrays
+from rulescope import arrays
 from rulescope.arrays import Arrays
 from rulescope.engine.messages import Beat, Ended, Ready, Unfit
 from rulescope.engine.worker import Living, cause_of
@@ -92,9 +92,9 @@ class Luggage:
 class Remote(Living):
     """Lives runs in one thread, while another answers for it."""
 
-    def __init__(self, version: str, weights: Mapping[str, bytes], device: str) -> None:
+    def __init__(self, program: str, weights: Mapping[str, bytes], device: str) -> None:
         super().__init__()
-        self._version, self._weights, self._device = version, weights, device
+        self._program, self._weights, self._device = program, weights, device
         self._luggage = Luggage("", {}, None)
         self._shown: bytes | None = None
         self._unwanted = ""
@@ -104,8 +104,9 @@ class Remote(Living):
         try:
             from rulescope import runtime
 
-            if __version__ != self._version:
-                raise ImportError(f"rulescope {__version__} is here, but {self._version} is needed")
+            here = runtime.program_name()
+            if here != self._program:
+                raise ImportError(f"rulescope {here} is here, but {self._program} is needed")
             runtime.single_threaded(self._device)
             for rule, content in self._weights.items():
                 _bring_weights(rule, content)

@@ -19,6 +19,7 @@ from rulescope.engine.crew import Crew, EngineError
 from rulescope.engine.interrupts import Interrupts
 from rulescope.engine.live import Announcement
 from rulescope.engine.messages import Ended
+from rulescope.envs.config import Gymnasium
 from rulescope.errors import RecordError
 from rulescope.records import Store
 from rulescope.spec import RunSpec
@@ -46,6 +47,9 @@ def carry_out(
     """
     wanted = spec.with_donors(map(spec.checked, specs))
     missing = {key: item for key, item in wanted.items() if key not in store}
+    for key in wanted.keys() - missing.keys():
+        if isinstance(wanted[key].environment, Gymnasium):
+            plugins.require_same_world(wanted[key], store.manifest(key))
     campaign = Campaign(sum(item.iterations for item in wanted.values()), runs=len(wanted))
     campaign.finished = len(wanted) - len(missing)
     campaign.done = campaign.total - sum(item.iterations for item in missing.values())

@@ -19,6 +19,7 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 from rulescope.engine.messages import Beat, Ended, Ready, Said, Unfit
+from rulescope.errors import PassingError, RulescopeError
 
 if TYPE_CHECKING:
     from rulescope.lifetime import Progress
@@ -40,17 +41,21 @@ def work(pipe: Connection, root: Path, weights: Path | None) -> None:
     signal.signal(signal.SIGTERM, lambda *_: worker.leave())
     threading.Thread(target=worker.talk, daemon=True).start()
     try:
-        from rulescope import runtime
+        # Torch takes seconds to import: beat meanwhile. All of the program is imported before the
+        # first run, because it may be edited while this process works.
+        from rulescope import runner, runtime  # noqa: F401
         from rulescope.records import Store
 
-        runtime.single_threaded()  # torch takes seconds to import: beat meanwhile
+        runtime.single_threaded()
     except BaseException as fault:
         worker.tell(Unfit(cause_of(fault)))
         return
     worker.tell(Ready(os.getpid()))
     store = Store(root)
-    while not worker.leaving and (canonical := worker.jobs.get()) is not None:
-        worker.tell(worker.live(canonical, store, weights))
+    while not (worker.leaving or worker.stale) and (canonical := worker.jobs.get()) is not None:
+        ended = worker.live(canonical, store, weights)
+        # Nothing is wrong with the run: who pauses is replaced, and another process goes on.
+        worker.tell(ended._replace(how="paused") if worker.stale else ended)
 
 
 class Living:
@@ -58,14 +63,14 @@ class Living:
 
     def __init__(self) -> None:
         self.at = Beat("", 0)
+        self.stale = False
+        """Whether the program was edited since it was imported: another process must go on."""
 
     def live(
         self, canonical: bytes, store: Keep, weights: Path | None = None, device: str = "cpu"
     ) -> Ended:
         """Make one record; return what became of it."""
-        from rulescope import runner, spec
-        from rulescope.errors import DivergedError, SpecError, WeightsError
-        from rulescope.records import ConflictError
+        from rulescope import runner, runtime, spec
 
         item = spec.decode(canonical)
         self.at = Beat(item.id, 0)
@@ -81,11 +86,10 @@ class Living:
         except runner.Paused as pause:
             return Ended(item.id, "paused", pause.iteration)
         except BaseException as fault:
-            # Lifetimes are deterministic: these would come again, and others might not. A conflict
-            # would not, but be forgotten: the next attempt finds the other record, and is content.
-            hopeless = DivergedError | SpecError | WeightsError | ConflictError
-            again = not isinstance(fault, hopeless)
-            trace = traceback.format_exc()[-TRACE:] if again else ""
+            self.stale = isinstance(fault, runtime.MixedSourceError)
+            again = may_pass(fault)
+            known = isinstance(fault, RulescopeError) and not again
+            trace = "" if known else traceback.format_exc()[-TRACE:]
             return Ended(item.id, "failed", self.at.iteration, cause_of(fault), again, trace)
         return Ended(item.id, "done", item.iterations)
 
@@ -140,6 +144,31 @@ class _Worker(Living):
     def asked_to_stop(self) -> bool:
         """Tell whether the parent said so, or is gone."""
         return self._pausing or self.leaving
+
+
+_LOGIC = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    NameError,
+    NotImplementedError,
+    TypeError,
+    ValueError,
+)
+"""Errors of a program's logic, which do not depend on the state of the machine."""
+
+
+def may_pass(fault: BaseException) -> bool:
+    """Return whether a run that raised ``fault`` may succeed when it is tried again.
+
+    Lifetimes are deterministic: what is wrong with the run, its weights or its code will be wrong
+    again. Disks, memory and networks may recover. (A conflict of two records is of the first kind:
+    the next attempt would find the other record, and the conflict would be forgotten.)
+    """
+    if isinstance(fault, RulescopeError):
+        return isinstance(fault, PassingError)
+    return not isinstance(fault, _LOGIC)
 
 
 def cause_of(fault: BaseException) -> str:

@@ -7,6 +7,7 @@ from rulescope.envs.boundaries import Masked, Scaled, Synthetic
 from rulescope.envs.catch import CatchEnv
 from rulescope.envs.catch_stream import CatchStreamEnv
 from rulescope.envs.changes import changing
+from rulescope.envs.checked import Checked
 from rulescope.envs.config import (
     Boundary,
     Catch,
@@ -76,4 +77,4 @@ def _world(environment: EnvironmentSpec, lanes: int) -> Environment:
         case PluginWorld():
             from rulescope import plugins  # here, because it imports from this package
 
-            return plugins.environment(environment, lanes)
+            return Checked(plugins.environment(environment, lanes), environment.name)

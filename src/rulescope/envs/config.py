@@ -9,6 +9,7 @@ from msgspec import Meta
 from rulescope.frozen import Frozen
 
 Size = Annotated[int, Meta(ge=2, le=256)]
+Sha256 = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
 Half = Annotated[float, Meta(ge=0.0, le=0.5)]
 """A probability of drifting at which it is still best to stay under what drifts."""
 
@@ -64,16 +65,35 @@ class MinAtar(Frozen, frozen=True, tag="minatar", tag_field="kind"):
     """Steps after which an episode ends at the latest, besides the ends that the game makes."""
 
 
+Plain = bool | int | float | str | None
+
+
+class Argument(Frozen, frozen=True):
+    """One keyword argument."""
+
+    name: Annotated[str, Meta(pattern=r"^[A-Za-z_]\w*\Z")]
+    value: Plain | tuple[Plain, ...]
+
+
 class Gymnasium(Frozen, frozen=True, tag="gymnasium", tag_field="kind"):
     """Any registered Gymnasium environment with discrete actions.
 
     References that nobody gives are unknown, and so are then the scores.
+    :func:`rulescope.plugins.pinned_gymnasium` makes it with its ``source``.
     """
 
     id: Annotated[str, Meta(min_length=1)]
     """As for ``gymnasium.make``; "module:Name-v0" imports the module that registers the world."""
     flat: bool = False
     """Make a vector of the observation, whatever its shape."""
+    observation: Annotated[str, Meta(min_length=1)] | None = None
+    """The key of the part that is observed, where the observation is a dictionary: "image" in
+    MiniGrid. None: all of it."""
+    arguments: tuple[Argument, ...] = ()
+    """Keyword arguments of ``gymnasium.make``."""
+    source: Sha256 | None = None
+    """Sha256 of the code of the world: an edited world is another world. None: not pinned, so that
+    the run id does not depend on it."""
     random_return: float | None = None
     oracle_return: float | None = None
     random_rate: float | None = None
@@ -85,7 +105,7 @@ class PluginWorld(Frozen, frozen=True, tag="plugin", tag_field="kind"):
 
     name: Annotated[str, Meta(min_length=1)]
     """Name of an entry point of the group ``rulescope.worlds``."""
-    source: Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
+    source: Sha256
     """Sha256 of the package that it comes from: an edited world is another world."""
 
 

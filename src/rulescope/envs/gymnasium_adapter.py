@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
+from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rulescope import seeds
+from rulescope import fingerprint, seeds
 from rulescope.envs.base import Actions, Array, References, State, Step
+from rulescope.envs.checked import checked_flag, checked_reward, checked_step
 from rulescope.envs.config import Gymnasium
 from rulescope.envs.world import World
-from rulescope.errors import RecordError, SpecError
+from rulescope.errors import RecordError, SpecError, WorldError, nearest, refusing_exit
 
 
 class GymnasiumEnv(World):
@@ -21,7 +25,8 @@ class GymnasiumEnv(World):
 
     Observations from a box keep their shape, all others become a vector as
     ``gymnasium.spaces.flatten`` makes it (one-hot for a discrete space); numbers are made float32
-    and not scaled. Termination and truncation both end the episode, and are told as terminal.
+    and not scaled. Of a dictionary, ``config.observation`` names the part that is observed.
+    Termination and truncation both end the episode, and are reported as terminal.
 
     Every episode starts with a reset to a seed of its own, drawn from the stream of the lane.
     Gymnasium has no way to save an environment, so a saved state is that seed and the actions
@@ -33,27 +38,42 @@ class GymnasiumEnv(World):
     def __init__(self, config: Gymnasium, lanes: int) -> None:
         super().__init__(lanes)
         self.config = config
-        gymnasium = _package()
-        try:
-            self._envs = [gymnasium.make(config.id) for _ in range(lanes)]
-        except (gymnasium.error.Error, ImportError) as fault:
-            raise SpecError(f"environment.id: {config.id!r} cannot be made ({fault})") from None
-        self._spaces = gymnasium.spaces
-        actions, self._seen = self._envs[0].action_space, self._envs[0].observation_space
+        self._spaces = _package().spaces
+        self._envs = [_make(config) for _ in range(lanes)]
+        require_source(config)
+        actions = self._envs[0].action_space
         if not isinstance(actions, self._spaces.Discrete):
             raise SpecError(f"environment.id: {config.id!r} has no discrete actions but {actions}")
         self.actions = int(actions.n)
         self._first_action = int(actions.start)
+        self._seen = self._observed()
         boxed = isinstance(self._seen, self._spaces.Box) and len(self._seen.shape) > 0
         self._whole = boxed and not config.flat
-        if not self._whole and not self._seen.is_np_flattenable:
-            raise SpecError(f"environment.id: {config.id!r} shows {self._seen}, not a fixed array")
         size = self._seen.shape if self._whole else self._spaces.flatdim(self._seen)
         self.observation_shape = tuple(int(n) for n in np.atleast_1d(size))
         self.references = _references(config)
         self._current = np.zeros((lanes, *self.observation_shape), np.float32)
         self._seeds = [0] * lanes
         self._actions: list[list[int]] = [[] for _ in range(lanes)]
+
+    def _observed(self) -> Any:
+        """Return the space of what is observed, which must be made of numbers."""
+        space, part, name = self._envs[0].observation_space, self.config.observation, self.config.id
+        parts = dict(space.spaces) if isinstance(space, self._spaces.Dict) else {}
+        if part is not None and not parts:
+            raise SpecError(f"environment.observation: {name!r} shows no dictionary but {space}")
+        if part is not None and part not in parts:
+            raise SpecError(
+                f"environment.observation: no {part!r} in {name!r}{nearest(part, parts)}"
+            )
+        space = space if part is None else parts[part]
+        if _flattenable(space):
+            return space
+        fit = [f"{key!r}" for key, each in parts.items() if _flattenable(each)]
+        hint = f"; environment.observation may be {' or '.join(fit)}" if fit else ""
+        shown = ", ".join(f"{key} ({type(each).__name__})" for key, each in parts.items())
+        what = f"a dictionary of {shown}" if parts and part is None else type(space).__name__
+        raise SpecError(f"environment.id: {name!r} shows {what}, not a fixed array{hint}")
 
     def reset(self, seed: int) -> Array:
         """Start every lane anew from ``seed`` and return the first observation [N, *shape]."""
@@ -122,22 +142,135 @@ class GymnasiumEnv(World):
 
     def _begin(self, lane: int, seed: int) -> None:
         self._seeds[lane], self._actions[lane] = seed, []
-        observation, _ = self._envs[lane].reset(seed=seed)
+        with refusing_exit(f"the world {self.config.id!r}"):
+            observation, _ = self._envs[lane].reset(seed=seed)
         self._current[lane] = self._array(observation)
 
     def _act(self, lane: int, action: int) -> tuple[float, bool]:
         """Make one step of one lane and return its payoff and whether the episode is over."""
         self._actions[lane].append(action)
-        observation, reward, terminated, truncated, _ = self._envs[lane].step(
-            action + self._first_action
+        name = self.config.id
+        observation, reward, terminated, truncated, _ = checked_step(
+            name, self._envs[lane].step(action + self._first_action)
         )
         self._current[lane] = self._array(observation)
-        return float(reward), bool(terminated or truncated)
+        ended = checked_flag(name, "terminated", terminated)
+        ended |= checked_flag(name, "truncated", truncated)
+        return checked_reward(name, reward), ended
 
     def _array(self, observation: Any) -> NDArray[Any]:
-        if self._whole:
-            return np.asarray(observation)
-        return np.asarray(self._spaces.flatten(self._seen, observation))
+        part = self.config.observation
+        try:
+            seen = observation if part is None else observation[part]
+            flat = seen if self._whole else self._spaces.flatten(self._seen, seen)
+            array = np.asarray(flat, np.float32).reshape(self.observation_shape)
+        except (TypeError, ValueError, LookupError) as fault:
+            raise WorldError(
+                f"the world {self.config.id!r}: an observation is not of {self._seen}: {fault}"
+            ) from None
+        if not np.isfinite(array).all():
+            raise WorldError(
+                f"the world {self.config.id!r}: an observation holds "
+                f"{array[~np.isfinite(array)].flat[0]}; all numbers must be finite"
+            )
+        return array
+
+
+def _make(config: Gymnasium) -> Any:
+    """Make one environment, or raise :class:`SpecError` that says why that cannot be done."""
+    gymnasium = _package()
+    arguments = {each.name: each.value for each in config.arguments}
+    if len(arguments) < len(config.arguments):
+        raise SpecError(f"environment.arguments: a name is given twice for {config.id!r}")
+    try:
+        with refusing_exit(f"the world {config.id!r}"):
+            return gymnasium.make(config.id, **arguments)
+    except (gymnasium.error.Error, ImportError, TypeError, ValueError) as fault:
+        given = f" with {', '.join(sorted(arguments))}" if arguments else ""
+        raise SpecError(f"environment.id: {config.id!r} cannot be made{given} ({fault})") from None
+
+
+def _flattenable(space: Any) -> bool:
+    """Tell whether a space is made of a fixed number of numbers; spaces of others may not know."""
+    try:
+        return bool(space.is_np_flattenable)
+    except NotImplementedError:
+        return False
+
+
+# What identifies a world
+
+
+class Origin(NamedTuple):
+    """Where the code of a world comes from."""
+
+    source: str | None
+    """Sha256 of the packages (or modules) that make the world, and of how it is registered; None if
+    they are no files, as in an interactive session."""
+    modules: tuple[str, ...]
+    """The modules that make it: of its class, of its wrappers, and that which registers it."""
+
+
+def origin(config: Gymnasium) -> Origin:
+    """Return where the world that ``config`` names comes from, whatever source it asks for."""
+    return _origin(Gymnasium(id=config.id, arguments=config.arguments))
+
+
+@cache
+def _origin(config: Gymnasium) -> Origin:
+    """Make the world, once a process, and look where it comes from."""
+    env = _make(config)
+    env.close()
+    registered = env.spec
+    parts = [registered, *registered.additional_wrappers]
+    modules = {_module(part.entry_point) for part in parts}
+    named, colon, _ = config.id.partition(":")
+    modules |= {named} if colon else set()
+    facts = [[_entry(part.entry_point), _plain(part.kwargs)] for part in parts] + [
+        registered.max_episode_steps,
+        registered.order_enforce,
+    ]
+    try:
+        hashes = sorted({fingerprint.digest(fingerprint.home_of(name)) for name in modules})
+    except (ImportError, OSError):
+        return Origin(None, tuple(sorted(modules)))
+    text = json.dumps([hashes, facts], sort_keys=True)
+    return Origin(hashlib.sha256(text.encode()).hexdigest(), tuple(sorted(modules)))
+
+
+def known_source(config: Gymnasium) -> str:
+    """Return the source of the world; raise :class:`SpecError` if it is in no files."""
+    source = origin(config).source
+    if source is None:
+        raise SpecError(f"environment.id: the code of {config.id!r} is in no file, to be hashed")
+    return source
+
+
+def require_source(config: Gymnasium) -> None:
+    """Raise :class:`SpecError` if ``config`` names another source than the one that is here."""
+    if config.source is None:
+        return
+    here = known_source(config)
+    if here != config.source:
+        raise SpecError(
+            f"environment.source: the world {config.id!r} is {here[:12]} here, not "
+            f"{config.source[:12]}: its package was edited, or is another version. Install the "
+            "other one, or make the run anew with this one (it gets another id)"
+        )
+
+
+def _entry(point: Any) -> str:
+    """Return an entry point of Gymnasium, a text or something to call, as a text."""
+    return point if isinstance(point, str) else f"{point.__module__}:{point.__qualname__}"
+
+
+def _module(point: Any) -> str:
+    return _entry(point).partition(":")[0]
+
+
+def _plain(arguments: dict[str, Any] | None) -> Any:
+    """Return registered arguments as JSON has them; what it has not, by its type alone."""
+    return json.loads(json.dumps(arguments or {}, default=lambda each: f"{type(each)}"))
 
 
 def _references(config: Gymnasium) -> References:

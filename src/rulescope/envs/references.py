@@ -91,6 +91,12 @@ def deep_sea_references(config: DeepSea) -> References:
     return References(random, oracle, random / depth, oracle / depth)
 
 
+def deep_sea_oracle(observation: Array, _: Generator) -> Actions:
+    """Move left once, which costs nothing, and right ever after: optimal without a mapping."""
+    first = np.asarray(observation[:, 0].any(axis=1))
+    return np.where(first, 0, 1)
+
+
 def chase(observation: Array, _: Generator) -> Actions:
     """Move the player, shown in the last row, into the column of the ball or target above it.
 
@@ -123,6 +129,10 @@ class Sample(NamedTuple):
     """Mean payoff per interaction."""
     episodes: int
     """Episodes that were completed."""
+    rate_error: float = math.nan
+    """Standard error of ``rate`` over the lanes, which are independent; NaN below two lanes."""
+    interactions: int = 0
+    """Interactions of all lanes together."""
 
 
 def sample_references(
@@ -137,21 +147,24 @@ def sample_references(
     observation = env.reset(seed)
     running = np.zeros(env.lanes)
     returns: list[float] = []
-    total, steps = 0.0, 0
+    totals, steps = np.zeros(env.lanes), 0
     while len(returns) < episodes and steps < step_cap:
         step = env.step(policy(observation, generator))
         observation = step.observation
         running += step.payoff
         returns.extend(running[step.ended].tolist())
         running[step.ended] = 0.0
-        total += float(step.payoff.sum())
+        totals += step.payoff
         steps += 1
-    count = len(returns)
+    count, interactions = len(returns), steps * env.lanes
+    spread = float(np.std(totals, ddof=1)) / math.sqrt(env.lanes) if env.lanes > 1 else math.nan
     return Sample(
         mean_return=float(np.mean(returns)) if count else math.nan,
         error=float(np.std(returns, ddof=1)) / math.sqrt(count) if count > 1 else math.nan,
-        rate=total / (steps * env.lanes) if steps else math.nan,
+        rate=float(totals.sum()) / interactions if steps else math.nan,
         episodes=count,
+        rate_error=spread / steps if steps else math.nan,
+        interactions=interactions,
     )
 
 

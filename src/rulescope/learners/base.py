@@ -72,6 +72,14 @@ class Learner(ABC):
     def learn(self, rollout: Rollout, measure: bool) -> dict[str, float]:
         """Take in one rollout and update; return metrics if ``measure`` (never changes state)."""
 
+    def carrier_metrics(self) -> dict[str, float]:
+        """Return the metrics that describe carriers alone, as the carriers are now.
+
+        They are logged as the next iteration finds them: :meth:`learn` knows them only as they
+        are before an intervention replaces a carrier.
+        """
+        return {}
+
     def rule_digest(self) -> str | None:
         """Return the digest of the rule weights as they are in memory now (None without a rule).
 

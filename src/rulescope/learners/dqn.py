@@ -101,7 +101,7 @@ class DQNLearner(Learner):
                 rollout.observations[t + 1],
             )
             before, self.interactions = self.interactions, self.interactions + lanes
-            if len(self.replay) >= config.start:
+            if self._started():
                 drawn += [
                     self.replay.sample(self.streams["replay"], config.batch)
                     for _ in range(_due(before, self.interactions, config.train_every * lanes))
@@ -116,7 +116,16 @@ class DQNLearner(Learner):
             return {}
         means = {name: float(np.mean([one[name] for one in seen])) for name in (seen or [{}])[0]}
         epsilon = self.epsilon(self.interactions)
-        return {**means, "epsilon": epsilon, "stored": float(len(self.replay))}
+        return {**means, "epsilon": epsilon, **self.carrier_metrics()}
+
+    def carrier_metrics(self) -> dict[str, float]:
+        """Return how many transitions the replay holds."""
+        return {"stored": float(len(self.replay))}
+
+    def _started(self) -> bool:
+        """Whether enough transitions were made, or are stored, for an update."""
+        by_lifetime = self.config.start_counts == "interactions"
+        return (self.interactions if by_lifetime else len(self.replay)) >= self.config.start
 
     def _train(self, drawn: list[Transitions], measure: bool) -> list[dict[str, float]]:
         """Make one update on each of the batches; return the metrics of each if asked to."""

@@ -147,13 +147,17 @@ class UpdateRule(ActorCritic):
         self._state = state
         if not measure:
             return {}
-        square = sum(float(each.double().square().sum()) for each in state.values())
         return {
             "loss": loss.item(),
             "entropy": seen.entropy().mean().item(),
             "gradient_norm": norm,
-            "history_norm": square**0.5,
+            **self.carrier_metrics(),
         }
+
+    def carrier_metrics(self) -> dict[str, float]:
+        """Return the norm of the rule's history, all arrays together."""
+        square = sum(float(each.double().square().sum()) for each in self._state.values())
+        return {"history_norm": square**0.5}
 
     def _seen(self, rollout: Rollout, said: Tensor) -> Seen:
         """Put the rollout beside what the network said of it, [(S + 1) * N, A + 1]."""

@@ -159,9 +159,11 @@ class _Index(msgspec.Struct):
 
 
 def folder_name(view: View, inquiry: Inquiry) -> str:
-    """Return the name of a results folder: the view, and the rule if it is not the usual one."""
-    usual = inquiry.rule == view.default.rule
-    return view.label if usual else f"{view.label}-{stem(short(inquiry.rule))}"
+    """Return the name of a results folder: the view, with rule and agent where not the usual."""
+    parts = [view.label]
+    parts += [inquiry.own_agent] if inquiry.own_agent not in ("", view.default.agent) else []
+    parts += [stem(short(inquiry.rule))] if inquiry.rule != view.default.rule else []
+    return "-".join(parts)
 
 
 def write(

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from rulescope.arrays import Arrays
 from rulescope.assays.base import check_measures
 from rulescope.assays.results import Results, Table, counted, scale_label
+from rulescope.assays.subject import named, spoken
 from rulescope.errors import SpecError
 from rulescope.learners.disco.config import Disco, driven_by
 from rulescope.learners.variants import first_update
@@ -36,11 +37,19 @@ class Inquiry:
     seeds: int
     """Seeds are consecutive from 0."""
     iterations: int
+    agent: str = "published"
+    """Conventions of the learner, by a name of
+    :data:`~rulescope.learners.disco.config.AGENTS`, if the rule's learner has such names."""
 
     @property
     def learner(self) -> Disco:
-        """Who lives: the learner that the rule was made for."""
-        return driven_by(self.rule)
+        """The learner that the rule was made for."""
+        return spoken(driven_by(self.rule), self.own_agent, "default")
+
+    @property
+    def own_agent(self) -> str:
+        """The agent; empty if the rule has a learner of its own."""
+        return self.agent if named(self.rule).has_agents else ""
 
     @property
     def first_update(self) -> int:
@@ -67,9 +76,10 @@ class Inquiry:
         return self.scales[-1 - self.scales.index(scale)]
 
     def in_words(self) -> str:
-        """Say whose lifetimes these are."""
+        """Describe the lifetimes: rule, agent, world, seeds and length."""
+        who = f"{self.rule}, agent {self.agent}" if self.own_agent else self.rule
         seeds = counted(self.seeds, "seed")
-        return f"{self.rule}, Catch 8×8, {seeds}, {self.iterations:,} iterations a lifetime"
+        return f"{who}, Catch 8×8, {seeds}, {self.iterations:,} iterations a lifetime"
 
     def results(
         self,
@@ -90,7 +100,7 @@ class Inquiry:
             series=series,
             iterations=self.iterations,
             rule=self.rule,
-            profile="",
+            agent=self.own_agent,
         )
 
 

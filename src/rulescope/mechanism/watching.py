@@ -25,6 +25,7 @@ from rulescope.learners.base import joined, under
 from rulescope.lifetime import Lifetime
 from rulescope.mechanism.inquiry import Group, Inquiry, Observed, Observer, View
 from rulescope.records import Record, Store
+from rulescope.records.record import agree
 from rulescope.report.files import write_whole
 from rulescope.runner import find_or_make
 from rulescope.runtime import Identity
@@ -118,9 +119,10 @@ def keep(record: Record, store: Store) -> None:
     if manifest.id not in store:
         store.commit(record)
         return
-    other = store.manifest(manifest.id)
-    if other.science_hash == manifest.science_hash:
+    held = store.read(manifest.id)
+    if agree(held, record):
         return
+    other = held.manifest
     if (other.source, other.runtime) == (manifest.source, manifest.runtime):
         raise RecordError(
             f"run {manifest.id[:12]}: watched, it ended otherwise than the record in the store"

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from rulescope.arrays import Arrays
 from rulescope.learners.disco.batch import Batch
-from rulescope.learners.disco.config import INTERFACES, PROFILES
+from rulescope.learners.disco.config import AGENTS, INTERFACES
 from rulescope.learners.disco.features import Predictions
 from rulescope.learners.disco.interface import ValueInterface
 from rulescope.learners.disco.meta_net import MetaNetwork, RuleState
@@ -70,7 +70,7 @@ class ForwardCase:
         if start == "nonzero":
             averages = Averages(tensor("nonzero/adv_ema"), tensor("nonzero/td_ema"))
             self.state = RuleState(tensor("nonzero/h"), tensor("nonzero/c"))
-        interface = ValueInterface(INTERFACES["default"], PROFILES["reference"], averages.td.device)
+        interface = ValueInterface(INTERFACES["default"], AGENTS["reference"], averages.td.device)
         self.estimate, self.averages = estimate(
             self.batch,
             tensor("agent/logits").flatten(0, 1).log_softmax(-1),

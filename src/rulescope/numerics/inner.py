@@ -12,7 +12,7 @@ from torch import Tensor
 from rulescope.agents.network import Agent
 from rulescope.arrays import Arrays
 from rulescope.learners.base import under
-from rulescope.learners.disco.config import PROFILES, AgentSizes, Disco
+from rulescope.learners.disco.config import AGENTS, AgentSizes, Disco
 from rulescope.learners.disco.meta_net import MetaNetwork
 from rulescope.learners.disco.update import DiscoUpdate, LearnerState, Step
 from rulescope.numerics.comparison import PRECISIONS, Comparison, compare
@@ -20,7 +20,7 @@ from rulescope.numerics.golden import Golden, distinct, flat, rule_weights, to_t
 from rulescope.numerics.values import value_outputs
 
 SMALL_AGENT = Disco(
-    agent=AgentSizes(hidden=(32, 32), model=16, head=16), conventions=PROFILES["reference"]
+    agent=AgentSizes(hidden=(32, 32), model=16, head=16), conventions=AGENTS["reference"]
 )
 """The learner of these arrays: 4x4 boards, three actions."""
 

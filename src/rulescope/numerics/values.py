@@ -9,7 +9,7 @@ from torch import Tensor
 
 from rulescope.learners.base import under
 from rulescope.learners.disco.batch import Batch
-from rulescope.learners.disco.config import INTERFACES, PROFILES
+from rulescope.learners.disco.config import AGENTS, INTERFACES
 from rulescope.learners.disco.interface import (
     ValueInterface,
     hyperbolic,
@@ -20,7 +20,7 @@ from rulescope.learners.disco.value import Averages, Estimate, estimate, normali
 from rulescope.numerics.comparison import PRECISIONS, Comparison, compare
 from rulescope.numerics.golden import Golden
 
-REFERENCE = PROFILES["reference"]
+REFERENCE = AGENTS["reference"]
 KNIFE_EDGE = 1e-9
 """Distance from an atom, in atoms, below which rounding decides on which side a value is."""
 

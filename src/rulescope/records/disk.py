@@ -7,26 +7,46 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TypeVar
 
-from rulescope.errors import RecordError
+import msgspec
+
+from rulescope.errors import PassingError, RecordError
+
+T = TypeVar("T")
 
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Turn failures to read into a :class:`RecordError` that names ``path``."""
+    """Turn failures to read into a :class:`PassingError` that names ``path``."""
     try:
         yield
     except OSError as fault:
-        raise RecordError(f"{path}: cannot be read ({fault.strerror or fault})") from fault
+        raise PassingError(f"{path}: cannot be read ({fault.strerror or fault})") from fault
 
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Turn failures to write into a :class:`RecordError` that names ``path``."""
+    """Turn failures to write into a :class:`PassingError` that names ``path``."""
     try:
         yield
     except OSError as fault:
-        raise RecordError(f"{path}: cannot be written ({fault.strerror or fault})") from fault
+        raise PassingError(f"{path}: cannot be written ({fault.strerror or fault})") from fault
+
+
+def read_json(path: Path, kind: type[T], what: str) -> T:
+    """Return the JSON at ``path`` as a ``kind``; ``what`` names it where it is something else."""
+    with reading(path):
+        content = path.read_bytes()
+    try:
+        return msgspec.json.decode(content, type=kind)
+    except msgspec.MsgspecError as fault:
+        raise RecordError(f"{path}: not {what} ({fault})") from None
+
+
+def as_json(data: msgspec.Struct) -> bytes:
+    """Return ``data`` as JSON to be read by people too; :func:`read_json` undoes it."""
+    return msgspec.json.format(msgspec.json.encode(data), indent=1) + b"\n"
 
 
 def is_folder(path: Path) -> bool:
@@ -73,3 +93,20 @@ def sync(folder: Path) -> None:
             raise
     finally:
         os.close(handle)
+
+
+def require_possible(path: Path) -> None:
+    """Raise what writing at or below ``path`` would raise, as far as that is known beforehand.
+
+    Nothing is made or written. ``path`` may be a folder, or what is not there yet.
+    """
+    place = path.absolute()
+    while not os.path.lexists(place):
+        place = place.parent
+    with writing(path):
+        if not place.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, f"{place} is not a folder")
+        if os.statvfs(place).f_flag & os.ST_RDONLY:
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+        if not os.access(place, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, f"no permission to write in {place}")

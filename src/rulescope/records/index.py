@@ -68,14 +68,15 @@ class Index:
         """Return the folders of shards that together hold every sound record exactly once."""
         self.problems = []
         live = {run: signature(self.store, run) for run in self.store.ids()}
-        kept, worn = _sorted_out(self._shards(), live)
+        most = len(live) if self.store.read_only else _SMALL  # what is joined could not be kept
+        kept, worn = _sorted_out(self._shards(), live, most)
         covered = {run for shard in kept for run in shard.records}
         kept += self._joined(worn, live, covered)
         covered |= {run for shard in kept for run in shard.records}
         folders = [shard.folder for shard in kept]
         folders += self._made([run for run in live if run not in covered], report)
         for shard in worn:  # only now, when something else holds what they held
-            if shard.folder not in folders:
+            if shard.folder not in folders and not self.store.read_only:
                 with suppress(OSError):
                     (shard.folder / _WORN).touch()
         return folders
@@ -101,6 +102,8 @@ class Index:
 
     def _remove(self, folder: Path) -> None:
         """Take a folder away in one step, if that is possible; what stays does no harm."""
+        if self.store.read_only:
+            return
         with suppress(OSError, RecordError), self.store.staging("index") as staged:
             folder.rename(staged / "gone")
 
@@ -219,8 +222,11 @@ def size(store: Store, run: str) -> int:
         return sum((folder / name).lstat().st_size for name in FILES)
 
 
-def _sorted_out(found: Iterable[Shard], live: Live) -> tuple[list[Shard], list[Shard]]:
-    """Return the shards that can stay, and those to be replaced by what is good in them."""
+def _sorted_out(found: Iterable[Shard], live: Live, most: int) -> tuple[list[Shard], list[Shard]]:
+    """Return the shards that can stay, and those to be replaced by what is good in them.
+
+    No more than ``most`` of those that stay are small.
+    """
     kept: list[Shard] = []
     worn: list[Shard] = []
     covered: set[str] = set()
@@ -232,7 +238,7 @@ def _sorted_out(found: Iterable[Shard], live: Live) -> tuple[list[Shard], list[S
         else:
             worn.append(shard)
     small = [shard for shard in kept if shards.is_small(shard)]
-    if len(small) > _SMALL:
+    if len(small) > most:
         kept = [shard for shard in kept if shard not in small]
         worn += small
     return kept, worn

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rulescope import arrays
-from rulescope.errors import RecordError
+from rulescope.errors import PassingError, RecordError
 from rulescope.records.record import MANIFEST, MAX_MANIFEST, DamageError
 
 ID = re.compile(r"[0-9a-f]{64}")
@@ -62,7 +62,7 @@ def content(path: Path) -> bytes:
     except FileNotFoundError:
         raise DamageError(f"{path.name} is missing") from None
     except OSError as fault:
-        raise RecordError(f"{path.name} cannot be read ({fault.strerror})") from None
+        raise PassingError(f"{path.name} cannot be read ({fault.strerror})") from None
 
 
 def note(path: Path) -> bytes | None:
@@ -90,7 +90,22 @@ def give_reason(folder: Path, text: str) -> None:
         file.write(f"{text}\n".encode("utf-8", "replace"))
 
 
+def different(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """Return the facts in which two identities differ, sorted.
+
+    What only one of them knows is no difference: older versions recorded less. The same source by
+    its sha256 is the same program, whatever its commit is called. How many threads other packages
+    started differs between a command and a worker of one machine, and excuses nothing.
+    """
+    shared = (old.keys() & new.keys()) - {"native_threads"}
+    keys = [key for key in sorted(shared) if old[key] != new[key]]
+    sha256 = old.get("sha256")
+    if sha256 is not None and sha256 == new.get("sha256"):
+        keys = [key for key in keys if key not in ("commit", "dirty")]
+    return ["source" if key == "sha256" else key for key in keys]
+
+
 def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
     """Say in which facts two identities differ: the likely cause of different results."""
-    keys = [key for key in sorted({*old, *new}) if old.get(key) != new.get(key)]
+    keys = different(old, new)
     return f"; they were made with different {', '.join(keys)}" if keys else ""

@@ -18,9 +18,11 @@ class Merged:
 
     new: list[str] = field(default_factory=list)
     same: list[str] = field(default_factory=list)
-    """Already there, with the same science hash."""
+    """Already there, with the same science hash, or in another schema with another hash that only
+    carrier columns, logged before interventions or after them, account for."""
     conflicts: list[Problem] = field(default_factory=list)
-    """Already there, with another science hash: the target's record was left alone."""
+    """Already there, with a science hash that differs for any other reason: the target's record was
+    left alone."""
     refused: list[Problem] = field(default_factory=list)
     """Damaged, or not understood by this version."""
 

@@ -11,13 +11,19 @@ from typing import Any, Literal
 
 from rulescope.errors import RecordError
 
-SCHEMA: Literal[1] = 1
+SCHEMA: Literal[2] = 2
 """The version that is written."""
 
 Plain = dict[str, Any]
 """A manifest as plain data, without its checksum."""
 
-MIGRATIONS: Mapping[int, Callable[[Plain], Plain]] = {}
+
+def _carriers_read_before(plain: Plain) -> Plain:
+    """Version 1 logged the norms of carriers as they were before an intervention replaced them."""
+    return plain | {"carriers_read": "before"}
+
+
+MIGRATIONS: Mapping[int, Callable[[Plain], Plain]] = {1: _carriers_read_before}
 """From version n to n + 1, by n: pure functions, which need not set ``schema`` themselves."""
 
 

@@ -29,6 +29,9 @@ FILES = (MANIFEST, LOG, STATE)
 MAX_MANIFEST = 16 << 20
 """Bytes of a manifest at most; a usual one has three thousand."""
 
+CARRIER_COLUMNS = ("cell_norm", "hidden_norm", "history_norm", "stored")
+"""Log columns that describe carriers alone."""
+
 Sha256 = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
 
 
@@ -49,7 +52,7 @@ class RuleIdentity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything about a record but its arrays."""
 
-    schema: Literal[1] = SCHEMA
+    schema: Literal[2] = SCHEMA
     id: Sha256
     spec: dict[str, Any]
     """The specification with every default written out, for people and for queries."""
@@ -67,6 +70,9 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """UTC, as ISO 8601."""
     seconds: Annotated[float, Meta(ge=0.0)]
     science_hash: Sha256
+    carriers_read: Literal["before", "after"] = "after"
+    """Whether :data:`CARRIER_COLUMNS` of the log show carriers before or after the interventions of
+    their iteration."""
     payload: dict[str, Sha256] = {}
     """sha256 of each array file; filled in when the record is written."""
 
@@ -141,6 +147,26 @@ def science_hash(log: Arrays, state: Arrays) -> str:
     """Return one sha256 over what was measured, and over nothing else: no times, no hosts."""
     named = {f"log/{name}": column for name, column in log.items()}
     return arrays.digest(named | {f"state/{name}": array for name, array in state.items()})
+
+
+def agree(one: Record, other: Record) -> bool:
+    """Return whether two records of a run say the same.
+
+    If one log shows carriers before the interventions and the other after them,
+    :data:`CARRIER_COLUMNS` are not compared.
+    """
+    if one.manifest.science_hash == other.manifest.science_hash:
+        return True
+    if one.manifest.carriers_read == other.manifest.carriers_read:
+        return False
+    if not one.spec.interventions:  # before and after are the same
+        return False
+    return _hash_without_carriers(one) == _hash_without_carriers(other)
+
+
+def _hash_without_carriers(record: Record) -> str:
+    log = {name: column for name, column in record.log.items() if name not in CARRIER_COLUMNS}
+    return science_hash(log, record.state)
 
 
 def encode(record: Record) -> dict[str, bytes]:

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple, TypeVar
 from numpy.typing import NDArray
 
 from rulescope.arrays import ArrayFileError, Arrays
-from rulescope.errors import RecordError
+from rulescope.errors import PassingError, RecordError
 from rulescope.records import checkpoint, disk, layout, quarantine, staging
 from rulescope.records.layout import checked
 from rulescope.records.record import (
@@ -37,6 +37,7 @@ from rulescope.records.record import (
     Logged,
     Manifest,
     Record,
+    agree,
     decode,
     decode_log,
     decode_manifest,
@@ -76,10 +77,15 @@ class Quarantined(NamedTuple):
 
 
 class Store:
-    """The records under one folder. The first write creates it; looking never does."""
+    """The records under one folder. The first write creates it; looking never does.
 
-    def __init__(self, root: Path) -> None:
+    A store that is opened ``read_only`` is not changed: damage is reported and left where it is,
+    and whatever would write raises.
+    """
+
+    def __init__(self, root: Path, *, read_only: bool = False) -> None:
         self.root = Path(root)
+        self.read_only = read_only
 
     def __contains__(self, run: str) -> bool:
         return disk.is_folder(self.folder(run))
@@ -90,6 +96,7 @@ class Store:
 
     def require_writable(self) -> None:
         """Raise :class:`RecordError` now rather than after hours, if nothing can be written."""
+        disk.require_possible(self.root)
         with disk.writing(self.root), self.staging("probe"):
             pass
 
@@ -243,6 +250,7 @@ class Store:
     def drop_checkpoint(self, run: str) -> None:
         """Remove the checkpoint of ``run``, if there is one."""
         path = self._checkpoint(run)
+        self._require_open()
         with disk.writing(path):
             path.unlink(missing_ok=True)
 
@@ -260,6 +268,11 @@ class Store:
                 if path.is_symlink():
                     raise RecordError(f"{path}: a symbolic link, which a store does not follow")
         return path
+
+    def _require_open(self) -> None:
+        """Raise unless this store may be written to."""
+        if self.read_only:
+            raise RecordError(f"{self.root}: was opened to be read only, and is not written to")
 
     def _require(self) -> None:
         if not disk.is_folder(self.root):
@@ -302,29 +315,31 @@ class Store:
             yield
         except DamageError as fault:
             moved = self._quarantine(self.folder(run), run, str(fault))
-            raise RecordError(f"{self.folder(run)}: {fault}; {moved}") from None
+            # The run can be made anew now.
+            raise PassingError(f"{self.folder(run)}: {fault}; {moved}") from None
 
     def _bring(self, manifest: Manifest, files: Mapping[str, bytes]) -> bool:
         """Write a record unless the same is there; tell whether it was written."""
         run = checked(manifest.id)
         with disk.writing(self.folder(run)):
             for _ in range(_ROUNDS):
-                there = run in self and self._keeps(manifest)
+                there = run in self and self._keeps(manifest, files)
                 if there or self._settle(run, files):
                     disk.sync(self.folder(run).parent)
                     return not there
         raise RecordError(f"{self.folder(run)}: a damaged record is in the way and cannot be moved")
 
-    def _keeps(self, new: Manifest) -> bool:
+    def _keeps(self, new: Manifest, files: Mapping[str, bytes]) -> bool:
         """Tell whether the stored record of this run says the same; a damaged one does not."""
         run = new.id
         try:
-            old = self._understood(run, lambda: decode(run, self._contents(run, FILES))).manifest
+            held = self._understood(run, lambda: decode(run, self._contents(run, FILES)))
         except DamageError as fault:
             moved = self._quarantine(self.folder(run), run, str(fault))
             _log.warning("%s: %s; %s", self.folder(run), fault, moved)
             return False
-        if old.science_hash == new.science_hash:
+        old = held.manifest
+        if old.science_hash == new.science_hash or agree(held, decode(run, files)):
             return True
         raise ConflictError(
             f"{self.folder(run)}: has science hash {old.science_hash}, but the new record of this "
@@ -351,6 +366,7 @@ class Store:
     @contextmanager
     def staging(self, run: str) -> Iterator[Path]:
         """Lend a fresh folder under ``tmp``, gone afterwards whatever happens."""
+        self._require_open()
         # Not tempfile.mkdtemp: its folders are closed to the group that may share the store.
         folder = self.inside("tmp") / staging.name(run[:16])
         disk.make(folder.parent)
@@ -362,6 +378,8 @@ class Store:
 
     def _quarantine(self, path: Path, run: str, reason: str) -> str:
         """Move a damaged folder or file aside; return what came of it, in words."""
+        if self.read_only:
+            return "left there; `rulescope verify` moves it into quarantine"
         try:
             place = self.inside("quarantine")
         except RecordError as fault:

@@ -108,7 +108,8 @@ def _rate_axis(axes: Axes, curves: Sequence[Curve]) -> None:
 
 def _zoom(axes: Axes, curves: Sequence[Curve]) -> None:
     """Give every panel the same vertical axis: the scores that there are, and the optimum."""
-    ends = np.concatenate([part for line in curves for part in (line.y, line.low, line.high)])
+    parts_ = [part for line in curves for part in (line.y, line.low, line.high)]
+    ends = np.concatenate([*parts_, *(values for line in curves for values in line.seeds)])
     low, high = float(np.nanmin([*ends, 1.0])), float(np.nanmax([*ends, 1.0]))
     room = 0.1 * (high - low) or 0.05
     axes.set_ylim(low - room, high + 1.6 * room)

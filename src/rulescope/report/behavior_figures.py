@@ -19,8 +19,10 @@ from rulescope.report.reading import (
     estimates,
     evidence,
     parts,
+    point,
+    reach,
 )
-from rulescope.report.stream_figures import point, rows_for
+from rulescope.report.stream_figures import rows_for
 from rulescope.report.style import (
     DARK,
     GREY,
@@ -32,6 +34,7 @@ from rulescope.report.style import (
     in_order,
     look,
     styled,
+    subject,
 )
 
 if TYPE_CHECKING:
@@ -50,7 +53,7 @@ SHARED = (
 """What the panels of both figures show: assay, how its keys begin, what it means."""
 AREA = f"auc/{FLIP}/catch/"
 REPLAYS = {"dqn": "100k", "dqn-28672": "28672", "dqn-cleared": "cleared"}
-"""Replay memories of DQN, by arm, as in the keys of contrasts with Disco."""
+"""Replay memories of DQN, by arm, as in the keys of contrasts with the rule."""
 
 
 @styled
@@ -76,7 +79,7 @@ def integrated_behavior(results: Mapping[str, Results]) -> Figure:
     """``orig:behavior``: as ``fig:behavior``, with the replay memories of E3 in the first panel."""
     change = results.get("E3")
     used = estimates(change, AREA)
-    text = "A: area under the score after the switch, and Disco minus DQN within each seed"
+    text = f"A: area under the score after the switch, and {subject()} minus DQN within each seed"
     families = {e.family for e in estimates(change, f"contrast/{FLIP}/")} - {1}
     text += f" (adjusted for a family of {max(families)})." if families else "."
     page = _page(results, change, used, text if used else "")
@@ -129,10 +132,10 @@ def _level_and_pace(axes: Axes, results: Results | None) -> None:
         how = look(arm)
         axes.plot([pace.low, pace.high], [level.value] * 2, color=how.colour, lw=1.1, alpha=0.6)
         dots(axes, [pace.value], [level], how)
-    paces = np.array([(pace.value, pace.low, pace.high) for _, _, pace in pairs])
-    levels = np.array([(level.value, level.low, level.high) for _, level, _ in pairs])
+    paces = [(pace.value, pace.low, pace.high) for _, _, pace in pairs]
+    levels = reach(level for _, level, _ in pairs)
     axes.set_xlim(0, float(np.nanmax(paces)) * 1.12)
-    low, high = float(np.nanmin(levels)), max(1.0, float(np.nanmax(levels)))
+    low, high = min(levels), max(1.0, *levels)
     axes.set_ylim(low - 0.12 * (high - low) - 0.01, high + 0.06 * (high - low) + 0.005)
     axes.axhline(1.0, color=PALE, lw=0.8, zorder=0)
     axes.xaxis.set_major_formatter(lambda value, _: f"{value / 1000:g}")
@@ -229,8 +232,7 @@ def _flip(axes: Axes, results: Mapping[str, Results]) -> None:
             axes.plot([shift, 1 + shift], heights, color=how.colour, ls=how.line, lw=1.1, alpha=0.7)
         dots(axes, [shift], [before], how._replace(filled=False))
         dots(axes, [1 + shift], [after], how)
-        known = [e for e in (before, after) if e is not None]
-        tops += [float(np.nanmax([e.value, e.high])) for e in known]
+        tops += reach([before, after])
         if after is not None:
             ends.append(End(how.name, how, 1 + shift, after.value, after.value))
     axes.set_xlim(-0.3, 1.3)
@@ -281,7 +283,7 @@ def _staircase(axes: Axes, results: Mapping[str, Results]) -> None:
 
 
 def _replays(areas: Axes, differences: Axes, results: Results | None) -> None:
-    """Draw the area after the switch by arm, and beside it what Disco has more than each DQN."""
+    """Draw the area after the switch by arm, and beside it what the rule has more than each DQN."""
     arms = [a for a in ("disco", *REPLAYS) if estimate(results, f"{AREA}{a}") is not None]
     if not arms:
         absent(areas)
@@ -306,11 +308,11 @@ def _replays(areas: Axes, differences: Axes, results: Results | None) -> None:
     differences.set_xlim(*_room(list(contrasts.values()), -0.1, 0.1))
     differences.locator_params(axis="x", nbins=4)
     differences.xaxis.set_major_formatter(lambda value, _: f"{value:g}".replace("-", "−"))
-    differences.set_xlabel("Disco − DQN", labelpad=2)
+    differences.set_xlabel(f"{subject()} − DQN", labelpad=2)
 
 
 def _room(found: Sequence[Estimate | None], low: float, high: float) -> tuple[float, float]:
     """Return limits that hold ``low``, ``high`` and all estimates with their intervals."""
-    ends = [v for e in found if e is not None for v in (e.value, e.low, e.high) if np.isfinite(v)]
+    ends = reach(found)
     least, most = min([low, *ends]), max([high, *ends])
     return least - 0.06 * (most - least), most + 0.06 * (most - least)

@@ -20,6 +20,7 @@ from rulescope.report.reading import (
     estimates,
     evidence,
     parts,
+    reach,
 )
 from rulescope.report.style import (
     DARK,
@@ -32,6 +33,7 @@ from rulescope.report.style import (
     in_order,
     look,
     styled,
+    subject,
 )
 
 if TYPE_CHECKING:
@@ -52,7 +54,7 @@ ARM_WORDS = {
     "disco-freeze": "Frozen: the recurrent state is kept from before the switch on, all else goes"
     " on learning.",
     "disco-no-aux": "No aux: without auxiliary losses.",
-    "dqn-28672": "DQN 28,672: as many transitions in replay as Disco has.",
+    "dqn-28672": "DQN 28,672: as many transitions in replay as the learner of Disco103 has.",
     "dqn-cleared": "Cleared: replay emptied at the switch.",
 }
 AREA = "AUC: mean score from the switch to the end."
@@ -110,7 +112,7 @@ def stream_panel(
 
 @styled
 def detail_replay(results: Mapping[str, Results]) -> Figure:
-    """``fig:detail-replay``: streams of Disco and DQN in 8×8 Catch, and their contrasts."""
+    """``fig:detail-replay``: streams of the rule and DQN in 8×8 Catch, and their contrasts."""
     e3 = results.get("E3")
     used = [
         e
@@ -124,7 +126,7 @@ def detail_replay(results: Mapping[str, Results]) -> Figure:
     families = {e.family for e in contrasts if e.method == "bootstrap"} - {1}
     wide = f"B, D: adjusted for a family of {max(families)}." if families else ""
     arms = [arm for arm in REPLAY_ARMS if arm in parts(e3, "auc/", 2)]
-    page = Page(4.6, caption([e3], bands, wide, AREA if e3 else "", arm_words(arms)))
+    page = Page(4.6, caption([e3], bands, wide, AREA if e3 else "", arm_words(arms), seeds=False))
     ends: list[tuple[Axes, list[End]]] = []
     every: list[Curve] = []
     scopes: list[Axes] = []
@@ -134,7 +136,7 @@ def detail_replay(results: Mapping[str, Results]) -> Figure:
         page.heading(left, "AC"[row], f"Catch 8×8, {CONDITIONS[condition]}")
         lines, names = stream_panel(left, e3, f"{condition}/catch/", REPLAY_ARMS)
         right = page.axes(4.82, top, 0.95, 1.65)
-        page.heading(right, "BD"[row], "AUC: Disco minus DQN, paired", indent=0.85)
+        page.heading(right, "BD"[row], f"AUC: {subject()} minus DQN, paired", indent=0.85)
         if lines:
             every += lines
             ends.append((left, names))
@@ -148,7 +150,7 @@ def detail_replay(results: Mapping[str, Results]) -> Figure:
 
 
 def _contrasts(axes: Axes, results: Results | None, condition: str) -> bool:
-    """Draw Disco minus each DQN, a row each with its numbers beside; tell whether there is any."""
+    """Draw the rule minus each DQN, a row each with its numbers; tell whether there is any."""
     found = {replay: estimate(results, f"contrast/{condition}/{replay}") for replay in REPLAYS}
     known = [(REPLAYS[replay], e) for replay, e in found.items() if e is not None]
     if not known:
@@ -245,7 +247,7 @@ def _levels(axes: Axes, results: Results | None, start: str, arms: Sequence[str]
     for turn, arm in enumerate(arms):
         pair = [estimate(results, f"{kind}/{start}/{arm}") for kind in ("auc", "final")]
         pair_row(axes, -turn, pair[0], pair[1], named(arm))
-        ends += [v for e in pair if e is not None for v in (e.value, e.low, e.high)]
+        ends += reach(pair)
     name_rows(axes, arms)
     low, high = float(np.nanmin(ends)), float(np.nanmax(ends))
     axes.set_xlim(low - 0.04, high + 0.04)

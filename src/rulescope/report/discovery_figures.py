@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from rulescope.assays.results import Results
 
 WORDS = (
-    "Top: share of lifetimes that have reached the goal at least once; grey line: exact for "
-    "uniformly random play. Bottom, in pairs: that share in the end (left, hollow), and the share "
-    "of episodes with a goal over the last fifth of a lifetime (right, filled)."
+    "Top: share of lifetimes that have found the goal (reached it in any episode); grey line: "
+    "exact for uniformly random play. Bottom, in pairs: that share in the end (left, hollow), and "
+    "the share of episodes with a goal over the last fifth of a lifetime (right, filled)."
 )
 FOUND, KEPT = -0.13, 0.13
 """Where the two stand beside each other."""

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from rulescope.report.labels import End, inches, name_ends
-from rulescope.report.panels import dots
+from rulescope.report.panels import dots, single
 from rulescope.report.reading import (
     Floats,
     caption,
@@ -20,7 +20,7 @@ from rulescope.report.reading import (
     evidence,
     parts,
 )
-from rulescope.report.style import GREY, PALE, SMALL, Page, absent, in_order, look, styled
+from rulescope.report.style import GREY, PALE, SMALL, Page, absent, in_order, look, styled, subject
 
 if TYPE_CHECKING:
     from rulescope.assays.results import Results
@@ -28,27 +28,30 @@ if TYPE_CHECKING:
 CONVENTIONS = {"legacy": "disco-legacy", "reference": "disco"}
 """The arm of each convention."""
 SOLVED = 0.495
-READOUTS = ("solved", "found", "return")
+READOUTS = ("solved", "goal-in-log", "return")
 LEFT, RIGHT, WIDE, HIGH = 0.62, 3.78, 2.4, 1.75
 """Inches: where the panels of a page stand, and how large they are."""
 DEFINITIONS = (
-    "Solved: mean return of at least 0.495 over the last fifth of a lifetime (C). Found: a logged "
-    "return ever above 0. Points of one depth stand side by side."
+    "Solved: mean return of at least 0.495 over the last fifth of a lifetime (C). Goal in the log: "
+    "a logged mean return ever above 0, which misses goals between log rows. Points of one depth "
+    "stand side by side."
 )
 
 
 @styled
 def app_exploration(results: Mapping[str, Results]) -> Figure:
-    """``v5:fig:app-exploration``: who solves, who finds, final returns; two conventions."""
+    """``v5:fig:app-exploration``: who solves, goals in the log, final returns; two conventions."""
     stairs, pairs = results.get("E-A5"), results.get("F1")
     used = [e for kind in READOUTS for e in estimates(stairs, f"{kind}/")]
     used += estimates(pairs, "difference/")
-    gaps = "D: difference of returns within seeds; below, how many lifetimes of Disco solve it."
+    gaps = (
+        f"D: difference of returns within seeds; below, how many lifetimes of {subject()} solve it."
+    )
     words = [DEFINITIONS if stairs else "", gaps if estimates(pairs, "difference/") else ""]
     page = Page(4.95, caption([stairs, pairs], evidence(used), *words))
     _stairs(page, stairs)
     axes = page.axes(RIGHT, 2.72, WIDE, HIGH - 0.15)
-    page.heading(axes, "D", "Disco minus A2C by convention")
+    page.heading(axes, "D", f"{subject()} minus A2C by convention")
     conventions(axes, pairs)
     return page.figure
 
@@ -70,7 +73,7 @@ def _stairs(page: Page, results: Results | None) -> None:
     """Draw the three readouts of a staircase as panels A to C; names stand at B."""
     for letter, kind, title, left, top in (
         ("A", "solved", "Solved in the end", LEFT, 0.35),
-        ("B", "found", "Goal ever found", RIGHT, 0.35),
+        ("B", "goal-in-log", "Goal in the log", RIGHT, 0.35),
         ("C", "return", "Final return", LEFT, 2.72),
     ):
         axes = page.axes(left, top, WIDE, HIGH)
@@ -84,8 +87,8 @@ def _stairs(page: Page, results: Results | None) -> None:
 def depth_curves(axes: Axes, results: Results | None, kind: str) -> list[End]:
     """Draw a readout of every learner over depth; return where the lines end.
 
-    ``kind`` is solved, found or return. Learners stand side by side at each depth, because many
-    have the same share there.
+    ``kind`` is solved, goal-in-log or return. Learners stand side by side at each depth, because
+    many have the same share there.
     """
     arms = in_order(parts(results, f"{kind}/", 0))
     if results is None or not arms:
@@ -111,6 +114,8 @@ def depth_curves(axes: Axes, results: Results | None, kind: str) -> list[End]:
             mew=0.8,
             zorder=3,
         )
+        for place, values in zip(x, line.seeds, strict=False):
+            single(axes, float(place), values, how)
         last, height = line.last
         ends.append(End(how.name, how, last + shift, height, line.level))
     depth_axis(axes, depths)
@@ -119,7 +124,7 @@ def depth_curves(axes: Axes, results: Results | None, kind: str) -> list[End]:
     axes.set_yticks([0.0, 0.25, 0.5, 0.75, 1.0], ["0", "", "0.5", "", "1"])
     for reference in (0.0, 1.0):
         axes.axhline(reference, color=PALE, lw=0.8, zorder=0)
-    if kind != "found":
+    if kind != "goal-in-log":
         half = SOLVED if kind == "return" else 0.5
         axes.axhline(half, color=GREY, lw=0.6, ls=(0, (2, 2)), zorder=0)
     axes.set_ylabel("mean return" if kind == "return" else "share of lifetimes", labelpad=2)
@@ -142,7 +147,7 @@ def depth_axis(axes: Axes, depths: Floats) -> None:
 
 
 def conventions(axes: Axes, results: Results | None) -> None:
-    """Draw Disco minus A2C at each depth under each convention, with the counts of F1 below."""
+    """Draw the rule minus A2C at each depth under each convention, with the counts of F1 below."""
     depths = sorted(parts(results, "difference/", 1), key=int)
     if results is None or not depths:
         absent(axes)

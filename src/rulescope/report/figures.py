@@ -16,7 +16,7 @@ from rulescope.report.directions_figures import directions
 from rulescope.report.discovery_figures import discovery
 from rulescope.report.exploration_figures import app_exploration, ladder
 from rulescope.report.files import stem
-from rulescope.report.inheritance_figures import detail_inheritance, scale
+from rulescope.report.inheritance_figures import detail_inheritance, integrated_scale, scale
 from rulescope.report.interface_figures import app_interface, interface_state
 from rulescope.report.lifetime_figures import arms, describe, learning_curve
 from rulescope.report.mechanism_figures import targets, trajectory
@@ -48,7 +48,7 @@ FIGURES: dict[str, Callable[[Mapping[str, Results]], Figure]] = {
     "v5:fig:app-interface": app_interface,
     "fig:behavior": behavior,
     "v5:fig:app-streams": app_streams,
-    "orig:scale": scale,  # the integrated repeat of the same four panels
+    "orig:scale": integrated_scale,
     "orig:behavior": integrated_behavior,
     "synthetic-terminals": synthetic_terminals,
     "v5:fig:recovery-overview": recovery_overview,

@@ -6,7 +6,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from rulescope.records.disk import writing
+from rulescope.records.disk import require_possible, writing
 
 
 def stem(label: str) -> str:
@@ -16,6 +16,7 @@ def stem(label: str) -> str:
 
 def require_writable(folder: Path) -> None:
     """Raise an error that names ``folder`` if no file can be put there; makes it if need be."""
+    require_possible(folder)
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):

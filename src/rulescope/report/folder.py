@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rulescope import arrays
 from rulescope.assays.compare import compare
 from rulescope.assays.compare import table as comparison_table
 from rulescope.report.figures import FIGURES, write_figure
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 INDEX = "results.json"
 """Names every estimate, every lifetime used and every file written."""
+DRAWS = "draws.npz"
+"""The bootstrap draws behind the estimates, if they were asked for."""
 
 
 def write_results(
@@ -45,6 +48,8 @@ def write_results(
     pictures = [path.name for path in drawn if path.suffix == ".png"]
     overview = write_whole(folder / "README.md", _overview(assay, results, pictures).encode())
     paths = [overview, *tables, *drawn]
+    if results.draws:
+        paths.append(write_whole(folder / DRAWS, arrays.pack(results.draws)))
     _remove_stale(folder, {path.name for path in paths})
     content = as_data(results) | {
         "runs": dict(sorted(runs.items())),
@@ -71,7 +76,7 @@ def as_data(results: Results) -> dict[str, Any]:
         "assay": results.assay,
         "budget": results.budget,
         "rule": results.rule,
-        "profile": results.profile,
+        "agent": results.agent,
         "seeds": results.seeds,
         "iterations": results.iterations,
         "axes": {name: list(labels) for name, labels in results.axes.items()},
@@ -86,6 +91,10 @@ def as_data(results: Results) -> dict[str, Any]:
                 "method": one.method,
             }
             for key, one in results.estimates.items()
+        },
+        "windows": {
+            key: {"kind": one.kind, "low": _number(one.low), "high": _number(one.high)}
+            for key, one in results.windows.items()
         },
         "notes": list(results.notes),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,8 @@ from rulescope.report.reading import (
     estimates,
     evidence,
     parts,
+    point,
+    reach,
 )
 from rulescope.report.scale_figures import THRESHOLD, tasks_run, window_groups
 from rulescope.report.style import (
@@ -44,6 +47,7 @@ from rulescope.report.style import (
 
 if TYPE_CHECKING:
     from rulescope.assays.results import Results
+    from rulescope.stats import Estimate
 
 NATURAL = (
     "live",
@@ -64,15 +68,46 @@ WORDS = (
 @styled
 def scale(results: Mapping[str, Results]) -> Figure:
     """``fig:scale``: scores over scale, windows, inheritance at low scale, the interface."""
+    low = low_scale(results.get("E2"))
+    page = _scale_page(results, [] if low is None else [low])
+    donors = page.axes(0.62, 2.95, 2.55, 1.95)
+    page.heading(donors, "C", f"Donor state, recipient at {_scale_words(low)}")
+    _donors(donors, results.get("E2"), low)
+    _interface(page, results.get("E-IF"))
+    return page.figure
+
+
+@styled
+def integrated_scale(results: Mapping[str, Results]) -> Figure:
+    """``orig:scale``: as ``fig:scale``, with inheritance at both recipient scales."""
+    e2 = results.get("E2")
+    scales = recipient_scales(e2)
+    extremes = list(dict.fromkeys([*scales[:1], *scales[-1:]]))
+    page = _scale_page(results, extremes)
+    known = [e for scale in extremes for arm in FOUR if (e := _score(e2, scale, arm)) is not None]
+    for turn, scale in enumerate([*extremes, None, None][:2]):
+        axes = page.axes(0.62 + 1.74 * turn, 2.95, 1.05, 1.8)
+        where = _scale_words(scale, "other scale" if turn else "low scale")
+        page.heading(axes, "" if turn else "C", f"Donor, {where}")
+        _donors(axes, e2, scale, beside=known)
+        if turn:
+            axes.set_yticklabels([])
+            axes.set_ylabel("")
+    _interface(page, results.get("E-IF"))
+    return page.figure
+
+
+def _scale_page(results: Mapping[str, Results], scales: Sequence[str]) -> Page:
+    """Return the page of a scale figure with panels A and B; donors are shown at ``scales``."""
     e1, e2, interface = (results.get(name) for name in ("E1", "E2", "E-IF"))
-    low = low_scale(e2)
+    found = [_score(e2, scale, arm) for scale in scales for arm in FOUR]
     used = [
         *estimates(e1, "score/catch/"),
         *estimates(interface, ""),
-        *(e for c in FOUR if low is not None for e in [estimate(e2, f"score/{low}/{c}")] if e),
+        *(e for e in found if e is not None),
     ]
     arms = in_order(parts(e1, "score/", 1))
-    words = [evidence(used), THRESHOLD if e1 else "", arm_words(arms), WORDS if low else ""]
+    words = [evidence(used), THRESHOLD if e1 else "", arm_words(arms), WORDS if scales else ""]
     page = Page(5.3, caption([e1, e2, interface], *words))
     curves = page.axes(0.62, 0.35, 2.55, 1.95)
     page.heading(curves, "A", "Catch: final score over reward scale")
@@ -88,9 +123,11 @@ def scale(results: Mapping[str, Results]) -> Figure:
         windows.set_ylabel("decades", labelpad=2)
     else:
         absent(windows)
-    donors = page.axes(0.62, 2.95, 2.55, 1.95)
-    page.heading(donors, "C", f"Donor state, recipient at {_scale_words(low)}")
-    _donors(donors, e2, low)
+    return page
+
+
+def _interface(page: Page, interface: Results | None) -> None:
+    """Draw panel D: what was measured of each value interface."""
     scores = page.axes(4.45, 2.95, 2.6, 0.85)
     page.heading(scores, "D", "Value interface at reward scale 1")
     measured(scores, interface, "score")
@@ -99,7 +136,6 @@ def scale(results: Mapping[str, Results]) -> Figure:
     if interface is not None:
         scores.set_xticklabels([])
         scores.set_ylabel("score (zoomed)")
-    return page.figure
 
 
 FOUR = ("match-natural", "match-clamp", "cross-natural", "cross-clamp")
@@ -115,17 +151,32 @@ def low_scale(results: Results | None) -> str | None:
     return next(iter(recipient_scales(results)), None)
 
 
-def _scale_words(scale: str | None) -> str:
+def _scale_words(scale: str | None, unknown: str = "low scale") -> str:
     if scale is None:
-        return "low scale"
+        return unknown
     exponent = round(float(np.log10(float(scale))))
     exact = np.isclose(float(scale), 10.0**exponent)
     return f"scale {power(exponent)}" if exact else f"scale {scale}"
 
 
-def _donors(axes: Axes, results: Results | None, scale: str | None) -> None:
-    """Draw the two-by-two of donors and ways of giving; its interaction is printed below."""
-    found = {arm: estimate(results, f"score/{scale}/{arm}") for arm in FOUR}
+def _score(results: Results | None, scale: str | None, arm: str) -> Estimate | None:
+    return estimate(results, f"score/{scale}/{arm}")
+
+
+def _donors(
+    axes: Axes,
+    results: Results | None,
+    scale: str | None,
+    *,
+    beside: Sequence[Estimate] | None = None,
+) -> None:
+    """Draw the two-by-two of donors and ways of giving; its interaction is printed below.
+
+    ``beside`` are the scores of panels that share the vertical axis; such a panel is narrow, so
+    its words are shorter and the interval of the interaction has a line of its own.
+    """
+    narrow = beside is not None
+    found = {arm: _score(results, scale, arm) for arm in FOUR}
     if all(e is None for e in found.values()):
         absent(axes)
         return
@@ -143,17 +194,18 @@ def _donors(axes: Axes, results: Results | None, scale: str | None) -> None:
             if e is not None:
                 end = End(donor, how, place + shift, e.value, e.value)
                 ends = [kept for kept in ends if kept.text != donor] + [end]
-    known = [e for e in found.values() if e is not None]
-    lines = [Curve(*(np.array([v]) for v in (0.0, e.value, e.low, e.high))) for e in known]
-    score_axis(axes, lines)
+    known = [e for e in found.values() if e is not None] if beside is None else beside
+    score_axis(axes, [point(e) for e in known])
     axes.set_xlim(-0.35, 1.35)
-    axes.set_xticks([0, 1], ["natural (given once)", "clamp (rewritten)"])
+    ways = ["natural", "clamp"] if narrow else ["natural (given once)", "clamp (rewritten)"]
+    axes.set_xticks([0, 1], ways)
     axes.tick_params(axis="x", length=0)
     name_ends(axes, ends)
     interaction = estimate(results, f"interaction/{scale}")
     if interaction is not None:
         # where an axis has its name, so that no point can be behind it
-        axes.set_xlabel(f"interaction {adjusted(interaction)}", labelpad=3)
+        words = f"interaction {adjusted(interaction)}"
+        axes.set_xlabel(re.sub(r" (?=[\[(])", "\n", words) if narrow else words, labelpad=3)
 
 
 @styled
@@ -231,8 +283,8 @@ def _finals(page: Page, axes: Axes, results: Results | None, scale: str) -> None
         tick.set_color(look(arm).ink)
     axes.tick_params(axis="y", length=0, labelsize=6.8)
     axes.set_ylim(-len(arms) + 0.4, 0.6)
-    ends = np.array([(e.value, e.low, e.high) for e in found if e is not None])
-    axes.set_xlim(min(-0.05, np.nanmin(ends) - 0.05), max(1.05, np.nanmax(ends) + 0.05))
+    ends = reach(found)
+    axes.set_xlim(min(-0.05, min(ends) - 0.05), max(1.05, max(ends) + 0.05))
     axes.set_xticks([0, 0.5, 1.0], ["0", "0.5", "1"])
     for reference in (0.0, 1.0):
         axes.axvline(reference, color=PALE, lw=0.8, zorder=0)

@@ -21,6 +21,7 @@ from rulescope.report.reading import (
     estimates,
     evidence,
     parts,
+    reach,
 )
 from rulescope.report.style import DARK, GREY, PALE, SMALL, Look, Page, absent, styled
 
@@ -52,8 +53,8 @@ def measured(axes: Axes, results: Results | None, quantity: str) -> None:
     axes.set_xticks(range(len(known)), [INTERFACES.get(i, i) for i in known])
     axes.tick_params(axis="x", length=0)
     axes.set_xlim(-0.6, len(known) - 0.4)
-    ends = np.array([(e.value, e.low, e.high) for e in found if e is not None])
-    low, high = float(np.nanmin(ends)), float(np.nanmax(ends))
+    ends = reach(found)
+    low, high = min(ends), max(ends)
     room = 0.15 * (high - low) or 0.05 * max(abs(high), 1.0)
     axes.set_ylim(low - room, high + room)
     axes.locator_params(axis="y", nbins=5)
@@ -84,7 +85,7 @@ def app_interface(results: Mapping[str, Results]) -> Figure:
         measured(axes, found, quantity)
     path = page.axes(0.62, 4.5, 6.43, 1.55)
     page.heading(path, "E", "Path of a target and of a prediction", indent=0.42)
-    _path(path)
+    draw_path(path)
     return page.figure
 
 
@@ -164,7 +165,7 @@ PREDICTION_PATH = (
 )
 
 
-def _path(axes: Axes) -> None:
+def draw_path(axes: Axes) -> None:
     """Draw both paths as boxes: forward above, readout below, meeting in the loss."""
     axes.set(xlim=(-0.01, 6.42), ylim=(0, 1.55))
     axes.set_axis_off()
@@ -255,7 +256,7 @@ def interface_state(results: Mapping[str, Results]) -> Figure:
             if wide is not None:
                 axes.vlines(place, wide.low, wide.high, color=how.colour, lw=0.6, zorder=1)
                 ends += [wide.low, wide.high]
-        ends += [v for e in marks if e is not None for v in (e.value, e.low, e.high)]
+        ends += reach(marks)
         names.append(End(how.name, how, 0.0, 0.0, -turn))
     name_apart(axes, names)
     axes.axhline(0.0, color=GREY, lw=0.7, zorder=1)

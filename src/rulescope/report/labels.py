@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from matplotlib.axes import Axes
 
-from rulescope.report.style import SMALL, Look
+from rulescope.report.style import END_LABEL, SMALL, Look
 
 
 class End(NamedTuple):
@@ -107,6 +107,7 @@ def _name(axes: Axes, end: End, x: float, y: float, size: float) -> None:
         size=size,
         va="center_baseline",
         transform=axes.transAxes,
+        label=END_LABEL,
     )
 
 

@@ -1,4 +1,4 @@
-"""Figures of OPEN: what its carry is worth, and how it stands beside Disco and Adam in MinAtar."""
+"""Figures of OPEN: what its carry is worth, and how it stands beside other learners in MinAtar."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ from rulescope.report.style import (
     in_order,
     look,
     styled,
+    subject,
 )
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def _families(found: Iterable[Estimate]) -> str:
 
 @styled
 def open_carry(results: Mapping[str, Results]) -> Figure:
-    """``open-carry``: levels in the end, contrasts of the carry, and what was learned at all."""
+    """``open-carry``: levels in the end, what was learned at all, and contrasts of the carry."""
     found = results.get("OPEN")
     games = [game for game in GAMES if game in parts(found, "rate/", 0)] or list(GAMES)
     levels = estimates(found, "rate/")
@@ -102,14 +103,14 @@ def open_carry(results: Mapping[str, Results]) -> Figure:
         top = 0.35 + 2.15 * turn
         letters = "ABCDEF"[3 * turn :]
         left = page.axes(0.55, top, 1.35, 1.4)
-        middle = page.axes(3.72, top, 1.25, 1.4)
-        right = page.axes(5.98, top, 1.1, 1.4)
+        middle = page.axes(3.86, top, 1.05, 1.4)
+        right = page.axes(5.92, top, 1.16, 1.4)
         page.heading(left, letters[0], f"{GAMES[game]}: in the end")
-        page.heading(middle, letters[1], "What the carry does", indent=0.9)
-        page.heading(right, letters[2], "What was learned", indent=0.9)
+        page.heading(middle, letters[1], "What was learned", indent=0.9)
+        page.heading(right, letters[2], "What the carry does", indent=0.9)
         _levels(left, found, game)
-        _forest(middle, found, game, ENDPOINTS)
-        _forest(right, found, game, CAPABILITY)
+        _forest(middle, found, game, CAPABILITY)
+        _forest(right, found, game, ENDPOINTS)
     return page.figure
 
 
@@ -192,7 +193,8 @@ def minatar_context(results: Mapping[str, Results]) -> Figure:
     """``minatar-context``: rates over reward scale, and differences between learners."""
     found = results.get("minatar-context")
     games = [game for game in GAMES if game in parts(found, "rate/", 0)] or list(GAMES)
-    pairs = {f"{a}-minus-{b}": f"{NAMES[a]} − {NAMES[b]}" for a, b in CONTEXT_PAIRS}
+    names = {arm: name.format(subject()) for arm, name in NAMES.items()}
+    pairs = {f"{a}-minus-{b}": f"{names[a]} − {names[b]}" for a, b in CONTEXT_PAIRS}
     differences = [one for pair in pairs for one in estimates(found, f"{pair}/")]
     words = caption(
         [found],

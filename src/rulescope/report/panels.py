@@ -8,14 +8,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
+from matplotlib.transforms import ScaledTranslation
 
 from rulescope.report.labels import End, inches
-from rulescope.report.reading import Curve, Floats, curve, parts
+from rulescope.report.reading import Cell, Curve, Floats, curve, parts
 from rulescope.report.style import GREY, PALE, SMALL, Look, in_order, look
 
 if TYPE_CHECKING:
     from rulescope.assays.results import Results
     from rulescope.stats import Estimate
+
+ASIDE = (0.0, 0.035, -0.035, 0.07, -0.07)
+"""Inches by which single lifetimes of a cell stand beside its place, in turn."""
+SINGLE = 5.0
+"""Square points: the size of a single lifetime's dot."""
 
 
 def score_curves(
@@ -49,12 +55,47 @@ def draw_curve(axes: Axes, line: Curve, how: Look, *, dots: bool = True, band: b
         mew=0.9,
         zorder=3,
     )
+    for x, values in zip(line.x, line.seeds, strict=False):
+        single(axes, float(x), values, how)
     if not band:
         return
     axes.fill_between(line.x, line.low, line.high, color=how.colour, alpha=0.16, lw=0)
     known = np.concatenate([[False], np.isfinite(line.y), [False]])
     alone = known[1:-1] & ~known[:-2] & ~known[2:]
     axes.vlines(line.x[alone], line.low[alone], line.high[alone], color=how.colour, lw=1.0)
+
+
+def single(
+    axes: Axes, place: float, values: Sequence[float], how: Look, *, across: bool = False
+) -> None:
+    """Draw the values of single lifetimes at ``place``, faintly and beside each other.
+
+    A cell whose lifetimes fall into two groups must not look like its mean. (The places of the
+    dots follow from their order alone, so that a figure is the same every time.)
+    """
+    figure = axes.get_figure(root=True)
+    if len(values) < 2 or figure is None:
+        return
+    ordered = np.sort(np.asarray(values, dtype=np.float64))
+    for turn, offset in enumerate(ASIDE):
+        some = ordered[turn :: len(ASIDE)]
+        if not len(some):
+            continue
+        x, y = (some, np.full(len(some), place)) if across else (np.full(len(some), place), some)
+        inches_ = (0.0, offset) if across else (offset, 0.0)
+        moved = axes.transData + ScaledTranslation(*inches_, figure.dpi_scale_trans)
+        axes.scatter(
+            *(x, y),
+            s=SINGLE,
+            color=how.colour,
+            alpha=0.45,
+            lw=0,
+            zorder=3.2,
+            transform=moved,
+            clip_on=False,
+        )
+        axes.update_datalim(np.column_stack([x, y]))  # limits do not see what is moved aside
+    axes.autoscale_view()
 
 
 def scale_axis(axes: Axes, scales: Sequence[Floats]) -> None:
@@ -94,7 +135,9 @@ def power(exponent: int) -> str:
 
 def score_axis(axes: Axes, curves: Iterable[Curve], thresholds: Sequence[float] = ()) -> None:
     """Make the vertical axis one of scores: never clipped, 0 and 1 always in sight."""
-    ends = [part[np.isfinite(part)] for line in curves for part in (line.y, line.low, line.high)]
+    lines = list(curves)
+    ends = [part[np.isfinite(part)] for line in lines for part in (line.y, line.low, line.high)]
+    ends += [np.array(values) for line in lines for values in line.seeds]
     values = np.concatenate([*ends, [0.0, 1.0]])
     low, high = float(values.min()), float(values.max())
     axes.set_ylim(min(-0.06, low - 0.04), max(1.06, high + 0.04))
@@ -125,6 +168,8 @@ def dots(
         ends = (e.low, e.high) if np.isfinite(e.low) and np.isfinite(e.high) else (e.value, e.value)
         x, y = ([*ends], [place, place]) if across else ([place, place], [*ends])
         axes.plot(x, y, color=how.colour, lw=1.3, alpha=0.75, solid_capstyle="butt", zorder=2)
+        if isinstance(e, Cell):
+            single(axes, place, e.seeds, how, across=across)
         at = (e.value, place) if across else (place, e.value)
         axes.plot(
             *([at[0]], [at[1]]),

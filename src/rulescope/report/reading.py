@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rulescope.assays.humps import SEEDS, in_words, two_humped_cells
+from rulescope.stats import Estimate
+
 if TYPE_CHECKING:
     from rulescope.assays.results import Results
-    from rulescope.stats import Estimate
 
 Floats = NDArray[np.float64]
+FAINT = "Faint dots: single lifetimes."
 TASKS = {"catch": "Catch", "catch-dense": "CatchDense", "catch-long": "CatchLong"}
 INTERFACES = {"default": "default", "support30": "support 30", "linear": "linear"}
 ARM_WORDS = {
@@ -28,6 +32,13 @@ ARM_WORDS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Cell(Estimate):
+    """An estimate with the values of the lifetimes behind it, where they are known."""
+
+    seeds: tuple[float, ...] = ()
+
+
 class Curve(NamedTuple):
     """Estimates along a scale, in its order; what could not be estimated is NaN."""
 
@@ -35,6 +46,8 @@ class Curve(NamedTuple):
     y: Floats
     low: Floats
     high: Floats
+    seeds: tuple[tuple[float, ...], ...] = ()
+    """Of every point, the values of its lifetimes where they are known; empty if none are."""
 
     @property
     def last(self) -> tuple[float, float]:
@@ -51,7 +64,24 @@ class Curve(NamedTuple):
 def estimate(results: Results | None, key: str) -> Estimate | None:
     """Return the estimate at ``key``; None if it was not planned or could not be made."""
     found = None if results is None else results.estimates.get(key)
-    return None if found is None or math.isnan(found.value) else found
+    if results is None or found is None or math.isnan(found.value):
+        return None
+    seeds = seeds_of(results, key)
+    return Cell(**asdict(found), seeds=seeds) if seeds else found
+
+
+def seeds_of(results: Results, key: str) -> tuple[float, ...]:
+    """Return the values of the lifetimes behind an estimate, if they are known."""
+    values = results.series.get(f"{SEEDS}{key}")
+    return () if values is None else tuple(values[np.isfinite(values)].tolist())
+
+
+def reach(found: Iterable[Estimate | None]) -> list[float]:
+    """Return every number that is drawn of ``found``: values, bounds, and single lifetimes."""
+    known = [one for one in found if one is not None]
+    ends = [end for one in known for end in (one.value, one.low, one.high)]
+    ends += [seed for one in known if isinstance(one, Cell) for seed in one.seeds]
+    return [end for end in ends if math.isfinite(end)]
 
 
 def estimates(results: Results | None, start: str) -> list[Estimate]:
@@ -86,16 +116,23 @@ def _bounds(found: Estimate) -> tuple[float, float]:
 
 def curve(results: Results, start: str, end: str = "") -> Curve | None:
     """Return the estimates at ``{start}{scale}{end}``; None if there is none."""
-    points: list[tuple[float, Estimate]] = []
+    points: list[tuple[float, Estimate, tuple[float, ...]]] = []
     for key, found in results.estimates.items():
         middle = key.removeprefix(start).removesuffix(end)
         if key == f"{start}{middle}{end}" and "/" not in middle:
-            points.append((float(middle), found))
+            points.append((float(middle), found, seeds_of(results, key)))
     points.sort(key=lambda point: point[0])
-    if not any(math.isfinite(found.value) for _, found in points):
+    if not any(math.isfinite(found.value) for _, found, _ in points):
         return None
-    table = np.array([(x, e.value, *_bounds(e)) for x, e in points], dtype=np.float64)
-    return Curve(table[:, 0], table[:, 1], table[:, 2], table[:, 3])
+    table = np.array([(x, e.value, *_bounds(e)) for x, e, _ in points], dtype=np.float64)
+    seeds = tuple(each for _, _, each in points)
+    return Curve(table[:, 0], table[:, 1], table[:, 2], table[:, 3], seeds if any(seeds) else ())
+
+
+def point(found: Estimate) -> Curve:
+    """Return one estimate as a curve, for limits of axes."""
+    x, y, low, high = (np.array([end]) for end in (0.0, found.value, found.low, found.high))
+    return Curve(x, y, low, high, (found.seeds,) if isinstance(found, Cell) else ())
 
 
 def evidence(found: Iterable[Estimate]) -> str:
@@ -130,14 +167,35 @@ def adjusted(found: Estimate) -> str:
     return f"{text} [{low}, {high}]{family}"
 
 
-def caption(results: Iterable[Results | None], *words: str) -> str:
-    """Return the line below a figure: budgets of the assays, evidence, what arms mean."""
+def caption(results: Iterable[Results | None], *words: str, seeds: bool = True) -> str:
+    """Return the line below a figure: budgets of the assays, evidence, what arms mean.
+
+    And which cells are two-humped. ``seeds`` says whether single lifetimes are drawn where they
+    are known.
+    """
+    known = [found for found in results if found is not None]
     assays: dict[str, list[str]] = {}
-    for found in results:
-        if found is not None:
-            assays.setdefault(found.budget.rstrip("."), []).append(found.assay)
+    for found in known:
+        assays.setdefault(found.budget.rstrip("."), []).append(found.assay)
     budgets = [f"{', '.join(names)}: {budget}." for budget, names in assays.items()]
-    return " ".join(part for part in (*words, *budgets) if part)
+    drawn = seeds and any(
+        key.startswith(SEEDS) and np.isfinite(values).sum() > 1  # a single one is the cell's value
+        for found in known
+        for key, values in found.series.items()
+    )
+    dots = FAINT if drawn else ""
+    return " ".join(part for part in (*words, dots, _humped(known), *budgets) if part)
+
+
+def _humped(results: Iterable[Results]) -> str:
+    """Name the two-humped cells behind a figure."""
+    cells = {
+        f"{found.assay} {key}": count
+        for found in results
+        for key, count in two_humped_cells(found.assay, found.series).items()
+    }
+    words = in_words(cells)
+    return f"{words[:1].upper()}{words[1:]}." if words else ""
 
 
 def arm_words(arms: Iterable[str]) -> str:

@@ -32,6 +32,7 @@ from rulescope.report.reading import (
     estimates,
     evidence,
     parts,
+    point,
 )
 from rulescope.report.style import (
     DARK,
@@ -44,6 +45,7 @@ from rulescope.report.style import (
     in_order,
     look,
     styled,
+    subject,
 )
 
 if TYPE_CHECKING:
@@ -71,7 +73,7 @@ def recovery_overview(results: Mapping[str, Results]) -> Figure:
         evidence([*used, *estimates(e3, "no-aux/")]),
         arm_words(arms),
     ]
-    page = Page(4.9, caption([e3, mapping, breakout], *words))
+    page = Page(4.9, caption([e3, mapping, breakout], *words, seeds=False))
     scores, returns = Normalize(0.0, 1.0), Normalize(0.0, _top(breakout))
     grid = [f"{condition}/{task}" for task in BOARDS for condition in CONDITIONS_OF_E3]
     names = [CONDITIONS[key.split("/")[0]] for key in grid]
@@ -102,7 +104,7 @@ def recovery_overview(results: Mapping[str, Results]) -> Figure:
     if estimates(breakout, "auc/"):
         _scale_bar(page, (1.1, 4.5, 1.12), "Oranges", returns, "AUC of the return (C)")
     effects = page.axes(4.2, 2.98, 2.85, 1.5)
-    page.heading(effects, "D", "Without auxiliary losses, minus Disco", indent=1.1)
+    page.heading(effects, "D", f"Without auxiliary losses, minus {subject()}", indent=1.1)
     _auxiliary(effects, e3)
     return page.figure
 
@@ -308,8 +310,7 @@ def _areas(
             if e is not None:
                 words = f"{e.value:.2f}".replace("-", "−")
                 axes.text(place + 0.07, e.value, words, size=SMALL, va="center")
-                values = np.array([[e.value], [e.low], [e.high]])
-                lines.append(Curve(np.array([place]), *values))
+                lines.append(point(e))
         if all(e is None for e in found):
             axes.text(centre, 0.5, "not run", ha="center", va="center", color=GREY, size=SMALL)
     score_axis(axes, lines)
@@ -347,7 +348,7 @@ def change_streams(results: Mapping[str, Results]) -> Figure:
     shown = [results.get(name) for name in dict.fromkeys(row.assay for row in rows)]
     words = arm_words([arm for row in rows for arm in found[row]])
     dashed = "Dashed: the switch." if used else ""
-    page = Page(0.1 + 2.1 * len(rows), caption(shown, bands, dashed, words))
+    page = Page(0.1 + 2.1 * len(rows), caption(shown, bands, dashed, words, seeds=False))
     for turn, row in enumerate(rows):
         _stream_row(page, 0.35 + 2.1 * turn, "ABCD"[turn], row, results.get(row.assay), found[row])
     return page.figure

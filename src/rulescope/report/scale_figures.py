@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 
+from rulescope.assays.results import span
 from rulescope.report.labels import End, name_apart, name_ends
 from rulescope.report.panels import (
     dots,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from rulescope.stats import Estimate
 
 THRESHOLD = "Dotted line: the threshold of 0.8."
+INCOMPETENT = "no estimate:\nneither arm\nis competent"
 CRITERIA = {"half-best": "half of best", "0.7": "0.7", "0.8": "0.8", "0.9": "0.9"}
 
 
@@ -119,7 +121,7 @@ def _contrasts(axes: Axes, results: Results) -> None:
     ]
     known = [(task, criterion, e) for task, criterion, e in rows if e is not None]
     if not known:
-        absent(axes)
+        absent(axes, INCOMPETENT if _compared(results) else "not run")
         return
     how = Look("live − pin", DARK, "o")
     places = [-float(turn) for turn in range(len(known))]
@@ -145,6 +147,13 @@ def _contrasts(axes: Axes, results: Results) -> None:
     axes.grid(axis="x")
     axes.axvline(0.0, color=GREY, lw=0.8, zorder=1)
     axes.set_xlabel("decades", labelpad=2)
+
+
+def _compared(results: Results) -> bool:
+    """Return whether live and pin were both run in some task, though they have no contrast."""
+    return any(
+        found.n > 0 for key, found in results.estimates.items() if key.startswith("contrast/")
+    )
 
 
 def window_words(found: Estimate) -> str:
@@ -273,13 +282,10 @@ def scale_audit(results: Mapping[str, Results]) -> Figure:
     arms = in_order(parts(scale, "score/", 1))
     seeds = scale is not None and any(key.startswith("seeds/") for key in scale.series)
     words = evidence(estimates(scale, "score/"))
-    shown = "Faint dots: single lifetimes." if seeds else ""
-    width = "Beside the names: width of the window of scales with a score of at least 0.8."
-    if not estimates(scale, "width/"):
+    width = "Beside the names: class and ends of the window of scales with a score of at least 0.8."
+    if scale is None or not scale.windows:
         width = ""
-    page = Page(
-        0.2 + 2.75 * len(tasks), caption([scale], words, shown, THRESHOLD, arm_words(arms), width)
-    )
+    page = Page(0.2 + 2.75 * len(tasks), caption([scale], words, THRESHOLD, arm_words(arms), width))
     for turn, task in enumerate(tasks):
         axes = page.axes(0.62, 0.35 + 2.75 * turn, 5.0, 2.15)
         letter = "ABCDEFGH"[turn] if len(tasks) > 1 else ""
@@ -288,8 +294,6 @@ def scale_audit(results: Mapping[str, Results]) -> Figure:
             absent(axes)
             continue
         ends = score_curves(axes, scale, task, bands=not seeds)
-        for arm in arms:
-            _each_seed(axes, scale, task, arm)
         name_ends(
             axes,
             [
@@ -300,17 +304,7 @@ def scale_audit(results: Mapping[str, Results]) -> Figure:
     return page.figure
 
 
-def _each_seed(axes: Axes, results: Results, task: str, arm: str) -> None:
-    start = f"seeds/{task}/{arm}/"
-    for key, values in results.series.items():
-        if key.startswith(start):
-            x = np.full(len(values), float(key.removeprefix(start)))
-            axes.plot(x, values, "o", color=look(arm).colour, alpha=0.3, ms=3, mew=0, zorder=2)
-
-
 def _with_window(end: End, results: Results, task: str, arm: str) -> End:
-    """Say behind an arm's name how wide its window is."""
-    found = estimate(results, f"width/{task}/{arm}/0.8")
-    if found is None:
-        return end
-    return end._replace(text=f"{end.text}: {window_words(found)} decades")
+    """Print the class and the ends of an arm's window behind its name."""
+    found = span(results.windows, f"width/{task}/{arm}/0.8")
+    return end if found is None else end._replace(text=f"{end.text}: {found}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 from numpy.typing import NDArray
 
+from rulescope.report.interface_figures import draw_path
 from rulescope.report.style import DARK, GREY, PALE, SMALL, Page, look, styled
 
 if TYPE_CHECKING:
@@ -125,80 +126,123 @@ def _own(times: Floats) -> Floats:
     return 1 - np.exp(-3.5 * times) + 0.09 * np.sin(17 * times) * np.exp(-0.8 * times)
 
 
-DONOR, FREEZE = -0.75, 0.15
-"""Where a donor's state ended, and when a freeze begins, as a part of a lifetime."""
-_ROWS: tuple[tuple[str, str, str, Callable[[Floats], Floats]], ...] = (
-    ("live", "live", "left alone", _own),
-    ("pin", "pin", "zero after every iteration", np.zeros_like),
-    (
+class _Row(NamedTuple):
+    """One intervention: its name, what is done, and how the number moves under it."""
+
+    title: str
+    words: str
+    paths: Mapping[str, Callable[[Floats], Floats]]
+    """By the arm whose look the line has."""
+
+
+FREEZE = 0.15
+"""When a freeze begins, as a part of a lifetime."""
+DONORS = {"match": 0.8, "cross": -0.75}
+"""Where the states of donors of the same and of the opposite scale ended."""
+
+
+def _revised(start: float) -> Callable[[Floats], Floats]:
+    """Return how a state moves that begins at ``start`` and is updated from then on."""
+    return lambda times: start + (_own(np.ones_like(times)) - start) * (1 - np.exp(-3.0 * times))
+
+
+def _held(start: float) -> Callable[[Floats], Floats]:
+    """Return how a state moves that is brought back to ``start`` after every iteration."""
+    return lambda times: np.full_like(times, start)
+
+
+_STATE = (
+    _Row("live", "updated in every iteration", {"live": _own}),
+    _Row("pin", "zero after every iteration", {"pin": np.zeros_like}),
+    _Row(
         "freeze",
-        "freeze",
-        "kept as it was at some moment",
-        lambda times: _own(np.minimum(times, FREEZE)),
-    ),
-    (
-        "cross-natural",
-        "transplant, natural",
-        "begins as a donor’s ended, and moves on",
-        lambda times: DONOR + (1 - DONOR) * (1 - np.exp(-3.0 * times)),
-    ),
-    (
-        "cross-clamp",
-        "transplant, clamp",
-        "brought back to the donor’s after every iteration",
-        lambda times: np.full_like(times, DONOR),
+        "its own state of one moment, restored",
+        {"freeze": lambda times: _own(np.minimum(times, FREEZE))},
     ),
 )
-"""The arm whose look a row has, its name, what is done, and what becomes of the number."""
+_TRANSPLANT = (
+    _Row(
+        "transplant, natural",
+        "begins with a donor’s state, then updated",
+        {f"{donor}-natural": _revised(start) for donor, start in DONORS.items()},
+    ),
+    _Row(
+        "transplant, clamp",
+        "a donor’s state, restored after every iteration",
+        {f"{donor}-clamp": _held(start) for donor, start in DONORS.items()},
+    ),
+)
 
 
 @styled
 def interventions(_results: Mapping[str, Results]) -> Figure:
-    """``fig:interventions``: what becomes of a carrier under each of the main interventions."""
+    """``fig:interventions``: its own state, a donor's state, and the path of the value target."""
     page = Page(
-        3.35,
-        "One number of a carrier through a lifetime, made up for illustration; the rule’s weights, "
-        "the seed and the world are the same in every row. Pale: left alone.",
+        5.75,
+        "A, B: one number of the recurrent state through a lifetime, made up for illustration; "
+        "pale: left alone. Weights of the rule, seed and world are the same in every row; "
+        "everything but the state is updated as usual. Donors were trained at the recipient’s "
+        "reward scale (match) or at the opposite extreme (cross). C: how a scalar target becomes "
+        "weights of atoms, and how a value is read from predicted probabilities.",
     )
-    times = np.linspace(0, 1, 400)
-    for turn, (arm, title, words, path) in enumerate(_ROWS):
-        how = look(arm)
-        axes = page.axes(3.1, 0.12 + 0.58 * turn, 3.9, 0.5)
+    _rows(page, 0.38, "A", "A learner’s own state", _STATE)
+    _rows(page, 2.38, "B", "A donor’s state in a new learner", _TRANSPLANT)
+    for words, place, side in (("start", 3.3, "left"), ("end of a lifetime", 7.0, "right")):
+        page.figure.text(
+            place / page.width,
+            1 - 3.6 / page.height,
+            words,
+            size=SMALL,
+            color=GREY,
+            va="center",
+            ha=side,
+        )
+    path = page.axes(0.52, 4.12, 6.43, 1.55)
+    page.heading(path, "C", "Transform, clip, two-hot weights and readout of the value")
+    draw_path(path)
+    return page.figure
+
+
+def _rows(page: Page, top: float, letter: str, title: str, rows: Sequence[_Row]) -> None:
+    """Draw one panel: a row for each intervention, its words on the left."""
+    times, step = np.linspace(0, 1, 400), 0.56
+    for turn, row in enumerate(rows):
+        axes = page.axes(3.3, top + step * turn, 3.7, 0.48)
         axes.plot(times, _own(times), color=PALE, linewidth=2.4)
         axes.axhline(0, color=GREY, linewidth=0.6)
-        axes.plot(times, path(times), color=how.colour, linestyle=how.line, linewidth=1.8)
-        if arm == "freeze":
+        for arm, path in row.paths.items():
+            _line(axes, times, path(times), arm)
+        if row.title == "freeze":
             axes.axvline(FREEZE, color=GREY, linewidth=0.7, linestyle=":")
-        if path(times)[0] == DONOR:
-            axes.plot([0], [DONOR], marker="o", color=how.colour, clip_on=False)
         axes.set(xlim=(0, 1), ylim=(-1.05, 1.25), xticks=[], yticks=[])
         axes.spines[["left", "bottom"]].set_visible(False)
-        middle = 0.37 + 0.58 * turn
+        ink = look(next(iter(row.paths))).ink if len(row.paths) == 1 else DARK
+        middle = top + 0.24 + step * turn
         for text, lift, size, colour in (
-            (title, 0.06, 8.5, how.ink),
-            (words, -0.09, SMALL, DARK),
+            (row.title, 0.06, 8.5, ink),
+            (row.words, -0.09, SMALL, DARK),
         ):
             page.figure.text(
-                0.1 / page.width,
+                0.52 / page.width,
                 1 - (middle - lift) / page.height,
                 text,
                 size=size,
                 color=colour,
                 va="center",
             )
-    page.figure.text(
-        3.1 / page.width, 1 - 3.13 / page.height, "birth", size=SMALL, color=GREY, va="center"
-    )
-    page.figure.text(
-        7.0 / page.width,
-        1 - 3.13 / page.height,
-        "end of a lifetime",
-        size=SMALL,
-        color=GREY,
-        va="center",
-        ha="right",
-    )
-    return page.figure
+    place = 1 - (top - 0.13) / page.height
+    page.figure.text(0.1 / page.width, place, letter, weight="bold", size=9.5, va="baseline")
+    page.figure.text(0.52 / page.width, place, title, size=8, color="#111111", va="baseline")
+
+
+def _line(axes: Axes, times: Floats, values: Floats, arm: str) -> None:
+    """Draw how the state moves; a donor's begins with a mark and its name."""
+    how = look(arm)
+    axes.plot(times, values, color=how.colour, linestyle=how.line, linewidth=1.8)
+    donor = arm.partition("-")[0]
+    if donor in DONORS:
+        axes.plot([0], [values[0]], marker=how.marker, color=how.colour, clip_on=False)
+        axes.text(-0.025, values[0], donor, color=how.ink, size=SMALL, va="center", ha="right")
 
 
 SCHEMATICS = {"fig:framework": framework, "fig:interventions": interventions}

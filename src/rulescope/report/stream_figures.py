@@ -18,6 +18,8 @@ from rulescope.report.reading import (
     estimates,
     evidence,
     parts,
+    point,
+    reach,
 )
 from rulescope.report.style import (
     DARK,
@@ -43,7 +45,7 @@ WORDS = (
 
 @styled
 def app_streams(results: Mapping[str, Results]) -> Figure:
-    """``v5:fig:app-streams``: four worlds, masking in Breakout, and what learners are told."""
+    """``v5:fig:app-streams``: four worlds, masking in Breakout, and signalled ends."""
     exposure, stream, masking = (results.get(name) for name in ("exposure", "E-A3c", "masking"))
     used = [
         *estimates(exposure, "score/"),
@@ -55,22 +57,22 @@ def app_streams(results: Mapping[str, Results]) -> Figure:
     page = Page(7.0, caption([exposure, stream, masking], *words))
     for turn, (found, start, title) in enumerate(
         (
-            (exposure, "episodic/", "Catch, episode ends told"),
-            (exposure, "masked/", "Catch, ends not told (masked)"),
+            (exposure, "episodic/", "Catch, episode ends signalled"),
+            (exposure, "masked/", "Catch, ends not signalled (masked)"),
             (exposure, "natural/", "Tracking: no episodes"),
             (stream, "", "CatchStream: no episodes"),
         )
     ):
-        left, top = 0.62 + 3.62 * (turn % 2), 0.35 + 2.42 * (turn // 2)
-        curves = page.axes(left, top, 1.98, 1.7)
-        ends = page.axes(left + 2.02, top, 0.4, 1.7)
+        left, top = 0.62 + 3.5 * (turn % 2), 0.35 + 2.42 * (turn // 2)
+        curves = page.axes(left, top, 1.7, 1.7)
+        ends = page.axes(left + 1.74, top, 0.4, 1.7)
         page.heading(curves, "ABCD"[turn], title)
         learning(curves, ends, found, start)
     effects = page.axes(0.62, 5.19, 1.4, 1.42)
     page.heading(effects, "E", "Breakout: masked − episodic")
     _effects(effects, masking)
     told = page.axes(4.24, 5.19, 2.86, 1.42)
-    page.heading(told, "F", "What happens, and what is told")
+    page.heading(told, "F", "What happens, and what is signalled")
     _told(told)
     return page.figure
 
@@ -109,12 +111,6 @@ def learning(axes: Axes, ends: Axes, results: Results | None, start: str) -> Non
     ends.tick_params(axis="y", length=0, labelleft=False)
     ends.spines["left"].set_color(PALE)
     name_ends(ends, names, offset=0.1)
-
-
-def point(found: Estimate) -> Curve:
-    """Return one estimate as a curve, for limits of axes."""
-    ends = (0.0, found.value, found.low, found.high)
-    return Curve(*(np.array([end], dtype=np.float64) for end in ends))
 
 
 def _effects(axes: Axes, results: Results | None) -> None:
@@ -174,14 +170,14 @@ TOLD: tuple[tuple[str, int | None, int | None], ...] = (
     ("Catch, synthetic 29", 7, 29),
     ("Tracking, CatchStream", None, None),
 )
-"""A name, steps of an episode, and steps between two ends that are told (None: never)."""
+"""A name, steps of an episode, and steps between two signalled ends (None: never)."""
 TELLING = "#D55E00"
 KEY = -0.2
 """Height of the key below the schematic, where the axis has its name."""
 
 
 def _told(axes: Axes) -> None:
-    """Draw episodes as bars and the ends that the learner is told of as triangles above."""
+    """Draw episodes as bars and the signalled ends as triangles above."""
     for turn, (name, episode, told) in enumerate(TOLD):
         y = -float(turn)
         starts = range(0, SHOWN, episode or SHOWN)
@@ -199,7 +195,7 @@ def _told(axes: Axes) -> None:
     axes.set_xlabel("step of a lane", labelpad=2, loc="right")
     key = axes.get_xaxis_transform()
     axes.plot([-13.8], [KEY], "v", color=TELLING, ms=4.5, transform=key, clip_on=False)
-    axes.text(-12.6, KEY, "end told,  gap: reset", transform=key, size=SMALL, va="center")
+    axes.text(-12.6, KEY, "end signalled,  gap: reset", transform=key, size=SMALL, va="center")
 
 
 BOUNDARIES = (
@@ -209,12 +205,12 @@ BOUNDARIES = (
     ("synthetic", "synth100", "100"),
     ("exposure", "masked", "never"),
 )
-"""What is told of episode ends in Catch: assay, condition, words."""
+"""Which episode ends are signalled in Catch: assay, condition, words."""
 
 
 @styled
 def synthetic_terminals(results: Mapping[str, Results]) -> Figure:
-    """``synthetic-terminals``: score and time to 0.8 by how often an end is told in Catch."""
+    """``synthetic-terminals``: score and time to 0.8 by how often an end is signalled in Catch."""
     known = {
         (name, condition): results.get(name)
         for name, condition, _ in BOUNDARIES
@@ -227,7 +223,7 @@ def synthetic_terminals(results: Mapping[str, Results]) -> Figure:
         for found in estimates(its, f"{kind}/{condition}/")
     ]
     text = (
-        "Catch resets after every 7 steps, whatever the learner is told. Score: reward per"
+        "Catch resets after every 7 steps, whatever is signalled. Score: reward per"
         " interaction, 0 as of random and 1 as of optimal play. B: lifetimes that reach 0.8;"
         " in brackets how many of all do, where some do not."
     )
@@ -247,7 +243,7 @@ def synthetic_terminals(results: Mapping[str, Results]) -> Figure:
 
 
 def _by_boundary(axes: Axes, results: Mapping[str, Results], kind: str) -> None:
-    """Draw a readout over what is told, an arm beside the other."""
+    """Draw a readout over what is signalled, an arm beside the other."""
     keys = {
         (place, arm): (results.get(name), f"{condition}/{arm}")
         for place, (name, condition, _) in enumerate(BOUNDARIES)
@@ -271,12 +267,12 @@ def _by_boundary(axes: Axes, results: Mapping[str, Results], kind: str) -> None:
     axes.set_xticks(range(len(BOUNDARIES)), [words for _, _, words in BOUNDARIES])
     axes.set_xlim(-0.6, len(BOUNDARIES) - 0.4)
     axes.tick_params(axis="x", length=0)
-    axes.set_xlabel("steps between ends that are told", labelpad=2)
+    axes.set_xlabel("steps between signalled ends", labelpad=2)
     if kind == "score":
         score_axis(axes, [point(e) for e in every], (0.8,))
         axes.set_ylabel("score of the reward rate", labelpad=2)
         return
-    top = max([1.0, *(np.nanmax([e.value, e.high]) for e in every)])
+    top = max([1.0, *reach(every)])
     axes.set_ylim(0, float(top) * 1.12)
     axes.yaxis.set_major_formatter(lambda value, _: f"{value / 1000:g}")
     axes.set_ylabel("thousands", labelpad=2)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import io
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import wraps
 from pathlib import Path
 from typing import Any, NamedTuple, ParamSpec, TypeVar
@@ -14,7 +15,11 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
+from matplotlib.text import Text
+from matplotlib.transforms import Bbox, BboxBase
 
+from rulescope.assays.names import UNKNOWN, arm_name, subject_of
+from rulescope.assays.results import Results
 from rulescope.report.files import write_whole
 
 WIDTH = 7.2
@@ -22,6 +27,16 @@ WIDTH = 7.2
 DARK, GREY, PALE = "#333333", "#8A8A8A", "#E4E4E4"
 SMALL, TINY = 7.0, 6.6
 """Points: labels at lines, and the line below the figure."""
+EDGE = 1.0
+"""Pixels of a page that words keep free at either side."""
+GAP = 3.0
+"""Pixels between two words side by side."""
+FLOOR = 5.5
+"""Points: no label is made smaller than this to fit."""
+LONGEST = 8
+"""Letters of a rule's name in a figure: for these there is room beside lines."""
+END_LABEL = "end of a line"
+"""The artist label of names that stand beside the ends of lines."""
 STYLE: dict[Any, Any] = {
     "font.family": "DejaVu Sans",  # comes with matplotlib, so it is the same everywhere
     "mathtext.fontset": "dejavusans",
@@ -103,35 +118,77 @@ ARMS: dict[str, Look] = {
 }
 """Okabe-Ito colours, which colour-blind readers can tell apart (greys for controls)."""
 LEARNERS: dict[str, Look] = {
-    "disco": Look("Disco", "#0072B2", "o"),
-    "disco-pin": Look("Disco, pinned", "#D55E00", "s", DASHED),
-    "disco-null": Look("null rule", "#B4B4B4", "+", MIXED),
-    "disco-hold": Look("Disco, held", "#E69F00", "^", MIXED),
-    "disco-freeze": Look("Disco, frozen", "#6E6E6E", "P", DASHED),
-    "disco-no-aux": Look("Disco, no aux", "#56B4E9", "h", MIXED),
-    "disco-entropy": Look("Disco, entropy", "#56B4E9", "h", DASHED),
-    "disco-lr3e4": Look("Disco, lr 3e-4", "#56B4E9", "h", DOTTED),
-    "disco-legacy": Look("Disco, legacy", "#0072B2", "o", DASHED, filled=False),
-    "a2c": Look("A2C", "#009E73", "v"),
-    "a2c-popart": Look("A2C-PopArt", "#B8A200", "p", DASHED),
-    "ppo": Look("PPO", "#CC79A7", "D"),
-    "dqn": Look("DQN", "#000000", "X"),
-    "dqn-28672": Look("DQN 28,672", "#7A5C2E", "<", DASHED),
-    "dqn-cleared": Look("DQN cleared", "#999933", ">", DOTTED, filled=False),
-    "open": Look("OPEN", "#882255", "s"),
-    "open-adam": Look("PPO, Adam", "#CC79A7", "D", DASHED),
-    "disco-minatar": Look("Disco (M1)", "#0072B2", "o", DOTTED, filled=False),
-    "random": Look("random policy", "#9A9A9A", "x", DOTTED),
+    "disco": Look("", "#0072B2", "o"),
+    "disco-pin": Look("", "#D55E00", "s", DASHED),
+    "disco-null": Look("", "#B4B4B4", "+", MIXED),
+    "disco-hold": Look("", "#E69F00", "^", MIXED),
+    "disco-freeze": Look("", "#6E6E6E", "P", DASHED),
+    "disco-freeze-40": Look("", "#6E6E6E", "P", DOTTED, filled=False),
+    "disco-no-aux": Look("", "#56B4E9", "h", MIXED),
+    "disco-entropy": Look("", "#56B4E9", "h", DASHED),
+    "disco-lr3e4": Look("", "#56B4E9", "h", DOTTED),
+    "disco-legacy": Look("", "#0072B2", "o", DASHED, filled=False),
+    "a2c": Look("", "#009E73", "v"),
+    "a2c-popart": Look("", "#B8A200", "p", DASHED),
+    "ppo": Look("", "#CC79A7", "D"),
+    "dqn": Look("", "#000000", "X"),
+    "dqn-28672": Look("", "#7A5C2E", "<", DASHED),
+    "dqn-cleared": Look("", "#999933", ">", DOTTED, filled=False),
+    "dqn-cleared-interactions": Look("", "#999933", "*", MIXED),
+    "open": Look("", "#882255", "s"),
+    "open-adam": Look("", "#CC79A7", "D", DASHED),
+    "disco-minatar": Look("", "#0072B2", "o", DOTTED, filled=False),
+    "random": Look("", "#9A9A9A", "x", DOTTED),
 }
-"""Arms of assays that compare learners; no figure has these and the above."""
+"""Arms of assays that compare learners; no figure has these and the above. (They are named by
+:func:`look`, after the rule under audit.)"""
 _OTHERS = ("<", ">", "*", "d")
 
 
+_subject: ContextVar[str] = ContextVar("subject", default=UNKNOWN)
+
+
+def subject() -> str:
+    """Return the name of the rule under audit in what is being drawn."""
+    return _subject.get()
+
+
+@contextmanager
+def naming(name: str) -> Iterator[None]:
+    """Name arms after the rule under audit, which is printed as ``name``."""
+    token = _subject.set(name)
+    try:
+        yield
+    finally:
+        _subject.reset(token)
+
+
+_note: ContextVar[str] = ContextVar("note", default="")
+
+
+@contextmanager
+def _noting(words: str) -> Iterator[None]:
+    """End captions with ``words``."""
+    token = _note.set(words)
+    try:
+        yield
+    finally:
+        _note.reset(token)
+
+
+def _says(figure: Figure, words: str) -> bool:
+    return any(words in text.get_text() for text in figure.findobj(Text) if isinstance(text, Text))
+
+
 def look(arm: str) -> Look:
-    """Return how ``arm`` is drawn; an arm that is not known yet is dark grey."""
-    known = ARMS | LEARNERS
-    if arm in known:
-        return known[arm]
+    """Return how ``arm`` is drawn; an arm that is not known yet is dark grey.
+
+    In a figure it is named after the rule under audit (see :func:`naming`).
+    """
+    if arm in LEARNERS:
+        return LEARNERS[arm]._replace(name=arm_name(arm, subject()))
+    if arm in ARMS:
+        return ARMS[arm]
     return Look(arm, "#555555", _OTHERS[sum(arm.encode()) % len(_OTHERS)], MIXED)
 
 
@@ -155,14 +212,99 @@ def drawing() -> Iterator[None]:
 
 
 def styled(function: Callable[P, R]) -> Callable[P, R]:
-    """Make ``function`` draw in our style."""
+    """Make ``function`` draw in our style, and name the rule that its results are of."""
 
     @wraps(function)
     def drawn(*args: P.args, **kwargs: P.kwargs) -> R:
-        with drawing():
-            return function(*args, **kwargs)
+        given = args[0] if args and isinstance(args[0], Mapping) else {}
+        found = [one for one in given.values() if isinstance(one, Results)]
+        name = subject_of(found)
+        short = abbreviated(name)
+        with drawing(), naming(short):
+            made = function(*args, **kwargs)
+            if short != name and isinstance(made, Figure) and _says(made, short):
+                with _noting(f"{short}: {name}."):
+                    made = function(*args, **kwargs)
+            if isinstance(made, Figure):
+                keep_inside(made)
+            return made
 
     return drawn
+
+
+def abbreviated(name: str) -> str:
+    """Return the name of a rule as figures have room for it: its beginning and its end.
+
+    >>> abbreviated("Disco103"), abbreviated("my-plugin-rule-v2")
+    ('Disco103', 'my-pl…v2')
+    """
+    return name if len(name) <= LONGEST else f"{name[: LONGEST - 3]}…{name[-2:]}"
+
+
+def keep_inside(figure: Figure) -> None:
+    """Keep end labels, and names of the rule under audit, on the page and off other words.
+
+    Panels have fixed places, and a rule may be called anything. The end labels of a panel have one
+    size, not below :data:`FLOOR`. Where that is not small enough, an ellipsis ends them.
+    """
+    groups: dict[object, list[Text]] = {}
+    every = _shown(figure)
+    for text in every:
+        if text.get_label() == END_LABEL:
+            groups.setdefault(text.axes, []).append(text)
+        elif subject() in text.get_text():
+            groups[text] = [text]
+    if not groups:
+        return
+    figure.draw_without_rendering()
+    boxes = {text: text.get_window_extent() for text in every}
+    for group in groups.values():
+        others = [box for text, box in boxes.items() if text not in group]
+        _shrink(group, others, figure.bbox.width)
+        boxes |= {text: text.get_window_extent() for text in group}
+
+
+def _shown(figure: Figure) -> list[Text]:
+    """Return the texts that are drawn."""
+    found = list(figure.texts)
+    for axes in figure.axes:
+        found += axes.texts
+        if not axes.axison:
+            continue
+        found += [axes.xaxis.label, axes.yaxis.label]
+        for axis, limits in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
+            low, high = sorted(limits)
+            ticks = axis.get_major_ticks()
+            found += [tick.label1 for tick in ticks if low <= tick.get_loc() <= high]
+    return [text for text in found if text.get_visible() and text.get_text().strip()]
+
+
+def _shrink(group: Sequence[Text], others: Sequence[BboxBase], width: float) -> None:
+    """Make the texts of ``group`` smaller, then shorter, until each has room among ``others``."""
+    size = min(float(text.get_fontsize()) for text in group)
+    while size > FLOOR and not all(_has_room(text, others, width) for text in group):
+        size = max(size - 0.1, FLOOR)
+        for text in group:
+            text.set_fontsize(size)
+    for text in group:
+        while (
+            text.get_label() == END_LABEL
+            and len(text.get_text()) > 3
+            and not _has_room(text, others, width)
+        ):
+            text.set_text(f"{text.get_text().rstrip('…')[:-1].rstrip(' ,')}…")
+
+
+def _has_room(text: Text, others: Sequence[BboxBase], width: float) -> bool:
+    """Return whether ``text`` is within the page's ``width`` and on none of the ``others``."""
+    box = text.get_window_extent()
+    if box.x0 < EDGE or box.x1 > width - EDGE:
+        return False
+    wide = Bbox.from_extents(box.x0 - GAP, box.y0, box.x1 + GAP, box.y1)
+    shared = (Bbox.intersection(wide, other) for other in others)
+    return not any(
+        both is not None and both.width > EDGE and both.height > 2 * EDGE for both in shared
+    )
 
 
 class Page:
@@ -172,7 +314,9 @@ class Page:
     """
 
     def __init__(self, height: float, caption: str, width: float = WIDTH) -> None:
-        lines = textwrap.wrap(caption, int((width - 0.2) * 72 / (TINY * 0.53)))
+        said = f"{caption} {_note.get()}".strip()
+        letters = int((width - 0.2) * 72 / (TINY * 0.53))
+        lines = textwrap.wrap(said, letters, break_on_hyphens=False)  # which are part of names
         below = 0.08 + len(lines) * TINY * 1.35 / 72
         self.width, self.height = width, height + below
         self.figure = Figure(figsize=(self.width, self.height))

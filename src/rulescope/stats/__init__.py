@@ -18,6 +18,7 @@ from rulescope.stats.contrasts import (
     retention_ratios,
     usable_scales,
 )
+from rulescope.stats.draws import KeptDraws, keeping_draws
 from rulescope.stats.events import (
     ThresholdSteps,
     attained,
@@ -57,6 +58,9 @@ from rulescope.stats.intervals import (
     percentile_interval,
     tail,
 )
+from rulescope.stats.modes import groups, two_humped
+from rulescope.stats.paired import paired_estimate, student_quantile, widened
+from rulescope.stats.predictive import outlying, printed_probability, statistic_probability
 from rulescope.stats.resampling import (
     Estimates,
     Statistic,
@@ -75,14 +79,23 @@ from rulescope.stats.rows import (
     tail_mean,
 )
 from rulescope.stats.scores import normalised_score, post_switch_auc
-from rulescope.stats.windows import Window, WindowKind, half_best, scale_window, window_widths
+from rulescope.stats.windows import (
+    COMPETENT,
+    Window,
+    WindowKind,
+    half_best,
+    scale_window,
+    window_widths,
+)
 
 __all__ = [
+    "COMPETENT",
     "DataError",
     "Estimate",
     "Estimates",
     "Family",
     "Interval",
+    "KeptDraws",
     "Method",
     "Statistic",
     "TailWarning",
@@ -110,9 +123,11 @@ __all__ = [
     "finite_count",
     "finite_mean",
     "found",
+    "groups",
     "half_best",
     "interaction",
     "interaction_differences",
+    "keeping_draws",
     "last_fraction",
     "majority",
     "marginal_difference",
@@ -120,11 +135,14 @@ __all__ = [
     "mastery",
     "mastery_target",
     "normalised_score",
+    "outlying",
     "paired_contrast",
     "paired_differences",
+    "paired_estimate",
     "percentile_interval",
     "post_switch_auc",
     "principal_fraction",
+    "printed_probability",
     "random_discovery",
     "resample",
     "restricted_mean",
@@ -134,15 +152,19 @@ __all__ = [
     "scale_window",
     "seed_blocks",
     "solved",
+    "statistic_probability",
+    "student_quantile",
     "summarise_threshold_steps",
     "tail",
     "tail_from",
     "tail_mean",
     "threshold_steps",
     "trimmed_mean",
+    "two_humped",
     "unit_radius",
     "updates_for_depth",
     "usable_scales",
+    "widened",
     "wilson",
     "window_widths",
 ]

@@ -67,8 +67,8 @@ def _trim_weights(n: int) -> IntArray:
 def _interquartile_weights(n: int) -> IntArray:
     """Return 4n times the share of each rank that lies between the quartiles: [n]."""
     rank = np.arange(1, n + 1)
-    overlap = np.minimum(4 * rank, 3 * n) - np.maximum(4 * (rank - 1), n)
-    return overlap.clip(min=0)
+    between = np.minimum(4 * rank, 3 * n) - np.maximum(4 * (rank - 1), n)
+    return between.clip(min=0)
 
 
 def _rank_weighted_mean(

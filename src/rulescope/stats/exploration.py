@@ -30,7 +30,8 @@ def solved(tail_returns: ArrayLike, threshold: float = SOLVED_RETURN) -> FloatAr
 def found(running_returns: ArrayLike) -> FloatArray:
     """Return flags [...] of the runs with anything above zero among ``[..., rows]``.
 
-    The rows are logged running returns (ever found) or counts of goal events (the event cohort).
+    The rows are counts of goal events (found), or logged running returns (a goal in the log: one
+    between two rows may leave no trace).
     """
     array = floats(running_returns)
     finite = np.isfinite(array)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rulescope.stats.checks import FloatArray, missing_as_nan, require_positive
+from rulescope.stats.draws import with_draws
 
 LEVEL = 0.05
 """Two-sided error of one interval, shared out evenly over the members of a family."""
@@ -55,15 +56,16 @@ class Estimate:
         """Whether there is no value."""
         return math.isnan(self.value)
 
-    def overlaps(self, other_low: float, other_high: float) -> bool:
-        """Return whether the closed intervals touch; False where either has no bounds."""
-        return self.low <= other_high and other_low <= self.high
-
 
 def tail(family: int = 1) -> float:
     """Return the error on each side of an interval of a family with that many members."""
     require_positive("family", family)
     return LEVEL / (2 * family)
+
+
+def enough_draws(family: int = 1) -> int:
+    """Return the draws that leave :data:`MIN_TAIL_DRAWS` beyond each bound of such an interval."""
+    return math.ceil(MIN_TAIL_DRAWS / tail(family))
 
 
 def percentile_interval(samples: ArrayLike, family: int = 1, axis: int = 0) -> Interval:
@@ -98,7 +100,7 @@ def estimate_from(value: float, samples: ArrayLike, n: int, family: int = 1) -> 
     if n < MIN_BOOTSTRAP or draws == 0 or not math.isfinite(value):
         return Estimate(float(value), math.nan, math.nan, n, 0, family, "none")
     low, high = percentile_interval(array, family)
-    return Estimate(float(value), float(low), float(high), n, draws, family)
+    return with_draws(Estimate(float(value), float(low), float(high), n, draws, family), array)
 
 
 def _warn_of_thin_tails(draws: int, family: int) -> None:
@@ -107,7 +109,7 @@ def _warn_of_thin_tails(draws: int, family: int) -> None:
     if beyond < MIN_TAIL_DRAWS:
         warnings.warn(
             f"{draws} draws leave {beyond:.1f} beyond each bound of a family of {family}; "
-            f"{math.ceil(MIN_TAIL_DRAWS * 2 * family / LEVEL)} would leave {MIN_TAIL_DRAWS}",
+            f"{enough_draws(family)} would leave {MIN_TAIL_DRAWS}",
             TailWarning,
             stacklevel=3,
         )

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from rulescope.stats.centre import finite_count, trimmed_mean
 from rulescope.stats.checks import DataError, FloatArray, IntArray, floats, require_positive
+from rulescope.stats.draws import with_draws
 from rulescope.stats.intervals import MIN_BOOTSTRAP, Estimate, Method, percentile_interval
 
 DRAWS = 10_000
@@ -78,9 +79,10 @@ class Estimates:
     def __getitem__(self, index: int | tuple[int, ...]) -> Estimate:
         """Return the estimate of one cell."""
         n = int(self.n[index])
-        draws = int(finite_count(np.moveaxis(self.samples, 0, -1)[index]))
+        samples = np.moveaxis(self.samples, 0, -1)[index]
+        draws = int(finite_count(samples))
         method: Method = "bootstrap" if n >= MIN_BOOTSTRAP else "range" if n else "none"
-        return Estimate(
+        found = Estimate(
             value=float(self.value[index]),
             low=float(self.low[index]),
             high=float(self.high[index]),
@@ -89,6 +91,7 @@ class Estimates:
             family=self.family,
             method=method,
         )
+        return with_draws(found, samples)
 
 
 def estimates(

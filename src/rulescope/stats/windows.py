@@ -19,6 +19,8 @@ from rulescope.stats.checks import (
 
 WindowKind = Literal["none", "singleton", "interval"]
 
+COMPETENT = 0.8
+"""Score from which an arm counts as competent. Random play has 0 and the optimum 1."""
 _TIE = 1e-9
 """Decades: runs closer than this are equally wide, whatever the rounding of their logarithms."""
 
@@ -60,14 +62,15 @@ def window_widths(scales: ArrayLike, curves: ArrayLike, thresholds: ArrayLike) -
     return _widest_runs(grid, _passing(scores, floats(thresholds)))[2]
 
 
-def half_best(curves: ArrayLike) -> FloatArray:
+def half_best(curves: ArrayLike, floor: float = COMPETENT) -> FloatArray:
     """Return half the best score of each curve ``[..., S]`` as its threshold ``[...]``.
 
-    A curve that never rises above zero gets +inf: half of nothing is not a criterion, and with a
-    threshold at or below zero everything would pass. Without any score the threshold is NaN.
+    A curve whose best score is below ``floor``, or not above zero, gets +inf, which no score
+    passes: half of the noise of an arm that learned nothing is not a criterion. Without any score
+    the threshold is NaN.
     """
     best = np.fmax.reduce(missing_as_nan(curves), axis=-1)
-    return np.where(best <= 0, np.inf, 0.5 * best)[()]
+    return np.where((best <= 0) | (best < floor), np.inf, 0.5 * best)[()]
 
 
 def _grid(scales: ArrayLike) -> FloatArray:

@@ -22,8 +22,8 @@ from learners.disco.cases import (
 from learners.small import CHANNEL_SIZES, RULE, small_disco
 from rulescope.learners.disco.batch import Batch
 from rulescope.learners.disco.config import (
+    AGENTS,
     INTERFACES,
-    PROFILES,
     Coefficients,
     Disco,
     Interface,
@@ -97,27 +97,25 @@ def assert_equal_forms(
     assert {name: value for name, value in apart.items() if not value <= TOLERANCE} == {}
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("bundle", AGENTS)
 @settings(max_examples=12, deadline=None)
 @given(shape=SHAPES)
-def test_closed_form_is_the_definition_on_any_batch(profile: str, shape: Shape) -> None:
-    assert_equal_forms(RULE, small_disco(profile), shape)
+def test_closed_form_is_the_definition_on_any_batch(bundle: str, shape: Shape) -> None:
+    assert_equal_forms(RULE, small_disco(bundle), shape)
 
 
 @pytest.mark.parametrize("actions", [3, 6])
-@pytest.mark.parametrize("profile", PROFILES)
-def test_closed_form_is_the_definition_for_every_rule(
-    rule: str, profile: str, actions: int
-) -> None:
-    assert_equal_forms(rule, small_disco(profile), actions=actions)
+@pytest.mark.parametrize("bundle", AGENTS)
+def test_closed_form_is_the_definition_for_every_rule(rule: str, bundle: str, actions: int) -> None:
+    assert_equal_forms(rule, small_disco(bundle), actions=actions)
 
 
 @pytest.mark.parametrize("interface", INTERFACES)
-@pytest.mark.parametrize("profile", ["published", "reference"])
+@pytest.mark.parametrize("bundle", ["historical", "reference"])
 def test_closed_form_is_the_definition_in_every_interface(
-    rule: str, profile: str, interface: str
+    rule: str, bundle: str, interface: str
 ) -> None:
-    assert_equal_forms(rule, small_disco(profile, interface=INTERFACES[interface]))
+    assert_equal_forms(rule, small_disco(bundle, interface=INTERFACES[interface]))
 
 
 @pytest.mark.parametrize("two_hot", ["exact", "offset"])
@@ -151,12 +149,12 @@ def test_closed_form_is_the_definition_for_any_coefficients(
     assert_equal_forms(rule, small_disco(coefficients=coefficients))
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("bundle", AGENTS)
 @pytest.mark.parametrize("actions", [3, 6])
 def test_closed_form_is_the_definition_with_the_channel_torso(
-    rule: str, profile: str, actions: int
+    rule: str, bundle: str, actions: int
 ) -> None:
-    config = small_disco(profile, agent=CHANNEL_SIZES)
+    config = small_disco(bundle, agent=CHANNEL_SIZES)
     assert_equal_forms(rule, config, observation=IMAGE, actions=actions)
 
 
@@ -177,10 +175,10 @@ def test_entropy_bonus_survives_a_policy_that_has_made_up_its_mind() -> None:
     assert max(apart.values()) <= TOLERANCE
 
 
-@pytest.mark.parametrize("profile", PROFILES)
-def test_a_whole_series_of_steps_agrees_from_a_fresh_start(rule: str, profile: str) -> None:
+@pytest.mark.parametrize("bundle", AGENTS)
+def test_a_whole_series_of_steps_agrees_from_a_fresh_start(rule: str, bundle: str) -> None:
     """Adam's first steps divide by the gradient itself, so its rounding shows; hence 1e-9."""
-    update = small_update(rule, small_disco(profile))
+    update = small_update(rule, small_disco(bundle))
     start = update.fresh(update.agent.initial(3).double())
     expected, found = cloned(start), cloned(start)
     for seed in range(4):

@@ -17,8 +17,8 @@ STEPS, LANES = 6, 2
 pytestmark = pytest.mark.usefixtures("deterministic")
 
 
-def make(profile: str = "published", seed: int = 0, **changes: object) -> DiscoLearner:
-    learner = learners.make(small_disco(profile, **changes), (4, 4), 3, STEPS, seed)
+def make(bundle: str = "historical", seed: int = 0, **changes: object) -> DiscoLearner:
+    learner = learners.make(small_disco(bundle, **changes), (4, 4), 3, STEPS, seed)
     assert isinstance(learner, DiscoLearner)
     return learner
 
@@ -48,9 +48,9 @@ def test_learning_starts_once_a_batch_is_stored() -> None:
     assert learner.learn(rollout(3), measure=False) == {}
 
 
-@pytest.mark.parametrize(("profile", "transitions"), [("published", 5), ("legacy", 6)])
-def test_what_is_stored_of_a_rollout(profile: str, transitions: int) -> None:
-    learner, told = make(profile), rollout(0)
+@pytest.mark.parametrize(("bundle", "transitions"), [("historical", 5), ("legacy", 6)])
+def test_what_is_stored_of_a_rollout(bundle: str, transitions: int) -> None:
+    learner, told = make(bundle), rollout(0)
     learner.learn(told, measure=False)
     stored = learner.carriers["replay"].get()
     assert stored["actions"].shape == (LANES, transitions)

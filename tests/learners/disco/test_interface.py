@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from rulescope.learners.disco.config import INTERFACES, PROFILES, Interface
+from rulescope.learners.disco.config import AGENTS, INTERFACES, Interface
 from rulescope.learners.disco.interface import (
     TwoHot,
     ValueInterface,
@@ -25,9 +25,9 @@ CPU = torch.device("cpu")
 MODERATE = st.floats(-1e5, 1e5, allow_nan=False)
 
 
-def make(interface: str | Interface = "default", profile: str = "published") -> ValueInterface:
+def make(interface: str | Interface = "default", bundle: str = "historical") -> ValueInterface:
     config = INTERFACES[interface] if isinstance(interface, str) else interface
-    return ValueInterface(config, PROFILES[profile], CPU)
+    return ValueInterface(config, AGENTS[bundle], CPU)
 
 
 def double(*values: float) -> Tensor:
@@ -115,12 +115,12 @@ def test_offset_two_hot_differs_by_the_constant_in_its_denominator() -> None:
     assert weights[305].item() == pytest.approx(0.152220, abs=5e-7)
 
 
-@pytest.mark.parametrize(("interface", "profile"), list(product(INTERFACES, PROFILES)))
+@pytest.mark.parametrize(("interface", "bundle"), list(product(INTERFACES, AGENTS)))
 @settings(max_examples=30)
 @given(values=st.lists(st.floats(-1e7, 1e7), min_size=1, max_size=5))
-def test_weights_are_a_distribution(interface: str, profile: str, values: list[float]) -> None:
+def test_weights_are_a_distribution(interface: str, bundle: str, values: list[float]) -> None:
     for dtype in (torch.float64, torch.float32):
-        weights = make(interface, profile).project(torch.tensor(values, dtype=dtype)).dense(601)
+        weights = make(interface, bundle).project(torch.tensor(values, dtype=dtype)).dense(601)
         assert weights.shape == (len(values), 601)
         assert weights.sum(-1).tolist() == pytest.approx([1.0] * len(values), abs=1e-6)
         assert weights.isfinite().all()
@@ -138,19 +138,19 @@ def test_offset_projection_is_at_most_its_constant_too_high(y: float) -> None:
     assert -1e-9 <= mean(weights).item() - y <= 1e-5 + 1e-9
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("bundle", AGENTS)
 @pytest.mark.parametrize(("coordinate", "atom"), [(-1e9, 0), (-300.0, 0), (300.0, 600), (1e9, 600)])
-def test_ends_of_the_support(profile: str, coordinate: float, atom: int) -> None:
+def test_ends_of_the_support(bundle: str, coordinate: float, atom: int) -> None:
     for dtype in (torch.float64, torch.float32):
         point = torch.tensor([coordinate], dtype=dtype)
-        weights = make("default", profile).project_coordinates(point).dense(601)[0]
+        weights = make("default", bundle).project_coordinates(point).dense(601)[0]
         assert weights[atom].item() == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("bundle", AGENTS)
 @pytest.mark.parametrize("interface", INTERFACES)
-def test_an_atom_reads_out_as_its_own_value(interface: str, profile: str) -> None:
-    chosen = make(interface, profile)
+def test_an_atom_reads_out_as_its_own_value(interface: str, bundle: str) -> None:
+    chosen = make(interface, bundle)
     atoms = torch.tensor([0, 17, 300, 301, 555, 600])
     one_hot = torch.nn.functional.one_hot(atoms, 601).double()
     bound = chosen.config.bound

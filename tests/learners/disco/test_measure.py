@@ -6,17 +6,17 @@ import pytest
 
 from learners.disco.cases import Shape, cloned, lived_in, made_up_batch, small_update
 from learners.small import small_disco
-from rulescope.learners.disco.config import PROFILES
+from rulescope.learners.disco.config import AGENTS
 from rulescope.learners.disco.interface import effective_bins
 from rulescope.learners.disco.measure import METRICS, measurements
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("bundle", AGENTS)
 @pytest.mark.parametrize("terminal", [0.0, 0.3])
 def test_measurements_are_means_of_the_defined_losses(
-    rule: str, profile: str, terminal: float
+    rule: str, bundle: str, terminal: float
 ) -> None:
-    update = small_update(rule, small_disco(profile))
+    update = small_update(rule, small_disco(bundle))
     state, batch = lived_in(update), made_up_batch(Shape(terminal=terminal))
     _, defined = update.definition(cloned(state), batch)
     after, step = update.fast_(cloned(state), batch)

@@ -13,7 +13,7 @@ import numpy as np
 from mechanism.samples import seen_paths
 from rulescope import assays
 from rulescope.assays import narrowed
-from rulescope.audit.profile import RULE, WITHOUT, Axis, Figure, Measure, Profile
+from rulescope.audit.profile import PINNED, RULE, Answer, Axis, Figure, Measure, Profile
 from rulescope.bench.synthetic import fill, made_up
 from rulescope.cli.choosing import folder_name
 from rulescope.learners.disco.config import Disco
@@ -100,11 +100,12 @@ def profile() -> Profile:
     """Return the profile of an audit."""
     lived, erased = Figure(0.9, 0.8, 1.0, 3, "bootstrap"), Figure(0.2, 0.1, 0.4, 2, "range")
     one = {RULE: Figure(0.7, None, None, 1, "none")}
-    found = {RULE: lived, WITHOUT: erased}
+    found = {RULE: lived, PINNED: erased}
     measure = Measure("score", "Score at the end", "score", found, "E-POP", 2)
     gain = Measure("gain", "Gain", "score", one, "E9", 2, difference=True)
     axis = Axis("horizon", "How fast?", (measure, gain), f"Fast. {HOSTILE}")
-    return Profile("disco103", "smoke", "a learner", (axis,), ("a note",))
+    answer = Answer("asset", f"History: asset (decided by nothing). {HOSTILE}")
+    return Profile("disco103", "smoke", "a learner", (axis,), ("a note",), answer=answer)
 
 
 def gathered(store: Store, left: Path | None = None) -> Site:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
 from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
+import machine
 from report.site.site_samples import (
     DONOR,
     EVERY,
@@ -26,11 +26,6 @@ from report.site.site_samples import (
 from rulescope.report.site import curves
 from rulescope.report.site.model import Site
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-ADVICE = (
-    "no Chromium on this machine, without which nobody knows whether the report works: install it "
-    "(Debian and Ubuntu: apt-get install chromium), or name it in RULESCOPE_CHROMIUM"
-)
 VIEWS = (
     "index.html",
     "assay-E-POP.html",
@@ -50,12 +45,10 @@ PATIENCE = 120_000
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    named = os.environ.get("RULESCOPE_CHROMIUM")
-    found = next((path for name in BROWSERS if (path := named or shutil.which(name))), None)
-    if found is None:
-        pytest.fail(ADVICE)
+    named = os.environ.get("RULESCOPE_CHROMIUM") or machine.find(machine.CHROMIUM)
+    path = machine.require(machine.CHROMIUM, named)
     with sync_playwright() as started:
-        made = started.chromium.launch(executable_path=found, args=FLAGS)
+        made = started.chromium.launch(executable_path=path, args=FLAGS)
         yield made
         made.close()
 

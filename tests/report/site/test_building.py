@@ -19,12 +19,14 @@ from rulescope.audit import parts
 from rulescope.bench.synthetic import fill, made_up
 from rulescope.cli.choosing import folder_name
 from rulescope.errors import RecordError
+from rulescope.numerics.summary import NumericCheck, NumericFamily
 from rulescope.plan import Plan
 from rulescope.records import Store
 from rulescope.report import site
-from rulescope.report.site import choosing, curves, explorer, lives, publication
+from rulescope.report.site import checks, choosing, curves, explorer, lives, publication
 from rulescope.report.site.building import handed_over
 from rulescope.report.site.model import Site
+from rulescope.report.site.pages.assay import assay as assay_page
 from rulescope.report.site.pages.assay import described
 from rulescope.report.site.pages.provenance import provenance
 from rulescope.report.site.publication import TABLES
@@ -277,6 +279,13 @@ def test_the_list_of_figures_names_files_hashes_and_runs(found: Site, report: Pa
         assert said["figures"][schematic]["status"] == "made"
         assert len(said["figures"][schematic]["files"]) == 3
     assert said["tables"]["tab:numeric"]["status"] == "made by rulescope check"
+    for label in ("tab:axes", "tab:state-operations", "v5:tab:app-matrices"):
+        assert said["tables"][label]["status"] == "made"
+        assert {Path(name).suffix for name in said["tables"][label]["files"]} == {
+            ".csv",
+            ".md",
+            ".tex",
+        }
     runs = said["runs"]["E-POP"]
     assert runs == {
         run: found.lives[run].manifest.science_hash for run in sorted(PLAN.runs.keys() - {MISSING})
@@ -301,9 +310,41 @@ def test_what_is_not_made_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_every_published_table_of_results_is_in_the_list() -> None:
     printed = set(assays.published.tables())
-    static = {"tab:axes", "tab:state-operations", "v5:tab:app-matrices"}
-    assert printed - static <= TABLES.keys() | {"v5:tab:app-port-forward"}
-    assert set(TABLES.values()) <= {*assays.ASSAYS, "rulescope check"}
+    assert printed <= TABLES.keys()
+    assert {"tab:axes", "tab:state-operations", "v5:tab:app-matrices"} <= TABLES.keys()
+    assert set(TABLES.values()) <= {*assays.ASSAYS, "rulescope check", "catalogue"}
+
+
+def test_recorded_checks_are_tables_of_the_publication(tmp_path: Path) -> None:
+    results = tmp_path / "results"
+    family = NumericFamily("Meta-gradient", "float32 / float32", 42, 42, 1e-9, 1e-4, True)
+    (results / "check").mkdir(parents=True)
+    (results / "check" / "check.json").write_bytes(
+        NumericCheck((family,), ("random:20240",), {}, True).to_json()
+    )
+    (results / "worlds").mkdir()
+    (results / "worlds" / "worlds.json").write_text("{}")
+    tables, damaged = checks.find(results)
+    assert [table.label for table in tables] == ["tab:numeric"]
+    assert [name for name, _ in damaged] == ["worlds"]
+    found = Site(lives={}, pages=(), checks=tables)
+    publication.write(found, tmp_path)
+    said = json.loads((tmp_path / "publication" / "figures.json").read_text())["published"]
+    entry = said["tables"]["tab:numeric"]
+    assert (entry["status"], entry["made_from"]) == ("made", ["rulescope check"])
+    assert "| Meta-gradient |" in (tmp_path / "publication" / "tab-numeric.md").read_text()
+    assert checks.find(tmp_path / "nowhere") == ((), ())
+
+
+def test_the_capability_gate_precedes_the_contrasts_on_the_page(tmp_path: Path) -> None:
+    asked = assays.ASSAYS["OPEN"]
+    budget = narrowed(asked, asked.budget("paper"), seeds=2, tasks=["gymnax-breakout"], scales=[1])
+    fill(Store(tmp_path), list(Plan.of(asked, budget).missing.values()))
+    found = site.gather(Store(tmp_path), folder_name)
+    (each,) = (page for page in found.pages if page.plan.assay.id == "OPEN")
+    text = assay_page(found, each, [], {})
+    places = [text.index(words) for words in ("Capability gate", "open-gate", "tab:open-0")]
+    assert places == sorted(places)
 
 
 def test_data_are_scripts_that_hand_it_over() -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from report.site.site_samples import ASSAY
 from rulescope.assays.compare import table as comparison_table
+from rulescope.assays.results import Column, Table
 from rulescope.report.site.model import Site
 from rulescope.report.site.overview import FILE, overview
 from rulescope.report.tables import cell
@@ -30,3 +32,11 @@ def test_the_overview_has_the_numbers_of_the_analysis(found: Site) -> None:
     for key, row in page.comparisons.items():
         [line] = [line for line in text.splitlines() if line.startswith(f"| {key} |")]
         assert f"| {cell(row.ours, ours)} |" in line
+
+
+def test_the_overview_ends_with_checks_and_the_design(found: Site) -> None:
+    check = Table("tab:numeric", "Numbers", (Column("Family"),), (("Forward",),), "")
+    text = overview(replace(found, checks=(check,)))
+    places = [text.index(words) for words in ("## Checks", "(`tab:numeric`)", "(`tab:axes`)")]
+    assert places == sorted(places)
+    assert "## Checks" not in overview(found)

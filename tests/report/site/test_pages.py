@@ -13,14 +13,26 @@ import pytest
 from report.site.pages_read import Page, broken
 from report.site.site_samples import DONOR, HOSTILE, MISSING, PLAN, RECIPIENT, profile
 from rulescope.assays.results import Column
+from rulescope.audit.profile import (
+    FROZEN,
+    PINNED,
+    RULE,
+    Answer,
+    Axis,
+    Figure,
+    Groups,
+    Measure,
+    Scales,
+)
 from rulescope.records import RuleIdentity
-from rulescope.report.site import curves
+from rulescope.report.site import curves, estimating
 from rulescope.report.site.html import as_json, el
 from rulescope.report.site.model import Site
 from rulescope.report.site.pages.assay import assay
 from rulescope.report.site.pages.front import front
 from rulescope.report.site.pages.provenance import provenance, spans
 from rulescope.report.tables import cell
+from rulescope.stats import Window
 
 PAGES = ("index.html", "mechanism.html", "runs.html", "provenance.html", "assay-E-POP.html")
 
@@ -75,9 +87,49 @@ def test_every_estimate_is_shown_with_n_interval_and_published_value(
 def test_a_profile_is_shown_with_its_figures_and_links_to_its_assay(report: Path) -> None:
     page = Page(report / "index.html")
     rows = {row[0]: row[2:] for table in page.tables for row in table}
-    assert rows["without history"] == ["0.20 (0.10 to 0.40)", "2"]
+    assert rows["pinned"] == ["0.20 (0.10 to 0.40)", "2"]
     assert ["0.70", "1"] in [row[2:] for table in page.tables for row in table]
     assert "assay-E-POP.html" in page.links
+
+
+def test_the_answer_of_an_audit_is_on_the_front_page(found: Site) -> None:
+    panels = {each.name: curves.panels(each, found.lives) for each in found.pages}
+    shown = front(found, panels)
+    assert "<strong>History: asset (decided by nothing)." in shown
+    assert "An axis decides from 4 seeds on." in shown
+    none = msgspec.structs.replace(profile(), answer=Answer("no history", "History: none."))
+    without = front(replace(found, profiles={"none": none}), panels)
+    assert "History: none." in without
+    assert "decides from" not in without
+    old = msgspec.structs.replace(profile(), answer=None)
+    assert "History:" not in front(replace(found, profiles={"old": old}), panels)
+
+
+def test_windows_and_two_groups_are_named_beside_their_numbers(found: Site) -> None:
+    panels = {each.name: curves.panels(each, found.lives) for each in found.pages}
+    figures = {
+        RULE: Figure(2.0, 1.0, 3.0, 8, "bootstrap", window=Scales("interval", 0.1, 10.0)),
+        PINNED: Figure(0.4, 0.0, 0.9, 8, "bootstrap", groups=Groups(5, 3, 0.02, 0.97)),
+        f"{FROZEN}9": Figure(0.0, 0.0, 0.0, 8, "bootstrap", window=Scales("none")),
+    }
+    axis = Axis("Scale", "", (Measure("a", "Width", "decades", figures, "E1"),), "")
+    mine = msgspec.structs.replace(profile(), axes=(axis,))
+    shown = front(replace(found, profiles={"mine": mine}), panels)
+    assert "interval 0.1 to 10</small>" in shown
+    assert "3 of 8 lifetimes learned (mean 0.97); 5 stayed near 0</small>" in shown
+    assert "none</small>" in shown
+    assert "frozen at iteration 9" in shown
+
+
+def test_estimates_of_widths_have_their_windows_beside_them(found: Site) -> None:
+    [each] = found.pages
+    key = next(iter(each.results.estimates))
+    window = {key: Window(2.0, 0.1, 10.0, "interval")}
+    widths = replace(each, results=replace(each.results, windows=window))
+    first = estimating.kinds(widths)[0].table
+    assert first.columns[-1].heading == "Window"
+    assert first.rows[0][-1] == "interval 0.1 to 10"
+    assert estimating.kinds(each)[0].table.columns[-1].heading != "Window"
 
 
 def test_a_profile_says_how_many_of_its_lifetimes_are_here(found: Site) -> None:

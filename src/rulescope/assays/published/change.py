@@ -12,6 +12,7 @@ SEEDS = 18
 """Of every cell of E3 and E-A4m."""
 _BOARDS = {"8x8": "catch", "16x16": "catch-long"}
 _ARMS = {name: arm for arm, name in ARM_NAMES.items()} | {
+    "Disco": "disco",
     "disco": "disco",
     "DQN clear": "dqn-cleared",
 }

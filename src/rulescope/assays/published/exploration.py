@@ -10,13 +10,13 @@ _CONVENTIONS = {"legacy": "disco-legacy", "reference": "disco"}
 
 
 def _exploration() -> dict[str, Published]:
-    """E-A5: solved and found fractions, tail returns, deepest majorities."""
+    """E-A5: shares that solved or have a goal in the log, tail returns, deepest majorities."""
     found: dict[str, Published] = {}
     for row in tables()["v5:tab:app-exploration-reference"]:
         arm, n = row["Algorithm"], row["n"]
         name = f"{arm}/{row['Depth']}"
         found[f"solved/{name}"] = Published(row["Solved fraction"], n=n)
-        found[f"found/{name}"] = Published(row["Ever found"], n=n)
+        found[f"goal-in-log/{name}"] = Published(row["Ever found"], n=n)
         found[f"return/{name}"] = with_interval(row["Tail return [95% CI]"], n=n)
         found[f"deepest/{arm}"] = Published(row["Deepest majority solved"], n=n)
     return found

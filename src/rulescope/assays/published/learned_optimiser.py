@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from rulescope.assays import open_gate
 from rulescope.assays.families import MINATAR_CONTEXT, OPEN_CARRY
 from rulescope.assays.published.tables import Published, bounds, tables, with_interval
 from rulescope.assays.results import scale_label
@@ -29,8 +30,11 @@ def _scale(cell: float | str) -> str:
 
 
 def _carry() -> dict[str, Published]:
-    """OPEN: the 28 contrasts that could be estimated."""
-    found: dict[str, Published] = {}
+    """OPEN: the capability gate of each cell, and the 28 contrasts that could be estimated."""
+    found = {
+        f"gate/gymnax-{row['Game']}/{_scale(row['Scale'])}": Published(open_gate.PUBLISHED, n=SEEDS)
+        for row in tables()["tab:open-1"]
+    }
     for label in ("tab:open-0", "tab:open-1"):
         for row in tables()[label]:
             key = f"{_CONTRASTS[row['Contrast']]}/gymnax-{row['Game']}/{_scale(row['Scale'])}"

@@ -1,8 +1,7 @@
 """What a Disco learner is made of, as data.
 
-``Conventions`` holds every choice in which implementations of Disco103 are known to differ. Three
-bundles have names: ``reference`` is the JAX release, ``published`` is the port behind the published
-audit (and the default here), ``legacy`` is disco-torch as released.
+``Conventions`` holds every choice in which implementations of Disco103 are known to differ. Four
+bundles of them, the agents, have names (:data:`AGENTS`).
 """
 
 from __future__ import annotations
@@ -20,7 +19,11 @@ NonNegative = Annotated[float, Meta(ge=0.0)]
 
 
 class Conventions(Frozen, frozen=True):
-    """The choices in which Disco implementations differ; the defaults are ``published``."""
+    """The choices in which Disco implementations differ.
+
+    The defaults are the agent ``historical``. They never change: a run's id hashes only the fields
+    that differ from their default.
+    """
 
     final_relu: bool = True
     """Whether the grid torso ends in a ReLU."""
@@ -48,8 +51,9 @@ class Conventions(Frozen, frozen=True):
     """Trace coefficient at t: c[t+1], or c[min(t+2, T-1)]."""
 
 
-PROFILES: dict[str, Conventions] = {
-    "published": Conventions(),
+AGENTS: dict[str, Conventions] = {
+    "published": Conventions(action_model="independent"),
+    "historical": Conventions(),
     "reference": Conventions(
         final_relu=False,
         action_model="independent",
@@ -64,6 +68,13 @@ PROFILES: dict[str, Conventions] = {
     ),
     "legacy": Conventions(alignment="bootstrap", retrace="skip"),
 }
+"""Bundles of conventions by name.
+
+``published`` and ``historical`` are inferred from printed numbers: the code of the published audit
+was never released. ``published`` is taken to have made the cohorts that the audit lists as
+reference-indexed, ``historical`` the earlier ones (the assay ``agent-identity`` tests that).
+``reference`` is the JAX release of Disco103, ``legacy`` is disco-torch 0.4.0 as released.
+"""
 
 
 class Interface(Frozen, frozen=True):

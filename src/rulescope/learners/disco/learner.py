@@ -17,7 +17,7 @@ from rulescope.learners.adam import Moments
 from rulescope.learners.base import Carrier, Choice, Learner, Rollout
 from rulescope.learners.disco.batch import Batch
 from rulescope.learners.disco.config import Disco
-from rulescope.learners.disco.measure import METRICS, measurements
+from rulescope.learners.disco.measure import METRICS, measurements, recurrent_norms
 from rulescope.learners.disco.meta_net import MetaNetwork, RuleState
 from rulescope.learners.disco.update import DiscoUpdate
 from rulescope.learners.disco.value import Averages
@@ -100,6 +100,10 @@ class DiscoLearner(Learner):
         batch = self.batch(self.streams["replay"])
         self.state, step = self.update.fast_(self.state, batch)
         return measurements(step, self.state, self.update.interface) if measure else {}
+
+    def carrier_metrics(self) -> dict[str, float]:
+        """Return the norms of the recurrent state."""
+        return recurrent_norms(self.state)
 
     def batch(self, rng: Generator) -> Batch:
         """Draw a batch from the replay; nothing but ``rng`` changes."""

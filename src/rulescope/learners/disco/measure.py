@@ -57,9 +57,16 @@ def measurements(step: Step, state: LearnerState, interface: ValueInterface) -> 
         "advantage_std": step.estimate.advantage.std(correction=0).item(),
         "gradient_norm": step.gradient.norm().item(),
         "effective_bins": effective_bins(mean_q),
+        **recurrent_norms(state),
+        "distinct_rows": float(rows),
+    }
+
+
+def recurrent_norms(state: LearnerState) -> dict[str, float]:
+    """Return the norms of the rule's recurrent state."""
+    return {
         "hidden_norm": state.recurrent.hidden.norm().item(),
         "cell_norm": state.recurrent.cell.norm().item(),
-        "distinct_rows": float(rows),
     }
 
 

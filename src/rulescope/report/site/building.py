@@ -30,6 +30,7 @@ from rulescope.report.site.pages.provenance import provenance
 
 if TYPE_CHECKING:
     from rulescope.assays import Assay, Budget
+    from rulescope.assays.results import Table
     from rulescope.audit.profile import Profile
 
 MARK = ".rulescope-report"
@@ -66,10 +67,12 @@ def gather(
     profiles: tuple[Mapping[str, Profile], Damaged] = ({}, ()),
     views: tuple[Sequence[Exhibited], Damaged] = ((), ()),
     stage: Stage = silently,
+    checks: tuple[Sequence[Table], Damaged] = ((), ()),
 ) -> Site:
     """Read all of ``store``, and analyse every assay that it has lifetimes of.
 
-    Profiles and mechanism ``views`` are shown as they are; of both, the damaged ones are told.
+    Profiles, mechanism ``views`` and tables of ``checks`` are shown as they are; damaged ones are
+    reported.
     """
     found, problems = lives.read(store, stage("reading"))
     watched = {run.spec.id for view in views[0] for run in view.shown.runs}
@@ -95,9 +98,10 @@ def gather(
         pages=tuple(pages),
         profiles=dict(profiles[0]),
         views=tuple(views[0]),
+        checks=tuple(checks[0]),
         problems=tuple(problems),
         unanalysed=tuple(failed),
-        damaged=(*profiles[1], *views[1]),
+        damaged=(*profiles[1], *views[1], *checks[1]),
     )
 
 
@@ -204,15 +208,18 @@ def summary(site: Site, files: Sequence[Path], out: Path) -> dict[str, Any]:
             each.name: {
                 "page": each.href,
                 "rule": each.plan.budget.rule,
-                "profile": each.plan.budget.profile,
+                "agent": each.plan.budget.agent,
                 "iterations": each.plan.budget.iterations,
                 "runs": len(each.plan.runs),
                 "done": each.present,
                 "cells": len(each.plan.cells),
                 "complete": each.complete,
+                "agreement": each.agreement,
+                "differs": [row.key for row in each.differing],
             }
             for each in site.pages
         },
+        "agreement": site.agreement,
         "profiles": list(site.profiles),
         "views": {
             each.slug: {

@@ -2,7 +2,7 @@
 
 Records do not tell for which assay they were lived, and need not: a grid is data, so whether a
 store holds lifetimes of it can be looked up. Tried are the presets of every assay, under every
-rule and profile that the store has (see :mod:`.variants`); what no preset accounts for is tried as
+rule and agent that the store has (see :mod:`.variants`); what no preset accounts for is tried as
 a grid of that length.
 """
 
@@ -46,7 +46,7 @@ class Shown:
 def choose(specs: Specs, preset: str | None = None, watched: Collection[str] = ()) -> list[Shown]:
     """Return the plans of which ``specs`` (all that a store has) hold lifetimes.
 
-    Of each assay, rule and profile the budget with most to show is taken, or that of ``preset``.
+    Of each assay, rule and agent the budget with most to show is taken, or that of ``preset``.
     Lifetimes that were ``watched`` (ids) were lived for a mechanism view: that they have a length
     that no preset has makes no assay of them.
     """
@@ -131,7 +131,7 @@ def _not_by_chance(found: list[Shown]) -> list[Shown]:
 
 def _as_published(plan: Plan) -> bool:
     paper = plan.assay.budget("paper")
-    terms = ("rule", "profile", "iterations", "episodes")
+    terms = ("rule", "agent", "iterations", "episodes")
     return all(getattr(plan.budget, name) == getattr(paper, name) for name in terms)
 
 

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from rulescope.assays import Cell
+from rulescope.assays.names import subject_name
 from rulescope.meters import HEADLINES
 from rulescope.report.site.lives import numbers
 from rulescope.report.site.looks import as_data, looks
 from rulescope.report.site.model import AssayPage, Floats, Life, shown
-from rulescope.report.style import Look, in_order
+from rulescope.report.style import Look, in_order, naming
 from rulescope.stats import trimmed_mean
 
 CARRIED = {"hidden_norm": "norm of the recurrent state h", "cell_norm": "norm of the cell c"}
@@ -68,7 +69,8 @@ def panels(page: AssayPage, lives: Mapping[str, Life]) -> list[Panel]:
 def arms_of(page: AssayPage) -> dict[str, Look]:
     """Return how the arms of ``page`` are drawn, in their usual order."""
     named = {shown(cell.labels[ARM]) for cell in page.plan.cells if ARM in cell.labels}
-    return looks(in_order(named or {"all"}), page.plan.assay.id)
+    with naming(subject_name(page.results.rule)):
+        return looks(in_order(named or {"all"}), page.plan.assay.id)
 
 
 def _place(cell: Cell) -> dict[str, str]:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from rulescope.assays.results import Column, Table, Value
+from rulescope.assays.agreement import as_estimate
+from rulescope.assays.compare import Comparison, apart
+from rulescope.assays.results import Column, Table, Value, span
 from rulescope.report.site.model import AssayPage
+from rulescope.report.tables import cell
 from rulescope.stats import Estimate
 
 SMALL, LARGE = 0.1, 1000.0
@@ -43,29 +46,35 @@ def kinds(page: AssayPage) -> list[Kind]:
 
 
 def _table(page: AssayPage, name: str, found: dict[str, Estimate]) -> Table:
-    printed = page.compared.rows if page.compared else ()
-    beside = {key: (published, verdict) for key, _, _, published, verdict in printed}
-    theirs = [one for one, _ in (beside[key] for key in found if key in beside)]
-    digits = decimals([*found.values(), *(one for one in theirs if isinstance(one, Estimate))])
+    compared = {key: row for key, row in page.comparisons.items() if key in found}
+    theirs = {key: as_estimate(row.published) for key, row in compared.items()}
+    digits = decimals([*found.values(), *theirs.values()])
+    # Disagreements first; what has no published value comes after what has one.
+    ordered = [*compared, *(key for key in found if key not in compared)]
     rows: list[tuple[Value, ...]] = [
         (
             key.partition("/")[2] or name,
             one.n,
             None if one.missing else one,
-            *beside.get(key, (None, None)),
+            theirs.get(key),
+            apart(compared[key]) if key in compared else None,
+            compared[key].agreement.words if key in compared else None,
             one.family if one.family > 1 else None,
             interval(one),
+            span(page.results.windows, key),
         )
-        for key, one in found.items()
+        for key, one in ((key, found[key]) for key in ordered)
     ]
     columns = (
         Column("Estimate"),
         Column("n", 0),
         Column("Ours", digits),
         Column(PUBLISHED, digits),
+        Column("Ours − published", digits),
         Column("Agreement"),
         Column("Family", 0),
         Column("Interval"),
+        Column("Window"),
     )
     used = [
         place
@@ -80,6 +89,13 @@ def _table(page: AssayPage, name: str, found: dict[str, Estimate]) -> Table:
         note="",
         tells_n=False,
     )
+
+
+def beside(row: Comparison) -> tuple[str, str]:
+    """Return our estimate and the published one as they are printed."""
+    theirs = as_estimate(row.published)
+    column = Column("", decimals([row.ours, theirs]))
+    return cell(row.ours, column), cell(theirs, column)
 
 
 def decimals(found: list[Estimate]) -> int:

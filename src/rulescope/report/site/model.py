@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rulescope.assays.compare import Comparison, compare
+from rulescope.assays.agreement import JUDGED, Verdict
+from rulescope.assays.compare import Comparison, compare, tally
 from rulescope.assays.compare import table as comparison_table
 from rulescope.assays.results import Results, Table
 from rulescope.plan import Plan
 from rulescope.records import Manifest
 from rulescope.spec import RunSpec
+from rulescope.stats import Estimate
 
 if TYPE_CHECKING:
     from rulescope.audit.profile import Profile
@@ -106,7 +108,7 @@ class AssayPage:
 
     @cached_property
     def comparisons(self) -> dict[str, Comparison]:
-        """Our estimates that have a published value, by key."""
+        """Our estimates that have a published value, by key; disagreements first."""
         return {row.key: row for row in compare(self.results)}
 
     @cached_property
@@ -116,10 +118,14 @@ class AssayPage:
         return comparison_table(self.results, rows) if rows else None
 
     @property
-    def judged(self) -> tuple[int, int]:
-        """How many pairs of intervals overlap, of how many."""
-        verdicts = [row.overlap for row in self.comparisons.values() if row.overlap is not None]
-        return sum(verdicts), len(verdicts)
+    def agreement(self) -> dict[Verdict, int]:
+        """How many of its comparisons have each verdict, disagreements first."""
+        return tally(self.comparisons.values())
+
+    @property
+    def differing(self) -> list[Comparison]:
+        """Its estimates that differ from the published."""
+        return [row for row in self.comparisons.values() if row.verdict == "differs"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,6 +161,8 @@ class Site:
     """Profiles of audits by the folder that holds them."""
     views: tuple[Exhibited, ...] = ()
     """Mechanism views, in the order in which they are told about."""
+    checks: tuple[Table, ...] = ()
+    """Tables of the recorded checks: numerics and worlds."""
     problems: tuple[tuple[str, str], ...] = ()
     """Records that could not be read: run id, reason."""
     unanalysed: tuple[tuple[str, str], ...] = ()
@@ -171,6 +179,24 @@ class Site:
     def begun(self) -> int:
         """How many assays there are lifetimes of."""
         return len({page.plan.assay.id for page in self.pages})
+
+    @cached_property
+    def agreement(self) -> dict[Verdict, int]:
+        """How many comparisons with published values have each verdict, disagreements first."""
+        return tally(row for _, row in self.comparisons)
+
+    @cached_property
+    def comparisons(self) -> list[tuple[AssayPage, Comparison]]:
+        """Every comparison with a published value, with its page.
+
+        Baselines stand on the pages of several agents and rules; the same estimate counts once.
+        """
+        found: dict[tuple[str, str, Estimate], tuple[AssayPage, Comparison]] = {}
+        for page in self.pages:
+            for row in page.comparisons.values():
+                if row.verdict in JUDGED:
+                    found.setdefault((page.plan.assay.id, row.key, row.ours), (page, row))
+        return list(found.values())
 
     @cached_property
     def recipients(self) -> dict[str, list[str]]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
-from rulescope.assays import ASSAYS
-from rulescope.assays.results import counted
+from rulescope.assays import ASSAYS, catalogue
+from rulescope.assays.agreement import AGREEMENT_RULE, JUDGED
+from rulescope.assays.compare import Comparison, in_words
+from rulescope.assays.results import Table, counted
 from rulescope.report.figures import FIGURES
 from rulescope.report.files import stem
+from rulescope.report.site.estimating import beside
 from rulescope.report.site.model import AssayPage, Exhibited, Site
 from rulescope.report.site.pages.assay import described
 from rulescope.report.tables import DASH, markdown
@@ -22,12 +25,14 @@ def overview(site: Site) -> str:
     A picture that several assays feed is shown with the first of them.
     """
     shown: set[tuple[str, Callable[..., object]]] = set()
-    parts = ["# Results", _counts(site)]
+    parts = ["# Results", _counts(site), *_agreement(site)]
     parts += [_glance(site)] if site.pages else []
     for each in site.pages:
         parts += _assay(each, shown)
     for view in site.views:
         parts += _view(view)
+    parts += _tables("Checks without lifetimes", site.checks)
+    parts += _tables("Design", catalogue.tables(list(ASSAYS.values())))
     return "\n\n".join(parts) + "\n"
 
 
@@ -41,15 +46,34 @@ def _counts(site: Site) -> str:
 
 
 def _glance(site: Site) -> str:
-    rows = ["| assay | what it asks | lifetimes | intervals that overlap the published |"]
-    rows += ["|---|---|---:|---:|"]
+    rows = [f"| assay | what it asks | lifetimes | {' | '.join(JUDGED)} |"]
+    rows += ["|---|---|---:|---:|---:|---:|"]
     for each in site.pages:
-        agree, judged = each.judged
+        counts = each.agreement.values()
+        shown = [f"{count:,}" if any(counts) else DASH for count in counts]
         rows.append(
             f"| {_titled(each)} | {each.plan.assay.question} | {each.present:,} of "
-            f"{len(each.plan.runs):,} | {f'{agree} of {judged}' if judged else DASH} |"
+            f"{len(each.plan.runs):,} | {' | '.join(shown)} |"
         )
     return "\n".join(rows)
+
+
+def _agreement(site: Site) -> Iterator[str]:
+    """Yield what differs from the published values, and how that was judged."""
+    if not any(site.agreement.values()):
+        return
+    yield f"## Beside the published values\n\n{in_words(site.agreement)}. {AGREEMENT_RULE}"
+    differing = [(each, row) for each, row in site.comparisons if row.verdict == "differs"]
+    if differing:
+        rows = ["| assay | differs | n | ours | published |", "|---|---|---:|---:|---:|"]
+        rows += [_differing(each, row) for each, row in differing]
+        yield "\n".join(rows)
+
+
+def _differing(each: AssayPage, row: Comparison) -> str:
+    ours, theirs = beside(row)
+    humps = row.agreement.words.removeprefix(row.verdict)
+    return f"| {_titled(each)} | `{row.key}`{humps} | {row.ours.n} | {ours} | {theirs} |"
 
 
 def _titled(each: AssayPage) -> str:
@@ -77,6 +101,13 @@ def _assay(each: AssayPage, shown: set[tuple[str, Callable[..., object]]]) -> It
             f"<details><summary>Beside the published values ({count})</summary>\n\n"
             f"{markdown(each.compared).strip()}\n\n</details>"
         )
+
+
+def _tables(title: str, tables: Sequence[Table]) -> Iterator[str]:
+    """Yield a heading and what belongs below it, if there is anything."""
+    if tables:
+        yield f"## {title}"
+        yield from (markdown(table).strip() for table in tables)
 
 
 def _view(view: Exhibited) -> Iterator[str]:

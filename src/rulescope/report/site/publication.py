@@ -10,7 +10,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from rulescope.assays import ASSAYS, Assay, Results
+from rulescope.assays import ASSAYS, Assay, Results, catalogue
+from rulescope.assays.agreement import AGREEMENT_RULE, JUDGED
 from rulescope.assays.results import Table
 from rulescope.report.figures import FIGURES, write_figure
 from rulescope.report.files import write_whole
@@ -21,7 +22,9 @@ from rulescope.report.tables import write_table
 
 INDEX = "figures.json"
 PUBLISHED = "published"
-"""What the list calls the group of the published rule and profile."""
+"""What the list calls the group of the published rule and agent."""
+CHECK, CATALOGUE = "rulescope check", "catalogue"
+"""Where tables without lifetimes come from: recorded checks, and the code's own list of assays."""
 TABLES: dict[str, str] = {
     "tab:e1-all": "E1",
     "v5:tab:app-scale-widths": "E1",
@@ -60,9 +63,10 @@ TABLES: dict[str, str] = {
     "tab:deepsea": "discovery",
     "tab:open-0": "OPEN",
     "tab:open-1": "OPEN",
-    "tab:numeric": "rulescope check",
+    "tab:numeric": CHECK,
+    **dict.fromkeys(catalogue.LABELS, CATALOGUE),
 }
-"""The published tables of results, and where each comes from."""
+"""The published tables, and where each comes from."""
 
 Entry = dict[str, Any]
 
@@ -95,16 +99,28 @@ def write(site: Site, root: Path, tell: Tell = quiet) -> dict[str, tuple[int, in
     }
     said |= {each.slug: _view(each, root) for each in site.views}
     tell(total, total, "")
-    text = json.dumps({"schema": 1, **said}, indent=1)
+    text = json.dumps({"schema": 1, "agreement": _agreement(site), **said}, indent=1)
     write_whole(root / PUBLICATION / INDEX, f"{text}\n".encode())
     found = sorted((root / PUBLICATION).rglob("*.svg"))
     return {path.relative_to(root).as_posix(): _size(path) for path in found}
 
 
+def _agreement(site: Site) -> dict[str, Any]:
+    """Return which estimates differ from the published ones, which agree, and by which rule."""
+    pages: dict[str, Any] = {}
+    for each in site.pages:
+        found: dict[str, list[str]] = {verdict: [] for verdict in JUDGED}
+        for row in each.comparisons.values():
+            found.setdefault(row.verdict, []).append(row.key)
+        if each.comparisons:
+            pages[each.name] = found
+    return {"rule": AGREEMENT_RULE, "counts": site.agreement, "assays": pages}
+
+
 def _group(
     site: Site, group: str, root: Path, tell: Callable[[str], None]
 ) -> dict[str, dict[str, Any]]:
-    """Write what pages of one rule and profile have to show; return the list of it."""
+    """Write what pages of one rule and agent have to show; return the list of it."""
     folder = root / PUBLICATION / group if group else root / PUBLICATION
     pages, beside = _pages(site, group), _beside(site, group)
     results = {each.plan.assay.id: each.results for each in beside}
@@ -118,10 +134,23 @@ def _group(
         for table in _tables(each):
             paths = write_table(table, folder)
             tables[table.label] = _entry([each.plan.assay.id], results, paths, root)
+    if not group:
+        tables |= _without_lifetimes(site, folder, root)
     return {
         "figures": dict(sorted(figures.items())),
         "tables": dict(sorted(tables.items())),
         "runs": {each.plan.assay.id: _runs(site, each) for each in beside},
+    }
+
+
+def _without_lifetimes(site: Site, folder: Path, root: Path) -> dict[str, Entry]:
+    """Write the tables of the design and of recorded checks; return the list of them."""
+    design = catalogue.tables(list(ASSAYS.values()))
+    made = {table.label: (table, CATALOGUE) for table in design}
+    made |= {table.label: (table, CHECK) for table in site.checks}
+    return {
+        label: _entry([], {}, write_table(table, folder), root) | {"made_from": [source]}
+        for label, (table, source) in made.items()
     }
 
 
@@ -210,7 +239,7 @@ def _absent(assays: Sequence[str], beside: Sequence[AssayPage], group: str) -> E
     elif any(name in ASSAYS for name in assays):
         status = "not run"
     else:
-        status = f"made by {', '.join(assays)}"
+        status = f"see {PUBLISHED}" if group else f"made by {', '.join(assays)}"
     ids = {each.plan.assay.id for each in feeding_it}
     return {
         "assays": list(assays),

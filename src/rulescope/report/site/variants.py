@@ -18,7 +18,7 @@ import msgspec
 from rulescope.assays import ASSAYS, narrowed
 from rulescope.assays.subject import SMALL_NULL_RULE, Subject
 from rulescope.errors import RulescopeError
-from rulescope.learners.disco.config import PROFILES, SPROUT, Disco
+from rulescope.learners.disco.config import AGENTS, SPROUT, Disco
 from rulescope.learners.plugin_config import Plugin
 from rulescope.rules.loading import CONTENT, FRESH
 from rulescope.spec import RunSpec
@@ -49,7 +49,7 @@ PUBLISHED = Variant()
 
 
 def variants(specs: Iterable[RunSpec]) -> list[Variant]:
-    """Return the rules and profiles that learners of ``specs`` have, the published ones first."""
+    """Return the rules and agents that learners of ``specs`` have, the published ones first."""
     learners = Counter(spec.learner for spec in specs)
     ruled = [who for who in learners if hasattr(who, "rule")]
     plugins = Counter({who: n for who, n in learners.items() if isinstance(who, Plugin)})
@@ -62,12 +62,12 @@ def variants(specs: Iterable[RunSpec]) -> list[Variant]:
 
 def _named(learner: Any) -> Variant:
     """Return by which options a learner is asked for."""
-    profiles = [
+    agents = [
         name
-        for name, conventions in PROFILES.items()
+        for name, conventions in AGENTS.items()
         if isinstance(learner, Disco) and conventions == learner.conventions
     ]
-    return Variant((*(("profile", name) for name in profiles[:1]), ("rule", str(learner.rule))))
+    return Variant((*(("agent", name) for name in agents[:1]), ("rule", str(learner.rule))))
 
 
 def _is_twin(each: Variant) -> bool:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rulescope.assays import ASSAYS
+from rulescope.assays import ASSAYS, catalogue
+from rulescope.assays.agreement import AGREEMENT_RULE, Verdict
+from rulescope.assays.compare import in_words
 from rulescope.assays.results import Column, counted
-from rulescope.audit.profile import RULE, Axis, Measure, Profile
-from rulescope.report.profile import BOUNDED, LOOKS, UNITS
+from rulescope.audit.profile import FROZEN, RULE, Axis, Figure, Measure, Profile
+from rulescope.report.profile import BOUNDED, LOOKS, UNITS, look_of, rules, shown_beside
 from rulescope.report.site.curves import MEASURES, Panel, arms_of, most_telling, typical
 from rulescope.report.site.drawings import Mark, span, stamp, strip
+from rulescope.report.site.estimating import beside
 from rulescope.report.site.html import Markup, el
 from rulescope.report.site.looks import colours, swatch
 from rulescope.report.site.model import AssayPage, Exhibited, Site
@@ -20,19 +23,17 @@ from rulescope.report.style import look
 from rulescope.report.tables import cell
 
 HERE = "index.html"
+WITH_PUBLISHED: dict[Verdict, str] = {
+    "differs": "differ from the published",
+    "too few seeds to tell": "have too few seeds to tell",
+    "agrees": "agree with the published",
+}
 LEAD = (
     "This report is about learned rules of learning: what becomes of a learner when the history "
     "that its rule carries along is erased, frozen, or exchanged for another’s. Everything in it "
     "is computed from recorded lifetimes, each of which can be looked at."
 )
-AXES = {
-    "Horizon": ("F2", "E-LR"),
-    "Scale": ("E1", "E2", "E-IF", "P1", "E-POP", "M1", "minatar-context", "directions"),
-    "Streams": ("exposure", "synthetic", "E-A3c", "masking"),
-    "Change": ("E3", "E-A4x", "E-A4m"),
-    "Exploration": ("E-A5", "discovery", "F1", "ladder"),
-    "A second rule": ("OPEN",),
-}
+AXES = {axis.name: axis.assays for axis in catalogue.AXES} | {"A second rule": ("OPEN",)}
 """The axes of an audit, and the assays along each; the others are about all of them."""
 ALL = "All axes"
 WORDS = {**UNITS, "score": "score"}
@@ -48,6 +49,7 @@ def front(site: Site, panels: Mapping[str, list[Panel]]) -> str:
         HERE,
         _figures(site),
         _profiles(site),
+        _agreement(site),
         _assays(site, panels),
         _views(site),
         nav=navigation(site),
@@ -57,18 +59,17 @@ def front(site: Site, panels: Mapping[str, list[Panel]]) -> str:
 
 def _figures(site: Site) -> Markup:
     """Return the few numbers that say how much this rests on."""
-    agree, judged = (
-        (sum(pair) for pair in zip(*(p.judged for p in site.pages), strict=True))
-        if (site.pages)
-        else (0, 0)
-    )
     said: list[tuple[str, str, str]] = [
         (f"{len(site.lives):,}", "lifetimes", "runs.html"),
-        (f"{site.interactions / 1e6:,.1f} M", "interactions lived", "runs.html"),
+        (f"{site.interactions / 1e6:,.1f} M", "interactions", "runs.html"),
         (f"{site.begun} of {len(ASSAYS)}", "assays begun", "#assays"),
     ]
-    if judged:
-        said.append((f"{agree} of {judged}", "intervals overlap the published", "#assays"))
+    if any(site.agreement.values()):
+        judged = sum(site.agreement.values())
+        said += [
+            (f"{count:,} of {judged:,}", WITH_PUBLISHED[verdict], "#agreement")
+            for verdict, count in site.agreement.items()
+        ]
     return el(
         "ul",
         (
@@ -77,6 +78,32 @@ def _figures(site: Site) -> Markup:
         ),
         class_="numbers",
         aria_label="In numbers",
+    )
+
+
+def _agreement(site: Site) -> Markup | None:
+    """Return what differs from the published values, and by which rule that is judged."""
+    if not any(site.agreement.values()):
+        return None
+    items = [
+        el(
+            "li",
+            el("a", each.title, href=f"{each.href}#estimates"),
+            " ",
+            el("code", row.key),
+            f": {ours} against {theirs} published{row.agreement.words.removeprefix(row.verdict)}",
+        )
+        for each, row in site.comparisons
+        if row.verdict == "differs"
+        for ours, theirs in [beside(row)]
+    ]
+    none = el("p", "No estimate differs from its published value.", class_="empty")
+    return section(
+        "Beside the published values",
+        el("ul", items, class_="notes") if items else none,
+        el("p", AGREEMENT_RULE, class_="note"),
+        id_="agreement",
+        lead=f"{in_words(site.agreement)}." + (" Those that differ:" if items else ""),
     )
 
 
@@ -100,11 +127,23 @@ def _profile(slug: str, profile: Profile, site: Site, pages: Pages) -> Markup:
     cards = [_axis(axis, profile, pages) for axis in profile.axes]
     return section(
         f"Profile of {profile.rule}",
+        _answer(profile),
         el("div", cards, class_="axes"),
         notes,
         id_=slug,
         lead=f"{profile.learner}; preset {profile.preset}. Dots are estimates, lines 95% intervals "
         f"(or, of one or two seeds, the range). {_resting(profile, site)}",
+    )
+
+
+def _answer(profile: Profile) -> Markup | None:
+    """Return the answer of the audit, and how it is found; None in files that have none."""
+    if profile.answer is None:
+        return None
+    return el(
+        "div",
+        el("p", el("strong", profile.answer.sentence), class_="verdict answer"),
+        el("p", how, class_="note") if (how := rules(profile)) else None,
     )
 
 
@@ -140,7 +179,7 @@ def _measure(measure: Measure, profile: Profile, pages: Pages) -> Markup:
     axis = span(found.values(), *ends)
     rows = []
     for name, one in found.items():
-        how = LOOKS[name] if name in LOOKS else look(name)
+        how = look_of(name) if name in LOOKS or name.startswith(FROZEN) else look(name)
         shown = None
         if axis is not None and not one.missing:
             zero = 0.0 if measure.difference else None
@@ -150,7 +189,12 @@ def _measure(measure: Measure, profile: Profile, pages: Pages) -> Markup:
                 "tr",
                 el("th", profile.rule if name == RULE else name, scope="row"),
                 el("td", shown, class_="picture"),
-                el("td", cell(None if one.missing else one, column), class_="num"),
+                el(
+                    "td",
+                    cell(None if one.missing else one, column),
+                    _beside(measure.figures[name]),
+                    class_="num",
+                ),
                 el("td", one.n, class_="num faint"),
             )
         )
@@ -169,6 +213,12 @@ def _measure(measure: Measure, profile: Profile, pages: Pages) -> Markup:
         class_="measure",
     )
     return scrolling(table, measure.title)
+
+
+def _beside(figure: Figure) -> Markup | None:
+    """Return what a number leaves out: class and ends of a window, two groups of lifetimes."""
+    words = shown_beside(figure)
+    return el("small", words, class_="faint beside") if words else None
 
 
 def _source(assay: str, rule: str, pages: Pages) -> Markup:

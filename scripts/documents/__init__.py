@@ -1,0 +1,1 @@
+"""Numbers and tables in the Markdown pages, filled in from records, code and measurements."""

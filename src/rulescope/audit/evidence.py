@@ -1,0 +1,133 @@
+"""Where an audit runs a rule with its history and without, and what the seeds there say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+import numpy as np
+from msgspec.structs import replace
+
+from rulescope.assays.change import FROZEN_FROM
+from rulescope.assays.frame import Floats
+from rulescope.assays.results import Results
+from rulescope.assays.switch import frozen_at
+from rulescope.audit import history
+from rulescope.audit.profile import FROZEN, PINNED, Comparison, Figure, Groups
+from rulescope.stats import estimate, groups, paired_estimate, seed_blocks, two_humped
+from rulescope.stats.paired import PAIRED_DRAWS
+
+Found = Mapping[str, Results]
+"""Results by assay id."""
+
+CHANGE = "E3"
+
+
+class Pair(NamedTuple):
+    """Two arms that differ in their history alone, at one place of an axis."""
+
+    axis: str
+    place: str
+    assay: str
+    live: str
+    """Key of the readout with the history; behind it are its values by seed."""
+    other: str
+    against: str = PINNED
+    gates: tuple[str, str] | None = None
+    """Keys of the scores that tell whether either arm is competent, if not those compared."""
+
+
+def labels(found: Found, assay: str, axis: str) -> list[str]:
+    """Return the labels along an axis of an assay as they stand in keys."""
+    labels = found[assay].axes.get(axis, ()) if assay in found else ()
+    return [f"{label:g}" if isinstance(label, float) else label for label in labels]
+
+
+def frozen_column(found: Found) -> str:
+    """Return the column of the arm whose state is frozen before a change."""
+    return f"{FROZEN}{frozen_at(found[CHANGE].iterations, FROZEN_FROM) if CHANGE in found else '?'}"
+
+
+def pairs(found: Found) -> Iterator[Pair]:
+    """Yield every pair that an audit may have, axis by axis."""
+
+    def exposed(axis: str, place: str, condition: str) -> Pair:
+        start = f"score/{condition}"
+        return Pair(axis, place, "exposure", f"{start}/disco", f"{start}/disco-pin")
+
+    yield exposed("competence", "", "episodic")
+    yield Pair("competence", "on 24×24", "F2", "endpoint/disco", "endpoint/disco-pin")
+    for at in labels(found, "E1", "scale"):
+        start = "score/catch"
+        yield Pair("reward scale", f"at {at}", "E1", f"{start}/live/{at}", f"{start}/pin/{at}")
+    yield exposed("streams", "without reported ends", "masked")
+    yield exposed("streams", "in Tracking", "natural")
+    yield Pair("streams", "without resets", "E-A3c", "score/disco", "score/disco-pin")
+    for condition in labels(found, CHANGE, "condition"):
+        keys = [f"{condition}/catch/{arm}" for arm in ("disco", "disco-freeze")]
+        yield Pair(
+            "change",
+            f"after the {condition.replace('-', ' ')}",
+            CHANGE,
+            f"auc/{keys[0]}",
+            f"auc/{keys[1]}",
+            frozen_column(found),
+            (f"pre/{keys[0]}", f"pre/{keys[1]}"),
+        )
+
+
+def comparisons(found: Found, draws: int = PAIRED_DRAWS) -> tuple[Comparison, ...]:
+    """Return every comparison of the rule with its history and without, judged."""
+    made = [(pair, seeds) for pair in pairs(found) if (seeds := _seeds(found, pair)) is not None]
+    return tuple(_judged(pair, seeds, len(made), draws) for pair, seeds in made)
+
+
+class Seeds(NamedTuple):
+    """The values [seeds] behind a pair: what is compared, and what tells of competence."""
+
+    live: Floats
+    other: Floats
+    live_gate: Floats
+    other_gate: Floats
+
+
+def _seeds(found: Found, pair: Pair) -> Seeds | None:
+    """Return the values behind ``pair``; None unless both arms were run with a common seed."""
+    if pair.assay not in found:
+        return None
+    gates = pair.gates or (pair.live, pair.other)
+    values = [found[pair.assay].by_seed(key) for key in (pair.live, pair.other, *gates)]
+    known = [each for each in values if each is not None]
+    if len(known) < len(values) or not np.isfinite(known[0] - known[1]).any():
+        return None
+    return Seeds(*known)
+
+
+def with_groups(figure: Figure, seeds: Floats) -> Figure:
+    """Return ``figure`` of scores ``seeds`` [seeds], with their two groups if they form two."""
+    if not two_humped(seeds):
+        return figure
+    lower, upper = groups(seeds)
+    means = float(lower.mean()), float(upper.mean())
+    return replace(figure, groups=Groups(len(lower), len(upper), *means))
+
+
+def _judged(pair: Pair, seeds: Seeds, family: int, draws: int) -> Comparison:
+    difference = Figure.of(paired_estimate(seeds.live, seeds.other, family=family, draws=draws))
+    blocks = seed_blocks(len(seeds.live), draws)
+    # Competence and difference are of the same seeds.
+    paired = np.isfinite(seeds.live - seeds.other)
+    gates = [np.where(paired, each, np.nan) for each in (seeds.live_gate, seeds.other_gate)]
+    live, other = (with_groups(Figure.of(estimate(each, blocks)), each) for each in gates)
+    result, reason = history.judge(history.competent(live), history.competent(other), difference)
+    return Comparison(
+        pair.axis,
+        pair.place,
+        pair.against,
+        live,
+        other,
+        difference,
+        history.MARGIN,
+        result,
+        reason,
+    )

@@ -1,0 +1,140 @@
+"""Whether two independent estimates of one quantity agree: an interval of their difference.
+
+That two intervals share a point says little: intervals of equal width do until the difference is
+significant at about 0.006 (Schenker and Gentleman 2001), and a wide one does with everything.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from rulescope.stats.checks import DataError, require_positive
+from rulescope.stats.exploration import wilson
+from rulescope.stats.intervals import LEVEL, Estimate, tail
+
+TOP, BOTTOM = 1.05, -0.15
+"""Scores that no lifetime exceeds or falls below: optimal and random play, with room for noise."""
+SLACK = 0.01
+"""By how much a printed bound may be off: rounding, and the noise of its bootstrap draws."""
+
+
+def least_seeds(family: int = 1) -> int:
+    """Return the fewest values from which an interval of a family of this size can be made.
+
+    A percentile interval never leaves the range of its n values, and that range covers their
+    median with a chance of at most ``1 - 2^(1-n)``.
+
+    >>> [least_seeds(family) for family in (1, 11, 15, 30, 34)]
+    [6, 9, 10, 11, 11]
+    """
+    require_positive("family", family)
+    return 1 + math.ceil(math.log2(family / LEVEL))
+
+
+def difference(ours: Estimate, theirs: Estimate) -> Estimate:
+    """Return ``ours - theirs`` of independent samples, with an interval at the level of both.
+
+    Each bound adds the squared distances from the values to the bounds that lead there: variances
+    add up, and skewed intervals stay skewed (Zou and Donner 2008; of two Wilson intervals this is
+    the interval of Newcombe 1998). NaN where either has no bounds.
+    """
+    value = ours.value - theirs.value
+    below = math.hypot(ours.value - ours.low, theirs.high - theirs.value)
+    above = math.hypot(ours.high - ours.value, theirs.value - theirs.low)
+    n, family = min(ours.n, theirs.n), max(ours.family, theirs.family)
+    return Estimate(value, value - below, value + above, n, 0, family, "none")
+
+
+def fisher(k: int, n: int, other_k: int, other_n: int) -> float:
+    """Return the two-sided p of Fisher's exact test that ``k/n`` and ``other_k/other_n`` differ.
+
+    >>> round(fisher(3, 8, 11, 12), 4)
+    0.0181
+    """
+    if not (0 <= k <= n and 0 <= other_k <= other_n):
+        raise DataError(f"{k} of {n} and {other_k} of {other_n} are not shares")
+    total = k + other_k
+    ways = [
+        math.comb(n, i) * math.comb(other_n, total - i)
+        for i in range(max(0, total - other_n), min(n, total) + 1)
+    ]
+    seen = math.comb(n, k) * math.comb(other_n, other_k)
+    return sum(way for way in ways if way <= seen) / sum(ways)
+
+
+class Counts(NamedTuple):
+    """How many of ``n`` lifetimes learned: at least and at most."""
+
+    least: int
+    most: int
+    n: int
+
+    def __str__(self) -> str:
+        """Return the counts in words: ``3 of 8``, ``11 to 12 of 12``."""
+        span = f"{self.least}" if self.least == self.most else f"{self.least} to {self.most}"
+        return f"{span} of {self.n}"
+
+
+def learned(printed: Estimate, threshold: float) -> Counts:
+    """Return how many of the lifetimes behind a ``printed`` trimmed mean scored over ``threshold``.
+
+    Scores lie between random and optimal play, so a mean and the bounds of its bootstrap interval
+    exclude counts: 12 lifetimes of 0.995 [0.989, 0.997] had at most one failure among them. Where
+    nothing is excluded (or everything, by a mean of another kind) any count is possible.
+    """
+    possible = [k for k in range(printed.n + 1) if _possible(printed, k, threshold)]
+    if not possible:
+        return Counts(0, printed.n, printed.n)
+    return Counts(possible[0], possible[-1], printed.n)
+
+
+def _possible(printed: Estimate, k: int, threshold: float) -> bool:
+    """Tell whether ``k`` of the lifetimes behind ``printed`` can have scored over ``threshold``."""
+    n, side = printed.n, tail(printed.family)
+    seen = ((printed.value, k), (printed.low, _quantile(n, k, side)))
+    return all(
+        math.isnan(value) or _within(value, n, count, threshold)
+        for value, count in (*seen, (printed.high, _quantile(n, k, 1.0 - side)))
+    )
+
+
+def _within(value: float, n: int, k: int, threshold: float) -> bool:
+    """Tell whether the trimmed mean of n scores, k of them over ``threshold``, can be ``value``."""
+    dropped, last = n // 4, -(-3 * n // 4)  # as in stats.centre
+    kept = last - dropped
+    over = min(max(k - (n - last), 0), kept)
+    least = (over * threshold + (kept - over) * BOTTOM) / kept
+    most = (over * TOP + (kept - over) * threshold) / kept
+    return least - SLACK <= value <= most + SLACK
+
+
+def _quantile(n: int, k: int, share: float) -> int:
+    """Return the ``share`` quantile of how many of n resampled lifetimes are among those k."""
+    total, p = 0.0, k / n
+    for count in range(n + 1):
+        total += math.comb(n, count) * p**count * (1 - p) ** (n - count)
+        if total >= share:
+            return count
+    return n
+
+
+def share_difference(ours: Counts, theirs: Counts) -> Estimate:
+    """Return the difference of two shares; the widest interval that the counts allow."""
+    found = [
+        difference(wilson(k, ours.n), wilson(other, theirs.n))
+        for k in (ours.least, ours.most)
+        for other in (theirs.least, theirs.most)
+    ]
+    value = (ours.least + ours.most) / (2 * ours.n) - (theirs.least + theirs.most) / (2 * theirs.n)
+    low, high = min(one.low for one in found), max(one.high for one in found)
+    return Estimate(value, low, high, min(ours.n, theirs.n), 0, 1, "none")
+
+
+def shares_differ(ours: Counts, theirs: Counts, family: int = 1) -> bool:
+    """Return whether Fisher's test tells the shares apart, whichever of the counts is true."""
+    return all(
+        fisher(k, ours.n, other, theirs.n) <= LEVEL / family
+        for k in range(ours.least, ours.most + 1)
+        for other in range(theirs.least, theirs.most + 1)
+    )

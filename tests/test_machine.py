@@ -1,0 +1,105 @@
+"""Tests on a machine that lacks something: a clear skip for users, a failure in CI."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import machine
+
+TESTS = Path(__file__).parent
+CI_SCRIPT = TESTS.parent / ".ci" / "run"
+SAMPLE = """
+import machine
+import pytest
+
+NOWHERE = machine.Program("Abacus", ("abacus-of-no-machine",), "buy one")
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_that_counts(number: int) -> None:
+    machine.require(NOWHERE, machine.find(NOWHERE))
+
+
+def test_that_passes(record_property: object) -> None:
+    record_property("left out", "counting with beads")
+"""
+SENTENCE = "2 tests skipped: no Abacus on this machine: buy one."
+
+
+def tried(folder: Path, text: str, *options: str, **surroundings: str) -> tuple[int, str]:
+    """Run pytest as in this project on a file with ``text``; return exit code and output."""
+    (folder / "test_sample.py").write_text(text)
+    (folder / "pytest.ini").write_text("[pytest]\n")
+    kept = {key: value for key, value in os.environ.items() if key not in machine.STRICT_VARIABLES}
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "conftest",
+            "-p",
+            "no:cacheprovider",
+            *options,
+        ],
+        cwd=folder,
+        env=kept | {"PYTHONPATH": str(TESTS)} | surroundings,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout
+
+
+@pytest.mark.parametrize("options", [(), ("-n", "1")], ids=["one process", "workers"])
+def test_a_missing_program_is_a_skip_that_the_last_lines_explain(
+    tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    code, output = tried(tmp_path, SAMPLE, *options)
+    assert code == 0, output
+    last = output[output.index("not tested on this machine") :].splitlines()
+    assert SENTENCE in last
+    assert "Left out: counting with beads." in last
+
+
+@pytest.mark.parametrize("name", machine.STRICT_VARIABLES)
+def test_a_missing_program_is_a_failure_in_continuous_integration(
+    tmp_path: Path, name: str
+) -> None:
+    code, output = tried(tmp_path, SAMPLE, **{name: "true"})
+    assert code == pytest.ExitCode.TESTS_FAILED
+    assert "Failed: no Abacus on this machine: buy one" in output
+    assert "2 failed, 1 passed" in output
+
+
+@pytest.mark.parametrize("options", [(), ("-n", "1")], ids=["one process", "workers"])
+def test_any_skip_fails_the_run_in_continuous_integration(
+    tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    sample = "import pytest\n\ndef test_that_is_skipped():\n    pytest.importorskip('no_such')\n"
+    assert tried(tmp_path, sample, *options)[0] == 0
+    code, output = tried(tmp_path, sample, *options, CI="true")
+    assert code == pytest.ExitCode.TESTS_FAILED
+    assert "1 test skipped: could not import 'no_such'" in output
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"), [("true", True), ("1", True), ("", False), ("false", False)]
+)
+def test_only_a_variable_that_says_yes_is_strict(value: str, expected: bool) -> None:
+    assert machine.strict({"CI": value}) is expected
+    assert machine.strict({"RULESCOPE_TEST_ALL": value}) is expected
+    assert not machine.strict({})
+
+
+def test_the_script_of_continuous_integration_lets_nothing_be_skipped() -> None:
+    script = CI_SCRIPT.read_text()
+    assert "export RULESCOPE_TEST_ALL=1" in script
+    for program in (machine.CHROMIUM, machine.GIT):
+        assert f"command -v {program.names[0]}" in script
