@@ -31,8 +31,8 @@ from rulescope.runner import find_or_make
 from rulescope.spec import RunSpec
 
 SHORT = msgspec.structs.replace(LONG, iterations=300)
-LONGER = msgspec.structs.replace(LONG, iterations=3000)
-"""Long enough that word of an interruption, which takes a while to a cluster, finds it alive."""
+LENGTHS = (3_000, 12_000, 48_000, 192_000)
+"""Iterations to try: an interruption takes a while to reach a cluster, and machines differ."""
 
 
 @pytest.fixture(scope="module")
@@ -87,33 +87,46 @@ def machines(ray_folder: None) -> Iterator[Machines]:  # noqa: ARG001
     found.close()
 
 
-@pytest.mark.usefixtures("machines")
-def test_interrupted_it_goes_on_and_a_damaged_donor_is_lived_again(tmp_path: Path) -> None:
-    store, whole = Store(tmp_path / "parts"), Store(tmp_path / "whole")
+def interrupted_run(store: Store) -> RunSpec:
+    """Interrupt a campaign of one run while it runs; return the run, whose checkpoint is kept."""
 
     def interrupt(campaign: Campaign) -> None:
         if campaign.done and not campaign.stopping:
             os.kill(os.getpid(), signal.SIGTERM)
 
-    with pytest.raises(KeyboardInterrupt):
-        cluster.run_all([LONGER], store, workers=1, report=interrupt)
-    checkpoint = store.load_checkpoint(LONGER.id)
-    assert checkpoint is not None
-    reached = int(checkpoint["loop/iteration"])
-    assert 0 < reached < LONGER.iterations
+    for iterations in LENGTHS:
+        run = msgspec.structs.replace(LONG, iterations=iterations)
+        interrupted = False
+        try:
+            cluster.run_all([run], store, workers=1, report=interrupt)
+        except KeyboardInterrupt:
+            interrupted = True
+        checkpoint = store.load_checkpoint(run.id)
+        if checkpoint is not None:
+            assert interrupted
+            assert 0 < int(checkpoint["loop/iteration"]) < iterations
+            return run
+        assert run.id in store  # it ended before the interruption arrived
+    raise AssertionError(f"a run of {LENGTHS[-1]:,} iterations ended before it was interrupted")
+
+
+@pytest.mark.usefixtures("machines")
+def test_interrupted_it_goes_on_and_a_damaged_donor_is_lived_again(tmp_path: Path) -> None:
+    store, whole = Store(tmp_path / "parts"), Store(tmp_path / "whole")
+    longer = interrupted_run(store)
 
     heir = recipient(DONOR)
     find_or_make(DONOR, store)
     (store.folder(DONOR.id) / "state.npz").write_bytes(b"damaged")
-    campaign = cluster.run_all([heir, LONGER], store, share=Share(cpus=0.5))
+    campaign = cluster.run_all([heir, longer], store, share=Share(cpus=0.5))
     assert (campaign.finished, campaign.failed) == (3, {})
     (cause,) = campaign.causes[heir.id]
     assert "state.npz does not match its sha256" in cause
     assert [item.id for item in store.quarantined()] == [DONOR.id]
     assert list((store.root / "checkpoints").iterdir()) == []
-    for item in (LONGER, heir):
+    for item in (longer, heir):
         find_or_make(item, whole)
-    assert hashes([LONGER, DONOR, heir], store) == hashes([LONGER, DONOR, heir], whole)
+    assert hashes([longer, DONOR, heir], store) == hashes([longer, DONOR, heir], whole)
 
 
 def test_the_same_records_from_a_cluster_that_loses_a_node(
