@@ -54,7 +54,9 @@ def _grids() -> Iterator[tuple[str, list[RunSpec]]]:
                 "conditions": assay.conditions,
                 "seeds": 1,
             }
-            asked = [{"rule": rule} for rule in RULES] + [{"agent": agent} for agent in AGENTS]
+            asked: list[dict[str, Any]] = [{"rule": rule} for rule in RULES] + [
+                {"agent": agent} for agent in AGENTS
+            ]
             for more in asked:
                 try:
                     runs = _runs(assay, narrowed(assay, usual, **wide, **more))
