@@ -35,7 +35,7 @@ check: $(VENV)/.installed
 	$(BIN)/rulescope check
 
 bench: $(VENV)/.developer
-	$(BIN)/rulescope bench
+	$(BIN)/python -m benchmarks
 
 results: $(VENV)/.installed
 	$(BIN)/rulescope check --out replication/results

@@ -2,7 +2,7 @@
 
     python scripts/analysis_speed.py [ASSAY] [STORE]
 
-The records are made up (see ``rulescope.bench.synthetic``); writing them is not timed.
+The records are made up (see ``benchmarks.made_up_records``); writing them is not timed.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import time
 from itertools import pairwise
 from pathlib import Path
 
+from benchmarks import made_up_records
 from rulescope import assays
-from rulescope.bench import synthetic
-from rulescope.plan import Plan
+from rulescope.assays.plan import Plan
 from rulescope.records import Store
-from rulescope.report.folder import write_results
+from rulescope.report.results_folder import write_results
 
 
 def main(name: str = "E1", folder: str | None = None) -> None:
@@ -27,7 +27,7 @@ def main(name: str = "E1", folder: str | None = None) -> None:
         store = Store(Path(folder or temporary) / "store")
         budget = assay.budget("paper")
         empty = Plan.of(assay, budget, store)
-        synthetic.fill(store, [*empty.runs.values(), *empty.donors.values()])
+        made_up_records.fill(store, [*empty.runs.values(), *empty.donors.values()])
         clock = [time.perf_counter()]
         plan = Plan.of(assay, budget, store)
         clock.append(time.perf_counter())

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
-from rulescope.engine.local import Campaign, run_all
-from rulescope.learners.disco.config import AGENTS, Disco
+from rulescope.engine.local_engine import Campaign, run_all
 from rulescope.records import Record, Store
-from rulescope.spec import Pin, RunSpec
+from rulescope.spec.disco_config import AGENTS, Disco
+from rulescope.spec.run_spec import Pin, RunSpec
 
 
 def crossing(record: Record, threshold: float = 0.8) -> float:

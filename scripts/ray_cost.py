@@ -17,12 +17,12 @@ from pathlib import Path
 
 import msgspec
 
-from rulescope.engine import cluster, local
+from rulescope.engine import local_engine, ray_engine
 from rulescope.engine.campaign import Campaign
-from rulescope.learners.baselines import RandomPolicy
 from rulescope.records import Store
 from rulescope.runner import find_or_make
-from rulescope.spec import RunSpec
+from rulescope.spec.baseline_config import RandomPolicy
+from rulescope.spec.run_spec import RunSpec
 
 TINY = RunSpec(learner=RandomPolicy(), iterations=1, log_every=1, steps=2, lanes=1)
 
@@ -35,7 +35,7 @@ def main() -> None:
     options = parser.parse_args()
     specs = [msgspec.structs.replace(TINY, seed=seed) for seed in range(options.runs)]
     print(f"in this process  {1000 * alone(specs):6.1f} ms a lifetime, without any engine")
-    for name, run_all in {"local": local.run_all, "ray": cluster.run_all}.items():
+    for name, run_all in {"local": local_engine.run_all, "ray": ray_engine.run_all}.items():
         start, each = through(run_all, specs, options.workers)
         print(
             f"{name:6}{options.workers} workers  {1000 * each:6.1f} ms a lifetime, "

@@ -16,8 +16,8 @@ from typing import Any
 
 from rulescope import assays
 from rulescope.assays import narrowed
-from rulescope.engine.local import Campaign, run_all
-from rulescope.plan import Plan
+from rulescope.assays.plan import Plan
+from rulescope.engine.local_engine import Campaign, run_all
 from rulescope.records import Store
 
 ROOT = Path(__file__).resolve().parents[1] / "replication"

@@ -15,14 +15,15 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from rulescope import runtime, spec
 from rulescope.assays import ASSAYS, PRESETS, Assay, Budget, narrowed
-from rulescope.audit import parts, subjects
-from rulescope.errors import SpecError
-from rulescope.learners.disco.config import AGENTS
+from rulescope.audit import audit_plan, subjects
+from rulescope.core import runtime
+from rulescope.core.errors import SpecError
 from rulescope.records import Store
 from rulescope.runner import find_or_make
-from rulescope.spec import RunSpec, with_donors
+from rulescope.spec import run_spec
+from rulescope.spec.disco_config import AGENTS
+from rulescope.spec.run_spec import RunSpec, with_donors
 
 FOLDER = Path(__file__).parent / "golden" / "runs"
 IDS, SPECS, HASHES = FOLDER / "ids.json", FOLDER / "specs.json", FOLDER / "hashes.json"
@@ -71,7 +72,7 @@ def audits() -> dict[str, str]:
     for name in AUDITED:
         audited, _ = subjects.find(name)
         for preset in PRESETS:
-            planned = parts.budgets(audited.rule, audited.subject, preset)
+            planned = audit_plan.budgets(audited.rule, audited.subject, preset)
             runs = [run for assay, budget in planned for run in _runs(assay, budget)]
             found[f"audit {name} {preset}"] = fingerprint(runs)
     return found
@@ -83,7 +84,7 @@ def _runs(assay: Assay, budget: Budget) -> list[RunSpec]:
 
 def short_specs() -> list[RunSpec]:
     """Return short runs that cover all learners, worlds, boundaries, changes and interventions."""
-    return [spec.convert(data) for data in json.loads(SPECS.read_text())]
+    return [run_spec.convert(data) for data in json.loads(SPECS.read_text())]
 
 
 def science(run: RunSpec, store: Store) -> str:

@@ -10,15 +10,14 @@ import numpy as np
 import pytest
 
 from learners.baseline_cases import SMALL
-from rulescope.arrays import Arrays
-from rulescope.conformance import check_intervention
-from rulescope.envs.config import ActionFlip, Catch, DeepSea, Tracking
-from rulescope.errors import SpecError
-from rulescope.frozen import expanded
-from rulescope.learners.baselines import A2C, RandomPolicy
+from rulescope.core.arrays import Arrays
+from rulescope.core.errors import SpecError
+from rulescope.core.structs import expanded
+from rulescope.intervention_conformance import check_intervention
 from rulescope.lifetime import Lifetime
 from rulescope.records import Record
-from rulescope.spec import (
+from rulescope.spec.baseline_config import A2C, RandomPolicy
+from rulescope.spec.run_spec import (
     Freeze,
     Hold,
     Intervention,
@@ -32,6 +31,7 @@ from rulescope.spec import (
     checked,
     decode,
 )
+from rulescope.spec.world_config import ActionFlip, Catch, DeepSea, Tracking
 
 ALL = {**SMALL, "random": RandomPolicy()}
 ITERATIONS = 8

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 from learners.small import small_disco
-from rulescope import arrays
-from rulescope.envs.config import Boundary
-from rulescope.learners.baselines import A2C, NetworkSizes
-from rulescope.learners.disco.config import Disco
+from rulescope.core import arrays
 from rulescope.lifetime import Lifetime
-from rulescope.spec import RunSpec
+from rulescope.spec.baseline_config import A2C, NetworkSizes
+from rulescope.spec.disco_config import Disco
+from rulescope.spec.run_spec import RunSpec
+from rulescope.spec.world_config import Boundary
 
 EPISODIC = Boundary()
 MASKED = Boundary(terminals="masked")

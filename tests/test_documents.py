@@ -14,7 +14,7 @@ from documents.spans import DocumentError
 from documents.tables import OTHERS, TABLES, Tables
 from documents.values import FACTS, Values
 from rulescope.assays import published
-from rulescope.report.figures import FIGURES
+from rulescope.assays.figures import FIGURES
 from rulescope.report.site import publication
 
 ROOT = Path(__file__).parents[1]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rulescope.assays import ASSAYS, narrowed, published
-from rulescope.assays.agreement import judge, kind, rounding
+from rulescope.assays.published_agreement import judge, kind, rounding
 from rulescope.stats import Estimate
 
 ROOT = Path(__file__).parents[1]

@@ -12,14 +12,14 @@ import pytest
 from learners.baseline_cases import SMALL as BASELINES
 from learners.small import small_disco
 from learners.test_open_ppo import SMALL as OPEN
-from rulescope.envs.config import ActionFlip, Catch, MinAtar
-from rulescope.errors import SpecError
+from rulescope.core.errors import SpecError
 from rulescope.evaluation import borrowed, evaluated, play
 from rulescope.interventions import same
-from rulescope.learners.variants import LearnerSpec
 from rulescope.lifetime import Lifetime
 from rulescope.records import Record
-from rulescope.spec import Evaluation, RunSpec, canonical, checked, decode
+from rulescope.spec.learner_config import LearnerSpec
+from rulescope.spec.run_spec import Evaluation, RunSpec, canonical, checked, decode
+from rulescope.spec.world_config import ActionFlip, Catch, MinAtar
 
 LEARNERS: dict[str, LearnerSpec] = {
     "small": OPEN["small"],

@@ -12,16 +12,15 @@ import pytest
 from learners.baseline_cases import SMALL as BASELINES
 from learners.small import small_disco
 from learners.test_open_ppo import SMALL as OPEN
-from rulescope.envs.config import ActionFlip, Catch
-from rulescope.errors import RecordError, SpecError
+from rulescope.assays.plan import iteration_seconds
+from rulescope.core.errors import RecordError, SpecError
 from rulescope.interventions import same
-from rulescope.learners.base import under
-from rulescope.learners.variants import LearnerSpec
+from rulescope.learners.learner import under
 from rulescope.lifetime import Lifetime
-from rulescope.plan import iteration_seconds
 from rulescope.records import Record, Store
 from rulescope.runner import find_or_make
-from rulescope.spec import (
+from rulescope.spec.learner_config import LearnerSpec
+from rulescope.spec.run_spec import (
     Fork,
     Freeze,
     Pin,
@@ -32,6 +31,7 @@ from rulescope.spec import (
     checked,
     decode,
 )
+from rulescope.spec.world_config import ActionFlip, Catch
 
 LEARNERS: dict[str, LearnerSpec] = {
     **OPEN,

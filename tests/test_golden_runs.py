@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import golden_runs
-from rulescope import runtime
+from rulescope.core import runtime
 from rulescope.records import Store
-from rulescope.spec import RunSpec
+from rulescope.spec.run_spec import RunSpec
 
 SPECS = golden_runs.short_specs()
 GOLDEN = json.loads(golden_runs.HASHES.read_text())

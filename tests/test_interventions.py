@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from rulescope import seeds
-from rulescope.arrays import Arrays
-from rulescope.errors import RecordError
+from rulescope.core import seeds
+from rulescope.core.arrays import Arrays
+from rulescope.core.errors import RecordError
 from rulescope.interventions import (
     Treatment,
     ablated,
@@ -21,8 +21,8 @@ from rulescope.interventions import (
     same,
     zeros,
 )
-from rulescope.learners.base import Carrier, Choice, Learner, Rollout
-from rulescope.spec import (
+from rulescope.learners.learner import Carrier, Choice, Learner, Rollout
+from rulescope.spec.run_spec import (
     Ablate,
     Freeze,
     Hold,

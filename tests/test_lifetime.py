@@ -12,15 +12,15 @@ import pytest
 from numpy.typing import NDArray
 
 from learners.small import small_disco, small_spec
-from rulescope import arrays
-from rulescope.envs.config import ActionFlip, Boundary
-from rulescope.errors import RecordError, SpecError, WeightsError
-from rulescope.learners.baselines import DQN, NetworkSizes
-from rulescope.learners.disco.config import AGENTS, Disco
-from rulescope.learners.disco.measure import METRICS
+from rulescope.core import arrays
+from rulescope.core.errors import RecordError, SpecError, WeightsError
+from rulescope.episode_stats import STREAMS
+from rulescope.learners.disco.diagnostics import METRICS
 from rulescope.lifetime import Lifetime, Progress
-from rulescope.meters import STREAMS
-from rulescope.spec import Freeze, Intervention, Pin, Placebo, Reset, RunSpec
+from rulescope.spec.baseline_config import DQN, NetworkSizes
+from rulescope.spec.disco_config import AGENTS, Disco
+from rulescope.spec.run_spec import Freeze, Intervention, Pin, Placebo, Reset, RunSpec
+from rulescope.spec.world_config import ActionFlip, Boundary
 
 ITERATIONS = 28
 STOPS = sorted(random.Random(0).sample(range(ITERATIONS), 20))

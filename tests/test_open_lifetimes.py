@@ -12,16 +12,15 @@ import pytest
 from typer.testing import CliRunner
 
 from learners.test_open_ppo import SMALL
-from rulescope.arrays import Arrays
 from rulescope.cli.main import app
-from rulescope.conformance import check_intervention
-from rulescope.envs.config import WORLDS, Catch
-from rulescope.errors import SpecError
-from rulescope.frozen import expanded
-from rulescope.learners.open_config import Open, OpenAdam
-from rulescope.learners.variants import VARIANTS, habits, suited, unfit
+from rulescope.core.arrays import Arrays
+from rulescope.core.errors import SpecError
+from rulescope.core.structs import expanded
+from rulescope.intervention_conformance import check_intervention
 from rulescope.lifetime import Lifetime
-from rulescope.spec import (
+from rulescope.spec.learner_config import VARIANTS, habits, suited, unfit
+from rulescope.spec.open_config import Open, OpenAdam
+from rulescope.spec.run_spec import (
     Ablate,
     Freeze,
     Hold,
@@ -36,6 +35,7 @@ from rulescope.spec import (
     Transplant,
     decode,
 )
+from rulescope.spec.world_config import WORLDS, Catch
 
 ITERATIONS = 4
 QUICK = {name: msgspec.structs.replace(SMALL[name], epochs=1, minibatches=2) for name in SMALL}

@@ -14,16 +14,18 @@ import pytest
 import torch
 
 from plugin_packages import RULE, Site, importable
-from rulescope import fingerprint, packages, plugins, spec
-from rulescope.engine.local import run_all
-from rulescope.envs.config import Catch
-from rulescope.errors import RecordError, SpecError, WorldError
-from rulescope.learners.baselines import A2C, NetworkSizes
-from rulescope.learners.plugin_config import Plugin
+from rulescope import package_versions, plugins
+from rulescope.core import source_hash
+from rulescope.core.errors import RecordError, SpecError, WorldError
+from rulescope.engine.local_engine import run_all
 from rulescope.lifetime import Lifetime
 from rulescope.records import Store
 from rulescope.runner import Paused, find_or_make
-from rulescope.spec import Pin, RunSpec, Transplant
+from rulescope.spec import run_spec
+from rulescope.spec.baseline_config import A2C, NetworkSizes
+from rulescope.spec.plugin_config import Plugin
+from rulescope.spec.run_spec import Pin, RunSpec, Transplant
+from rulescope.spec.world_config import Catch
 
 pytestmark = pytest.mark.usefixtures("site")
 
@@ -31,7 +33,7 @@ SMALL = NetworkSizes(hidden=(8, 8))
 
 WORLD = """
 from rulescope.envs.catch import CatchEnv
-from rulescope.envs.config import Catch
+from rulescope.spec.world_config import Catch
 
 def small(lanes):
     return CatchEnv(Catch(rows=5, columns=5), lanes)
@@ -48,7 +50,7 @@ number = 3
 OUTRIGHT = """
 import numpy as np
 from rulescope import seeds
-from rulescope.learners.base import Carrier, Choice, Learner
+from rulescope.learners.learner import Carrier, Choice, Learner
 from rulescope.rules.loading import random_weights
 
 class Still(Learner):
@@ -126,7 +128,7 @@ def short(learner: Plugin | A2C, **changes: Any) -> RunSpec:
 
 def as_a_new_process_would() -> None:
     """Forget what was hashed and imported, which a process does once only."""
-    fingerprint.digest.cache_clear()
+    source_hash.digest.cache_clear()
     for name in [name for name in sys.modules if name.startswith(("rules_of_others", "a_world"))]:
         del sys.modules[name]
 
@@ -151,7 +153,7 @@ def test_a_pinned_rule_says_all_that_a_run_needs(site: Site) -> None:
     assert (found.rule, found.learning_rate) == ("counted", 0.01)
     assert found.carriers == ("recurrent", "moments", "params")
     assert found == plugins.pinned("counted")
-    assert found.carriers == spec.checked(short(found)).learner.CARRIERS
+    assert found.carriers == run_spec.checked(short(found)).learner.CARRIERS
 
 
 def test_an_unknown_name_is_told_with_the_nearest(site: Site) -> None:
@@ -193,7 +195,7 @@ def test_a_missing_module_is_told(site: Site) -> None:
 @pytest.mark.parametrize(
     ("attribute", "told"),
     [
-        ("not_a_class", "must be a class derived from rulescope.learners.base.Learner"),
+        ("not_a_class", "must be a class derived from rulescope.learners.learner.Learner"),
         ("Unready", "the class Unready does not define act, learn"),
         ("Nameless", "the class Nameless must name its carriers"),
         ("Fast", "LEARNING_RATE must be a number above 0, at most 100, not -1"),
@@ -232,15 +234,18 @@ def test_a_rule_without_a_history_lives_but_cannot_be_audited(site: Site) -> Non
     assert life.record().manifest.rule is not None
     pinned = msgspec.structs.replace(run, interventions=(Pin(carrier="recurrent"),))
     with pytest.raises(SpecError, match=r"interventions\[0\]\.carrier: .*'counted' has no history"):
-        spec.checked(pinned)
+        run_spec.checked(pinned)
 
 
 @pytest.mark.parametrize(
     ("attribute", "told"),
     [
-        ("text", "must return a rulescope.envs.base.Environment of so many lanes, not .*str"),
+        (
+            "text",
+            "must return a rulescope.envs.environment.Environment of so many lanes, not .*str",
+        ),
         ("other", "of so many lanes, not one of 3 lanes"),
-        ("number", r"must be a function \(lanes\) -> rulescope.envs.base.Environment"),
+        ("number", r"must be a function \(lanes\) -> rulescope.envs.environment.Environment"),
     ],
 )
 def test_what_is_no_world_is_told_what_is_expected(site: Site, attribute: str, told: str) -> None:
@@ -399,7 +404,7 @@ FAULTY = """
 import sys
 import numpy as np
 from rulescope.envs.catch import CatchEnv
-from rulescope.envs.config import Catch
+from rulescope.spec.world_config import Catch
 
 class Faulty(CatchEnv):
     def __init__(self, lanes):
@@ -418,7 +423,7 @@ UNSOUND = {
     "step._replace(terminal=False)": r"terminal must be an array \[2\] of bool, not False",
     "step._replace(ended=np.zeros(3, bool))": r"ended must be .*not an array \[3\] of bool",
     "step._replace(observation=step.observation * np.nan)": "observation holds nan",
-    "tuple(step)": "step returned .*not a rulescope.envs.base.Step",
+    "tuple(step)": "step returned .*not a rulescope.envs.environment.Step",
 }
 
 
@@ -498,11 +503,11 @@ def test_a_manifest_names_the_packages_of_a_rule_declared_or_not(site: Site) -> 
         f"{declared.read_text()}Requires-Dist: needed-things>=1\nRequires-Dist: numpy\n"
         'Requires-Dist: pytest; extra == "test"\nRequires-Dist: not-installed\n'
     )
-    packages._installed.cache_clear()
-    packages._owners.cache_clear()
-    packages._offering.cache_clear()
+    package_versions._installed.cache_clear()
+    package_versions._owners.cache_clear()
+    package_versions._offering.cache_clear()
     run = short(plugins.pinned("counted"))
-    assert packages.declared(run) == {
+    assert package_versions.declared(run) == {
         "package_needed_things": "1.0",
         "package_rules_of_others": "1.0",
     }
@@ -515,8 +520,8 @@ def test_a_manifest_names_the_packages_of_a_rule_declared_or_not(site: Site) -> 
         "package_needed_things",
         "package_rules_of_others",
     }
-    assert runtime["native_threads"] == packages._native_threads()
-    assert "native_threads" not in packages.found(short(A2C()))
+    assert runtime["native_threads"] == package_versions._native_threads()
+    assert "native_threads" not in package_versions.found(short(A2C()))
 
 
 def test_threads_are_recorded_as_they_are_at_the_end(site: Site, tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ import pytest
 import rulescope
 from learners.small import small_spec
 from rulescope import runner
-from rulescope.errors import DivergedError, ExitError, SpecError
-from rulescope.learners.disco.learner import DiscoLearner
+from rulescope.core.errors import DivergedError, ExitError, SpecError
+from rulescope.learners.disco.disco_learner import DiscoLearner
 from rulescope.lifetime import Lifetime, Progress
 from rulescope.records import Store
 
@@ -99,7 +99,7 @@ def test_a_checkpoint_of_another_version_is_not_gone_on_from(
 ) -> None:
     store = Store(tmp_path)
     with monkeypatch.context() as other:
-        other.setattr("rulescope.runtime.source_identity", lambda: {"version": "0.0.1"})
+        other.setattr("rulescope.core.runtime.source_identity", lambda: {"version": "0.0.1"})
         with pytest.raises(runner.Paused):
             runner.find_or_make(SMALL, store, stop_after=5)
     iterations: list[int] = []
@@ -111,10 +111,10 @@ def test_a_checkpoint_of_another_version_is_not_gone_on_from(
 PART = """
 import sys
 from pathlib import Path
-from rulescope.learners.baselines import A2C, NetworkSizes
+from rulescope.spec.baseline_config import A2C, NetworkSizes
 from rulescope.records import Store
 from rulescope.runner import Paused, find_or_make
-from rulescope.spec import RunSpec
+from rulescope.spec.run_spec import RunSpec
 
 learner = A2C(agent=NetworkSizes(hidden=(4, 4)))
 spec = RunSpec(learner=learner, iterations=8, log_every=2, steps=6)

@@ -18,7 +18,7 @@ def main() -> int:
     """Fill every page, or say which ones are stale."""
     from documents.pages import stale
     from documents.repository import Repository
-    from rulescope.errors import RulescopeError
+    from rulescope.core.errors import RulescopeError
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="Change nothing; tell what is stale.")

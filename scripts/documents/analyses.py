@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from documents.spans import DocumentError
 from rulescope.assays import ASSAYS, Budget, Results, find, narrowed, published
-from rulescope.assays.agreement import as_estimate
-from rulescope.assays.compare import compare, in_words, tally
-from rulescope.errors import SpecError, nearest
-from rulescope.plan import Plan
+from rulescope.assays.comparison import compare, in_words, tally
+from rulescope.assays.plan import Plan
+from rulescope.assays.published_agreement import as_estimate
+from rulescope.core.errors import SpecError, nearest
 from rulescope.records import Store
 from rulescope.stats import Estimate
 

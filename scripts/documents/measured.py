@@ -1,6 +1,6 @@
 """Measured figures, kept as data with the command that measured them: ``docs/measured.json``.
 
-The tables of ``rulescope bench`` are made from what ``rulescope bench --json`` prints.
+The tables of ``python -m benchmarks`` are made from what ``python -m benchmarks --json`` prints.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from documents.spans import DocumentError
-from rulescope.errors import nearest
-from rulescope.report.tables import number
+from rulescope.core.errors import nearest
+from rulescope.render.table_formats import number
 
 Data = Mapping[str, Any]
 

@@ -11,8 +11,8 @@ from typing import Any, Literal
 from documents.analyses import Analyses
 from documents.measured import Measured
 from rulescope.assays import ASSAYS
+from rulescope.assays.figures import FIGURES
 from rulescope.records import Store
-from rulescope.report.figures import FIGURES
 from rulescope.report.site.publication import INDEX, TABLES
 
 ROOT = Path(__file__).parents[2]

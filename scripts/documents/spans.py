@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from rulescope.errors import RulescopeError
+from rulescope.core.errors import RulescopeError
 
 Answer = Callable[[str], str]
 """Returns what is written for the words of a marker."""

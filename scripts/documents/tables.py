@@ -19,10 +19,10 @@ from documents.analyses import Source, printed
 from documents.repository import Repository
 from documents.spans import DocumentError
 from rulescope.assays import ASSAYS, published
-from rulescope.assays.open_carry import GAMES
+from rulescope.assays.open.open_carry import GAMES
 from rulescope.assays.results import Column
-from rulescope.errors import nearest
-from rulescope.report.tables import DASH, MINUS, RANGE_NOTE, cell, number
+from rulescope.core.errors import nearest
+from rulescope.render.table_formats import DASH, MINUS, RANGE_NOTE, cell, number
 from rulescope.stats import Estimate
 
 ASSAY, MEASURED = "assay ", "measured "

@@ -32,14 +32,14 @@ from documents.analyses import Source, printed
 from documents.repository import Repository
 from documents.spans import DocumentError
 from rulescope.assays import ASSAYS
+from rulescope.assays.plan import Plan
 from rulescope.assays.results import Column
-from rulescope.errors import nearest
-from rulescope.learners.disco.config import Conventions
-from rulescope.plan import Plan
-from rulescope.report.tables import MINUS, cell, number
+from rulescope.core.errors import nearest
+from rulescope.render.table_formats import MINUS, cell, number
 from rulescope.rules import registry
 from rulescope.rules.embedded import EMBEDDED
 from rulescope.rules.loading import load
+from rulescope.spec.disco_config import Conventions
 from rulescope.stats import Estimate
 
 PARTS: dict[str, Callable[[Estimate, int], str]] = {

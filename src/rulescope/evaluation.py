@@ -15,11 +15,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rulescope import envs, seeds
-from rulescope.arrays import Arrays
-from rulescope.envs.config import Boundary, EnvironmentSpec
-from rulescope.learners.base import Learner
-from rulescope.spec import Evaluation, RunSpec
+from rulescope import envs
+from rulescope.core import seeds
+from rulescope.core.arrays import Arrays
+from rulescope.learners.learner import Learner
+from rulescope.spec.run_spec import Evaluation, RunSpec
+from rulescope.spec.world_config import Boundary, EnvironmentSpec
 
 Act = Callable[[NDArray[np.float32]], NDArray[np.int64]]
 """Chooses actions [N] on observations [N, *shape]."""

@@ -1,7 +1,7 @@
 """What is done to a carrier, and nothing else: the causal handle of every experiment.
 
-An intervention is data (:mod:`rulescope.spec`). A :class:`Treatment` is one of them at work: it is
-asked once before the first iteration and once after each, and all it can do is to replace the
+An intervention is data (:mod:`rulescope.spec.run_spec`). A :class:`Treatment` applies one: it is
+called once before the first iteration and once after each, and all it can do is to replace the
 content of its one carrier. The functions that make up a new content are pure.
 """
 
@@ -14,11 +14,11 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from rulescope import seeds
-from rulescope.arrays import Arrays
-from rulescope.errors import RecordError
-from rulescope.learners.base import Learner, under
-from rulescope.spec import (
+from rulescope.core import seeds
+from rulescope.core.arrays import Arrays
+from rulescope.core.errors import RecordError
+from rulescope.learners.learner import Learner, under
+from rulescope.spec.run_spec import (
     Ablate,
     Freeze,
     Hold,

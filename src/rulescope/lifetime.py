@@ -14,15 +14,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rulescope import envs, evaluation, learners, packages, runtime
-from rulescope import spec as specs
-from rulescope.arrays import Arrays, digest
-from rulescope.errors import DivergedError, ExitError, RecordError, WorldError, refusing_exit
+from rulescope import envs, evaluation, learners, package_versions
+from rulescope.core import runtime
+from rulescope.core.arrays import Arrays, digest
+from rulescope.core.errors import DivergedError, ExitError, RecordError, WorldError, refusing_exit
+from rulescope.episode_stats import Meters
 from rulescope.interventions import States, Treatment
-from rulescope.learners.base import Learner, Rollout, joined, under
-from rulescope.meters import Meters
+from rulescope.learners.learner import Learner, Rollout, joined, under
 from rulescope.records.record import Record, RuleIdentity
-from rulescope.spec import Fork, RunSpec
+from rulescope.spec import run_spec as specs
+from rulescope.spec.run_spec import Fork, RunSpec
 
 
 class Progress(NamedTuple):
@@ -79,7 +80,7 @@ class Lifetime:
         self._intervene()
         runtime.require_one_source()  # everything that a lifetime needs is imported by now
         # As it is now: a rule that changes the number of threads does so in every process.
-        self._runtime = runtime.runtime_identity(device) | packages.declared(spec)
+        self._runtime = runtime.runtime_identity(device) | package_versions.declared(spec)
 
     def _newborn(self) -> Learner:
         """Return the learner as it is at birth."""
@@ -294,7 +295,7 @@ class Lifetime:
             log=self.log(),
             state=joined(kept | self._marked() | self._evaluated()),
             source=runtime.source_identity(),
-            runtime=runtime.runtime_identity(self.device) | packages.found(self.spec),
+            runtime=runtime.runtime_identity(self.device) | package_versions.found(self.spec),
             rule=None if rule is None else RuleIdentity(rule.name, rule.sha256, rule.content),
             started=self._started,
             seconds=self._seconds,

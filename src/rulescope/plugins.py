@@ -19,16 +19,16 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 import msgspec
 
-from rulescope import fingerprint
-from rulescope.envs.config import Argument, Gymnasium, PluginWorld
-from rulescope.errors import RecordError, SpecError, nearest, refusing_exit
-from rulescope.learners.plugin_config import LEARNING_RATE, Plugin, Setup
+from rulescope.core import source_hash
+from rulescope.core.errors import RecordError, SpecError, nearest, refusing_exit
+from rulescope.spec.plugin_config import LEARNING_RATE, Plugin, Setup
+from rulescope.spec.world_config import Argument, Gymnasium, PluginWorld
 
 if TYPE_CHECKING:
-    from rulescope.envs.base import Environment
-    from rulescope.learners.base import Learner
+    from rulescope.envs.environment import Environment
+    from rulescope.learners.learner import Learner
     from rulescope.records.record import Manifest
-    from rulescope.spec import Intervention, RunSpec
+    from rulescope.spec.run_spec import Intervention, RunSpec
 
 _log = logging.getLogger(__name__)
 
@@ -86,7 +86,7 @@ def pinned_gymnasium(
     """Return the Gymnasium world ``name``: as its code is now, and no other.
 
     ``arguments`` are those of ``gymnasium.make``, ``fields`` those of
-    :class:`~rulescope.envs.config.Gymnasium`.
+    :class:`~rulescope.spec.world_config.Gymnasium`.
     """
     given = tuple(
         Argument(name=key, value=tuple(value) if isinstance(value, list) else value)
@@ -188,7 +188,7 @@ def learner(config: Plugin, setup: Setup) -> Learner:
 
 def environment(config: PluginWorld, lanes: int) -> Environment:
     """Build ``lanes`` copies of the world that ``config`` names."""
-    from rulescope.envs.base import Environment
+    from rulescope.envs.environment import Environment
 
     point = _verified("world", config.name, config.source)
     with refusing_exit(f"the world {config.name!r}"):
@@ -197,8 +197,8 @@ def environment(config: PluginWorld, lanes: int) -> Environment:
         what = f"one of {made.lanes} lanes" if isinstance(made, Environment) else f"{type(made)}"
         raise _wrong(
             point,
-            f"called with {lanes}, it must return a rulescope.envs.base.Environment of so many "
-            f"lanes, not {what}",
+            f"called with {lanes}, it must return a rulescope.envs.environment.Environment of so "
+            f"many lanes, not {what}",
         )
     return made
 
@@ -280,8 +280,8 @@ def _package(point: EntryPoint) -> str:
 
 
 _EXPECTED = {
-    GROUPS["rule"]: "a class derived from rulescope.learners.base.Learner",
-    GROUPS["world"]: "a function (lanes) -> rulescope.envs.base.Environment",
+    GROUPS["rule"]: "a class derived from rulescope.learners.learner.Learner",
+    GROUPS["world"]: "a function (lanes) -> rulescope.envs.environment.Environment",
 }
 """What an entry point of each group must be."""
 
@@ -301,7 +301,7 @@ def _load(point: EntryPoint) -> Any:
 
 def _rule(point: EntryPoint) -> type[Learner]:
     """Import the class of a rule."""
-    from rulescope.learners.base import Learner
+    from rulescope.learners.learner import Learner
 
     found = _load(point)
     if not isinstance(found, type) or not issubclass(found, Learner):
@@ -340,7 +340,7 @@ def _wrong(point: EntryPoint, what: str) -> SpecError:
 def _source(point: EntryPoint) -> str:
     """Return the sha256 of the top-level package, or module, that ``point`` is in."""
     try:
-        return fingerprint.digest(fingerprint.home_of(point.module))
+        return source_hash.digest(source_hash.home_of(point.module))
     except ImportError as fault:
         raise _wrong(point, str(fault)) from None
     except OSError as fault:

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from rulescope.assays.base import Assay, Budget
+from rulescope.assays.assay import Assay, Budget
+from rulescope.assays.display_names import arm_name
 from rulescope.assays.frame import Floats, Frame, Label
-from rulescope.assays.names import arm_name
 
 Axes = Mapping[str, tuple[Label, ...]]
 

@@ -8,10 +8,10 @@ from typing import cast
 
 import numpy as np
 
-from rulescope.assays.base import Assay, Budget
+from rulescope.assays.assay import Assay, Budget
 from rulescope.assays.frame import Floats, Frame, Label, gather
 from rulescope.records import Record
-from rulescope.spec import RunSpec
+from rulescope.spec.run_spec import RunSpec
 
 Labels = Mapping[str, Label]
 

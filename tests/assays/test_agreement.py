@@ -8,8 +8,15 @@ import numpy as np
 import pytest
 
 from rulescope.assays import ASSAYS, published
-from rulescope.assays.agreement import AGREEMENT_RULE, JUDGED, ORDER, judge, margin, rounding
 from rulescope.assays.published import Published
+from rulescope.assays.published_agreement import (
+    AGREEMENT_RULE,
+    JUDGED,
+    ORDER,
+    judge,
+    margin,
+    rounding,
+)
 from rulescope.stats import Estimate
 
 PINNED = "score/catch/pin/1000"

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from rulescope.assays import ASSAYS, narrowed
-from rulescope.assays.agent_identity import (
+from rulescope.assays.frame import Floats
+from rulescope.assays.identity.agent_identity import (
     CANDIDATES,
     CELLS,
     FLIP,
@@ -20,12 +21,11 @@ from rulescope.assays.agent_identity import (
     analyse,
     verdict,
 )
-from rulescope.assays.frame import Floats
 from rulescope.assays.results import Results
-from rulescope.envs.config import ActionFlip
-from rulescope.errors import SpecError
-from rulescope.learners.disco.config import AGENTS, Disco
-from rulescope.spec import RunSpec
+from rulescope.core.errors import SpecError
+from rulescope.spec.disco_config import AGENTS, Disco
+from rulescope.spec.run_spec import RunSpec
+from rulescope.spec.world_config import ActionFlip
 
 from .lives import Labels, lived
 

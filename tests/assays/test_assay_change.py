@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 
 from rulescope.assays import ASSAYS, narrowed, published
-from rulescope.assays.change import CONDITIONS, TASKS, analyse
-from rulescope.assays.compare import compare
+from rulescope.assays.change.change import CONDITIONS, TASKS, analyse
+from rulescope.assays.change.switch_readouts import switch
+from rulescope.assays.comparison import compare
 from rulescope.assays.frame import Floats
 from rulescope.assays.results import Results, Table
-from rulescope.assays.switch import switch
-from rulescope.envs.config import ActionFlip, RewardMove
-from rulescope.errors import SpecError
-from rulescope.learners.baselines import DQN
-from rulescope.learners.disco.config import Disco
-from rulescope.spec import Freeze, Reset, RunSpec
+from rulescope.core.errors import SpecError
+from rulescope.spec.baseline_config import DQN
+from rulescope.spec.disco_config import Disco
+from rulescope.spec.run_spec import Freeze, Reset, RunSpec
+from rulescope.spec.world_config import ActionFlip, RewardMove
 from rulescope.stats import Estimate
 
 from .change_frames import STEPS

@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 
 from rulescope.assays import ASSAYS, Assay, gather, narrowed, published
-from rulescope.assays.compare import compare
+from rulescope.assays.change.mapping import analyse
+from rulescope.assays.change.switch_readouts import readouts
+from rulescope.assays.comparison import compare
 from rulescope.assays.frame import Floats
-from rulescope.assays.mapping import analyse
-from rulescope.assays.switch import readouts
-from rulescope.envs.config import ActionFlip, MinAtar, ObservationFlip, RewardSign
-from rulescope.errors import SpecError
-from rulescope.learners.baselines import A2C, PPO
-from rulescope.learners.disco.config import AgentSizes, Disco
+from rulescope.core.errors import SpecError
 from rulescope.lifetime import Lifetime
-from rulescope.spec import Freeze, RunSpec
+from rulescope.spec.baseline_config import A2C, PPO
+from rulescope.spec.disco_config import AgentSizes, Disco
+from rulescope.spec.run_spec import Freeze, RunSpec
+from rulescope.spec.world_config import ActionFlip, MinAtar, ObservationFlip, RewardSign
 from rulescope.stats import Estimate
 
 from .change_frames import recovering

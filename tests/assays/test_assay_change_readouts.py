@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from rulescope.assays import ASSAYS, narrowed
-from rulescope.assays.change import ARMS, CONDITIONS, DISCO, TASKS, analyse
-from rulescope.assays.families import REPLAY
+from rulescope.assays.change.change import ARMS, CONDITIONS, DISCO, TASKS, analyse
+from rulescope.assays.change.switch_readouts import readouts, switch_of
+from rulescope.assays.comparison_families import REPLAY
 from rulescope.assays.frame import Floats, Frame
-from rulescope.assays.switch import readouts, switch_of
 
 from .change_frames import STEPS, recovering
 from .frames import bounds, drawn_seeds, trim

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from rulescope.assays import ASSAYS, Assay, Budget, narrowed, published
-from rulescope.assays.compare import compare
-from rulescope.assays.conventions import COMPARISONS, analyse
+from rulescope.assays.comparison import compare
 from rulescope.assays.frame import Floats
+from rulescope.assays.identity.conventions import COMPARISONS, analyse
 from rulescope.assays.results import Results
-from rulescope.envs.config import ActionFlip, Boundary
-from rulescope.errors import SpecError
-from rulescope.learners.disco.config import AGENTS, Conventions, Disco
+from rulescope.core.errors import SpecError
+from rulescope.spec.disco_config import AGENTS, Conventions, Disco
+from rulescope.spec.world_config import ActionFlip, Boundary
 from rulescope.stats import Estimate
 
 from .frames import bounds, drawn_seeds, our_name, trim

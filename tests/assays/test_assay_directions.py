@@ -14,8 +14,10 @@ import pytest
 from learners.small import small_spec
 from report.test_report_figures import clashes, said
 from rulescope.assays import ASSAYS, narrowed, published
-from rulescope.assays.compare import compare
-from rulescope.assays.directions import (
+from rulescope.assays.comparison import compare
+from rulescope.assays.figures import FIGURES
+from rulescope.assays.frame import Floats
+from rulescope.assays.inheritance.directions import (
     ARMS,
     CONTRASTS,
     SCALES,
@@ -24,12 +26,10 @@ from rulescope.assays.directions import (
     grid,
     prefixes,
 )
-from rulescope.assays.frame import Floats
 from rulescope.assays.results import Results
 from rulescope.records import Store
-from rulescope.report.figures import FIGURES
 from rulescope.runner import Paused, find_or_make
-from rulescope.spec import Ablate
+from rulescope.spec.run_spec import Ablate
 
 from .frames import bounds, drawn_seeds, trim
 from .lives import Labels, lived

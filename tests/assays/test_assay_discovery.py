@@ -11,15 +11,15 @@ import pytest
 from scipy import stats as scipy_stats  # type: ignore[import-untyped]
 
 from rulescope.assays import ASSAYS, gather, narrowed, published
-from rulescope.assays.compare import compare
-from rulescope.assays.discovery import analyse, campaigns, events, expected_first, grid
+from rulescope.assays.comparison import compare
+from rulescope.assays.exploration.discovery import analyse, campaigns, events, expected_first, grid
+from rulescope.assays.exploration.staircase import budget, depth_of
 from rulescope.assays.frame import Floats, Frame
 from rulescope.assays.results import Results
-from rulescope.assays.staircase import budget, depth_of
-from rulescope.envs.config import DeepSea
-from rulescope.learners.baselines import RandomPolicy
 from rulescope.lifetime import Lifetime
-from rulescope.spec import RunSpec
+from rulescope.spec.baseline_config import RandomPolicy
+from rulescope.spec.run_spec import RunSpec
+from rulescope.spec.world_config import DeepSea
 from rulescope.stats import random_discovery
 
 from .frames import bounds, drawn_seeds, our_name, trim

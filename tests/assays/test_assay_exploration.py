@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 from rulescope.assays import ASSAYS, Assay, Budget, narrowed, published
-from rulescope.assays.compare import compare
-from rulescope.assays.exploration import analyse
-from rulescope.assays.exploration_conventions import analyse as analyse_conventions
+from rulescope.assays.comparison import compare
+from rulescope.assays.exploration.exploration import analyse
+from rulescope.assays.exploration.exploration_conventions import analyse as analyse_conventions
+from rulescope.assays.exploration.staircase import depth_of
 from rulescope.assays.frame import Floats, Frame
-from rulescope.assays.staircase import depth_of
-from rulescope.errors import SpecError
-from rulescope.learners.baselines import A2C
-from rulescope.learners.disco.config import Disco
-from rulescope.spec import RunSpec
+from rulescope.core.errors import SpecError
+from rulescope.spec.baseline_config import A2C
+from rulescope.spec.disco_config import Disco
+from rulescope.spec.run_spec import RunSpec
 from rulescope.stats import Estimate
 
 from .frames import bounds, drawn_seeds, our_name, trim

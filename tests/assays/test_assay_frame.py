@@ -8,14 +8,14 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
+from benchmarks.made_up_records import made_up
 from rulescope.assays import ASSAYS, gather
-from rulescope.assays.base import Arm, Cell, lifetimes
-from rulescope.assays.estimating import missing
+from rulescope.assays.analysis import missing
+from rulescope.assays.assay import Arm, Cell, lifetimes
 from rulescope.assays.frame import Frame
-from rulescope.bench.synthetic import made_up
-from rulescope.errors import RulescopeError
+from rulescope.core.errors import RulescopeError
 from rulescope.records import Record, RuleIdentity
-from rulescope.spec import RunSpec
+from rulescope.spec.run_spec import RunSpec
 
 ASSAY = ASSAYS["E1"]
 CELLS = ASSAY.grid(replace(ASSAY.budget("smoke"), seeds=2))

@@ -12,12 +12,17 @@ import msgspec
 import pytest
 
 from rulescope.assays import ASSAYS, PRESETS, Budget, find, narrowed
-from rulescope.assays.base import Assay
-from rulescope.assays.families import INTERFACE_STATE, MINATAR_CONTEXT, OPEN_CARRY, PRIMARY
-from rulescope.assays.inheritance import donor, panel, reciprocal
-from rulescope.errors import SpecError
-from rulescope.learners.disco.config import AGENTS, Disco
-from rulescope.spec import (
+from rulescope.assays.assay import Assay
+from rulescope.assays.comparison_families import (
+    INTERFACE_STATE,
+    MINATAR_CONTEXT,
+    OPEN_CARRY,
+    PRIMARY,
+)
+from rulescope.assays.inheritance.inheritance import donor, panel, reciprocal
+from rulescope.core.errors import SpecError
+from rulescope.spec.disco_config import AGENTS, Disco
+from rulescope.spec.run_spec import (
     Freeze,
     Hold,
     Permute,
@@ -311,5 +316,5 @@ def test_families_have_their_planned_sizes() -> None:
 
 
 def test_importing_the_assays_does_not_import_torch() -> None:
-    code = "import sys, rulescope.assays.compare; sys.exit('torch' in sys.modules)"
+    code = "import sys, rulescope.assays.comparison; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

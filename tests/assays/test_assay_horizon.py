@@ -11,17 +11,17 @@ import pytest
 
 from rulescope import learners
 from rulescope.assays import ASSAYS, published
-from rulescope.assays.base import Assay, Budget
+from rulescope.assays.assay import Assay, Budget
 from rulescope.assays.frame import Floats
-from rulescope.assays.horizon import REFERENCES, early
-from rulescope.assays.learning_rate import RATES, usual
+from rulescope.assays.horizon.horizon import REFERENCES, early
+from rulescope.assays.horizon.learning_rate import RATES, usual
 from rulescope.assays.results import Results
-from rulescope.envs.config import WORLDS
+from rulescope.core.errors import SpecError
 from rulescope.envs.references import catch_references
-from rulescope.errors import SpecError
-from rulescope.learners.baselines import A2C
-from rulescope.learners.disco.config import Disco
-from rulescope.spec import Freeze, Pin
+from rulescope.spec.baseline_config import A2C
+from rulescope.spec.disco_config import Disco
+from rulescope.spec.run_spec import Freeze, Pin
+from rulescope.spec.world_config import WORLDS
 from rulescope.stats import Estimate
 
 from .frames import bounds, drawn_seeds, our_name, trim

@@ -9,7 +9,7 @@ import pytest
 
 from rulescope.assays import ASSAYS, narrowed, published
 from rulescope.assays.frame import Frame
-from rulescope.assays.inheritance import CROSSED, PUBLISHED, analyse
+from rulescope.assays.inheritance.inheritance import CROSSED, PUBLISHED, analyse
 from rulescope.stats import Estimate
 
 from .frames import Axes, axes_of, bounds, constant_frame, drawn_seeds, trim

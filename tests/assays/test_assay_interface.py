@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from rulescope.assays import published
-from rulescope.assays.families import INTERFACE_STATE
+from rulescope.assays.comparison_families import INTERFACE_STATE
 from rulescope.assays.frame import Frame
-from rulescope.assays.interface import ARMS, analyse
-from rulescope.assays.interface_state import ARMS as STATE_ARMS
-from rulescope.assays.interface_state import SCALES
-from rulescope.assays.interface_state import analyse as analyse_state
+from rulescope.assays.interface.interface import ARMS, analyse
+from rulescope.assays.interface.interface_state import ARMS as STATE_ARMS
+from rulescope.assays.interface.interface_state import SCALES
+from rulescope.assays.interface.interface_state import analyse as analyse_state
 from rulescope.stats import Estimate
 
 from .frames import Axes, bounds, constant_frame, drawn_seeds, trim

@@ -10,11 +10,11 @@ import pytest
 from assays.frames import bounds, drawn_seeds, our_name, trim
 from assays.lives import Labels, lived
 from rulescope.assays import ASSAYS, Budget, narrowed, published
-from rulescope.assays.compare import compare
+from rulescope.assays.comparison import compare
 from rulescope.assays.frame import Floats
-from rulescope.envs.config import WORLDS, Boundary
-from rulescope.learners.disco.config import Disco
-from rulescope.spec import RunSpec
+from rulescope.spec.disco_config import Disco
+from rulescope.spec.run_spec import RunSpec
+from rulescope.spec.world_config import WORLDS, Boundary
 from rulescope.stats import Estimate
 
 MASKING = ASSAYS["masking"]

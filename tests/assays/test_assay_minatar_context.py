@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from rulescope.assays import ASSAYS, narrowed, published
-from rulescope.assays.families import MINATAR_CONTEXT
+from rulescope.assays.comparison_families import MINATAR_CONTEXT
 from rulescope.assays.frame import Floats
-from rulescope.assays.minatar_context import ARMS, SCALES, analyse, rates
-from rulescope.assays.open_carry import TASKS, audited
+from rulescope.assays.minatar.minatar_context import ARMS, SCALES, analyse, rates
+from rulescope.assays.open.open_carry import TASKS, audited
 from rulescope.assays.results import Results, scale_label
-from rulescope.errors import SpecError
+from rulescope.core.errors import SpecError
 from rulescope.stats import Estimate
 
 from .frames import trim

@@ -10,21 +10,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.made_up_records import fill
 from rulescope.assays import ASSAYS, narrowed, published
-from rulescope.assays.base import Budget
-from rulescope.assays.compare import compare
-from rulescope.assays.compare import table as comparison_table
-from rulescope.assays.families import OPEN_CARRY
+from rulescope.assays.assay import Budget
+from rulescope.assays.comparison import compare
+from rulescope.assays.comparison import table as comparison_table
+from rulescope.assays.comparison_families import OPEN_CARRY
 from rulescope.assays.frame import Floats, Frame
-from rulescope.assays.open_carry import SCALES, TASKS, analyse, rates
+from rulescope.assays.open.open_carry import SCALES, TASKS, analyse, rates
+from rulescope.assays.plan import Plan
 from rulescope.assays.results import Results, scale_label
-from rulescope.bench.synthetic import fill
-from rulescope.errors import SpecError
-from rulescope.learners.open_config import Open, OpenAdam
-from rulescope.plan import Plan
+from rulescope.core.errors import SpecError
 from rulescope.records import Store
-from rulescope.report.tables import markdown
-from rulescope.spec import Pin, PinSteps, Reset, RunSpec, checked
+from rulescope.render.table_formats import markdown
+from rulescope.spec.open_config import Open, OpenAdam
+from rulescope.spec.run_spec import Pin, PinSteps, Reset, RunSpec, checked
 from rulescope.stats import Estimate
 
 from .lives import Labels, lived

@@ -10,11 +10,11 @@ import pytest
 
 from rulescope.assays import ASSAYS, published
 from rulescope.assays.frame import Floats
-from rulescope.assays.popart import CONDITIONS, analyse
 from rulescope.assays.results import scale_label
-from rulescope.envs.config import WORLDS
+from rulescope.assays.scale.popart import CONDITIONS, analyse
+from rulescope.core.errors import RulescopeError, SpecError
 from rulescope.envs.references import catch_references
-from rulescope.errors import RulescopeError, SpecError
+from rulescope.spec.world_config import WORLDS
 from rulescope.stats import Estimate
 
 from .lives import Labels, lived

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from rulescope.assays import ASSAYS, published
-from rulescope.assays.agreement import JUDGED
-from rulescope.assays.compare import compare
+from rulescope.assays.comparison import compare
 from rulescope.assays.frame import Floats
 from rulescope.assays.published import Published
-from rulescope.assays.scale import analyse
+from rulescope.assays.published_agreement import JUDGED
+from rulescope.assays.scale.scale import analyse
 
 from .frames import constant_frame
 from .lives import Labels, lived

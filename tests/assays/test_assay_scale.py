@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from rulescope.assays import ASSAYS, narrowed, published
-from rulescope.assays.agreement import JUDGED
-from rulescope.assays.compare import compare
+from rulescope.assays.comparison import compare
 from rulescope.assays.frame import Floats
+from rulescope.assays.published_agreement import JUDGED
 from rulescope.assays.results import Results, scale_label
-from rulescope.assays.scale import CRITERIA, SCALES, TASKS, analyse
+from rulescope.assays.scale.scale import CRITERIA, SCALES, TASKS, analyse
 from rulescope.stats import Estimate
 
 from .frames import axes_of, bounds, constant_frame, drawn_seeds, trim, widest

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from rulescope.assays import ASSAYS, published
-from rulescope.assays.base import Budget
+from rulescope.assays.assay import Budget
 from rulescope.assays.frame import Floats
+from rulescope.assays.minatar.scale_minatar import SCALES, TASKS, analyse
 from rulescope.assays.results import Results, scale_label
-from rulescope.assays.scale_minatar import SCALES, TASKS, analyse
-from rulescope.learners.disco.config import Disco
-from rulescope.spec import Hold, Pin
+from rulescope.spec.disco_config import Disco
+from rulescope.spec.run_spec import Hold, Pin
 
 from .frames import bounds, drawn_seeds, trim
 from .lives import Labels, lived

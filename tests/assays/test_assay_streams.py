@@ -11,17 +11,17 @@ import pytest
 
 from assays.frames import bounds, drawn_seeds, our_name, trim
 from assays.lives import Labels, lived
+from benchmarks.made_up_records import fill
 from rulescope.assays import ASSAYS, Budget, narrowed, published
-from rulescope.assays.base import Assay
-from rulescope.assays.compare import compare
+from rulescope.assays.assay import Assay
+from rulescope.assays.comparison import compare
 from rulescope.assays.frame import Floats
-from rulescope.bench.synthetic import fill
-from rulescope.envs.config import WORLDS, Boundary
-from rulescope.errors import SpecError
-from rulescope.meters import RATE_WINDOW
-from rulescope.plan import Plan, write
+from rulescope.assays.plan import Plan, write
+from rulescope.core.errors import SpecError
+from rulescope.episode_stats import RATE_WINDOW
 from rulescope.records import Store
-from rulescope.spec import RunSpec
+from rulescope.spec.run_spec import RunSpec
+from rulescope.spec.world_config import WORLDS, Boundary
 from rulescope.stats import Estimate
 
 EXPOSURE, SYNTHETIC, STREAM = (ASSAYS[name] for name in ("exposure", "synthetic", "E-A3c"))

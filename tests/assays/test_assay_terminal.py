@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rulescope.assays.frame import Floats, Frame
-from rulescope.assays.scale import analyse
+from rulescope.assays.scale.scale import analyse
 
 from .frames import bounds, constant_frame, drawn_seeds
 

@@ -6,9 +6,9 @@ import re
 from typing import get_args
 
 from rulescope.assays import ASSAYS, published
-from rulescope.assays.catalogue import AXES, LABELS, tables
+from rulescope.assays.design_tables import AXES, LABELS, tables
 from rulescope.assays.results import Table
-from rulescope.spec import Intervention
+from rulescope.spec.run_spec import Intervention
 
 EVERY = list(ASSAYS.values())
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from rulescope.assays import ASSAYS, PRESETS, narrowed
-from rulescope.audit import parts, subjects
-from rulescope.learners.disco.config import AGENTS, Conventions, Disco
-from rulescope.spec import RunSpec, with_donors
+from rulescope.audit import audit_plan, subjects
+from rulescope.spec.disco_config import AGENTS, Conventions, Disco
+from rulescope.spec.run_spec import RunSpec, with_donors
 
 REFERENCE_INDEXED = {"E1", "E2", "E3", "P1", "E-IF", "F2", "E-A4x", "E-A4m", "E-A5", "E-A3c"}
 EARLIER = {"exposure", "synthetic", "masking", "M1", "minatar-context", "conventions", "F1"}
@@ -60,5 +60,5 @@ def test_defaults_of_a_spec_are_the_historical_agent_for_ever() -> None:
 @pytest.mark.parametrize("agent", [None, "historical"])
 def test_an_audit_has_one_agent_in_all_its_assays(agent: str | None) -> None:
     audited, _ = subjects.find("disco103")
-    chosen = parts.budgets(audited.rule, audited.subject, "smoke", agent=agent)
+    chosen = audit_plan.budgets(audited.rule, audited.subject, "smoke", agent=agent)
     assert {budget.agent for _, budget in chosen} == {agent or "published"}

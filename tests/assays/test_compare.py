@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from rulescope.assays import ASSAYS
-from rulescope.assays.agreement import AGREEMENT_RULE
-from rulescope.assays.compare import compare, remarks, table, tally
+from rulescope.assays.comparison import compare, remarks, table, tally
+from rulescope.assays.published_agreement import AGREEMENT_RULE
 from rulescope.assays.results import Results
 from rulescope.stats import Estimate
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rulescope.assays.continuity import STEPS, Continuity, continuity
+from rulescope.assays.streams.continuity import STEPS, Continuity, continuity
 from rulescope.envs import catch_stream
-from rulescope.envs.base import Step
-from rulescope.envs.config import Boundary, Catch, CatchStream
+from rulescope.envs.environment import Step
+from rulescope.spec.world_config import Boundary, Catch, CatchStream
 
 MASKED = Boundary(terminals="masked")
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from rulescope.assays import ASSAYS
+from rulescope.assays.bimodal_cells import LEVELS, in_words, two_humped_cells
 from rulescope.assays.frame import Floats
-from rulescope.assays.humps import LEVELS, in_words, two_humped_cells
-from rulescope.assays.scale import analyse
+from rulescope.assays.scale.scale import analyse
 from rulescope.stats import exact_iqm, finite_mean, trimmed_mean
 from rulescope.stats.agreement import Counts
 

@@ -9,11 +9,11 @@ import pytest
 from msgspec.structs import replace
 
 from rulescope.assays import ASSAYS, narrowed
+from rulescope.assays.display_names import UNKNOWN, rate_label, subject_name, subject_of
 from rulescope.assays.frame import Floats
-from rulescope.assays.names import UNKNOWN, rate_label, subject_name, subject_of
 from rulescope.assays.results import Results, Table
 from rulescope.assays.subject import Subject
-from rulescope.learners.disco.config import driven_by
+from rulescope.spec.disco_config import driven_by
 
 from .lives import Labels, lived
 

@@ -6,9 +6,9 @@ import pytest
 
 from rulescope.assays import find, narrowed
 from rulescope.assays.subject import Subject, named
-from rulescope.cli.choosing import choose
-from rulescope.errors import SpecError
-from rulescope.learners.plugin_config import Plugin
+from rulescope.cli.selection_options import choose
+from rulescope.core.errors import SpecError
+from rulescope.spec.plugin_config import Plugin
 
 MINE = Subject(Plugin("mine", "0" * 64), None)
 

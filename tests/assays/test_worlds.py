@@ -10,13 +10,20 @@ import numpy as np
 import pytest
 from numpy.random import Generator
 
-from rulescope.assays import worlds
-from rulescope.assays.stream_tables import resets
-from rulescope.assays.worlds import LANES, SAMPLED, Reference, WorldCheck, references, structures
-from rulescope.envs.base import Actions, Array
-from rulescope.envs.config import WORLDS, Catch, DeepSea
-from rulescope.errors import RecordError
-from rulescope.runtime import runtime_identity
+from rulescope.assays.streams import world_checks
+from rulescope.assays.streams.stream_tables import resets
+from rulescope.assays.streams.world_checks import (
+    LANES,
+    SAMPLED,
+    Reference,
+    WorldCheck,
+    references,
+    structures,
+)
+from rulescope.core.errors import RecordError
+from rulescope.core.runtime import runtime_identity
+from rulescope.envs.environment import Actions, Array
+from rulescope.spec.world_config import WORLDS, Catch, DeepSea
 
 
 @pytest.fixture(scope="module")
@@ -59,8 +66,8 @@ def test_a_policy_that_is_not_the_best_is_found_out(monkeypatch: pytest.MonkeyPa
     def stay(observation: Array, _: Generator) -> Actions:
         return np.ones(len(observation), np.int64)
 
-    monkeypatch.setattr(worlds, "chase", stay)
-    monkeypatch.setattr(worlds, "SAMPLED", ("tracking",))
+    monkeypatch.setattr(world_checks, "chase", stay)
+    monkeypatch.setattr(world_checks, "SAMPLED", ("tracking",))
     random, optimal = references(step_cap=1400)
     assert random.agrees
     assert not optimal.agrees
@@ -88,16 +95,16 @@ def test_a_deviation_is_in_standard_errors_and_ignores_rounding() -> None:
 
 
 def test_a_check_is_read_again_as_it_was_written(found: WorldCheck, tmp_path: Path) -> None:
-    path = tmp_path / worlds.FILE
+    path = tmp_path / world_checks.FILE
     path.write_bytes(found.to_json())
-    assert worlds.read(path) == found
+    assert world_checks.read(path) == found
     path.write_bytes(b'{"structure": 3}')
     with pytest.raises(RecordError, match=r"worlds\.json: not a check of worlds"):
-        worlds.read(path)
+        world_checks.read(path)
 
 
 def test_tables_have_a_row_for_each_finding(found: WorldCheck) -> None:
-    structure, sampled = worlds.tables(found)
+    structure, sampled = world_checks.tables(found)
     assert [row[0] for row in structure.rows] == ["CatchStream", "masked Catch"]
     assert len(sampled.rows) == 2 * len(SAMPLED)
 

@@ -12,9 +12,9 @@ from rulescope.assays import PRESETS
 from rulescope.assays.frame import Floats, Label
 from rulescope.assays.results import Results
 from rulescope.assays.subject import named
-from rulescope.audit import evidence, history, optimiser, parts, reading
+from rulescope.audit import audit_plan, evidence, history, optimiser_profile, profile_axes
 from rulescope.audit.profile import PINNED, RULE
-from rulescope.spec import RunSpec
+from rulescope.spec.run_spec import RunSpec
 
 WITHOUT = ("pin", "disco-pin", "disco-freeze")
 """Arms that lack the history, in part or wholly: those that score 0.1 here; others score 0.95."""
@@ -38,7 +38,7 @@ def run(preset: str, seeds: int | None = None) -> dict[str, Results]:
 
     return {
         assay.id: assay.analyse(lived(assay, budget, log))
-        for assay, budget in parts.budgets("sprout", named("sprout"), preset, seeds=seeds)
+        for assay, budget in audit_plan.budgets("sprout", named("sprout"), preset, seeds=seeds)
     }
 
 
@@ -70,7 +70,7 @@ def test_every_place_with_and_without_the_history_is_compared(
 
 
 def test_pinned_and_frozen_have_columns_of_their_own() -> None:
-    axes = {axis.name: axis for axis in reading.axes_of(run("quick"))}
+    axes = {axis.name: axis for axis in profile_axes.axes_of(run("quick"))}
     change = {name for one in axes["Change and replay"].measures for name in one.figures}
     assert "frozen at iteration 333" in change
     assert PINNED not in change
@@ -90,7 +90,7 @@ def test_pinned_and_frozen_have_columns_of_their_own() -> None:
 @pytest.mark.parametrize("preset", PRESETS)
 def test_scores_of_every_column_are_compared_within_seeds(preset: str) -> None:
     found = run(preset, seeds=1)
-    for axis in reading.axes_of(found):
+    for axis in profile_axes.axes_of(found):
         for one in axis.measures:
             if one.unit == "score" and not one.difference:
                 assert set(one.differences) == set(one.figures) - {RULE}, (axis.name, one.key)
@@ -101,7 +101,7 @@ def optimised(
 ) -> dict[str, Results]:
     """Return the results of OPEN's audit, whose policies earn ``rates`` by arm."""
     draws = np.random.default_rng(0)
-    ((assay, budget),) = parts.budgets("open", None, preset)
+    ((assay, budget),) = audit_plan.budgets("open", None, preset)
 
     def state(labels: Mapping[str, Label], run: RunSpec) -> dict[str, Floats]:
         assert run.evaluation is not None
@@ -121,17 +121,17 @@ UNTRAINED = {"initial": 0.005, "random": 0.004, "adam": 0.05}
 
 def test_an_optimiser_is_judged_against_its_untrained_policy() -> None:
     asset = optimised({**UNTRAINED, "live": 0.08, "zero": 0.02, "reset": 0.07})
-    [one] = optimiser.comparisons(asset)
+    [one] = optimiser_profile.comparisons(asset)
     assert (one.result, one.axis, one.place) == ("asset", "Breakout", "at scale 1")
     assert history.answer([one]).sentence.startswith(
         "History: asset (decided by Breakout at scale 1: live − pinned 0.06"
     )
     burden = optimised({**UNTRAINED, "live": 0.004, "zero": 0.08, "reset": 0.004})
-    assert optimiser.comparisons(burden)[0].result == "burden"
+    assert optimiser_profile.comparisons(burden)[0].result == "burden"
     dead = optimised({**UNTRAINED, "live": 0.005, "zero": 0.003, "reset": 0.005})
-    [one] = optimiser.comparisons(dead)
+    [one] = optimiser_profile.comparisons(dead)
     assert (one.result, one.reason) == ("undecided", history.GATE_FAILED)
-    axes = {axis.name: axis for axis in optimiser.axes_of(dead)}
+    axes = {axis.name: axis for axis in optimiser_profile.axes_of(dead)}
     said = axes["Inheritance"].verdict
     assert said.startswith("Capability gate passed in 0 of 1 cells")
     assert said.endswith("The differences there are not read.")
@@ -140,8 +140,8 @@ def test_an_optimiser_is_judged_against_its_untrained_policy() -> None:
 def test_the_difference_of_an_optimiser_has_one_interval_on_its_axis_and_in_the_answer() -> None:
     """The interval of the axis left out zero where that of the answer included it."""
     found = optimised({**UNTRAINED, "live": 0.08, "zero": 0.07, "reset": 0.07}, spread=0.01)
-    [one] = optimiser.comparisons(found)
-    axes = {axis.name: axis for axis in optimiser.axes_of(found)}
+    [one] = optimiser_profile.comparisons(found)
+    axes = {axis.name: axis for axis in optimiser_profile.axes_of(found)}
     lines = {each.key: each.figures[RULE] for each in axes["Inheritance"].measures}
     line = lines["live-minus-zero/gymnax-breakout/1"]
     assert (line.low, line.high) == (one.difference.low, one.difference.high)
@@ -149,7 +149,9 @@ def test_the_difference_of_an_optimiser_has_one_interval_on_its_axis_and_in_the_
 
 def test_every_difference_of_an_optimiser_is_as_wide_as_its_seeds_require() -> None:
     found = optimised({**UNTRAINED, "live": 0.08, "zero": 0.07, "reset": 0.07}, 0.01, "paper")
-    measures = [m for axis in optimiser.axes_of(found) for m in axis.measures if m.difference]
+    measures = [
+        m for axis in optimiser_profile.axes_of(found) for m in axis.measures if m.difference
+    ]
     kinds = {measure.key.partition("/")[0] for measure in measures}
     assert kinds == {"learned", "interaction", "live-minus-zero", "reset-minus-live"}
     for measure in measures:
@@ -164,13 +166,13 @@ def test_every_difference_of_an_optimiser_is_as_wide_as_its_seeds_require() -> N
 def test_both_arms_of_an_optimiser_pass_one_gate() -> None:
     """The pinned arm is above its untrained policy, yet not above the random one."""
     rates = {**UNTRAINED, "random": 0.05, "live": 0.004, "zero": 0.03, "reset": 0.004}
-    [one] = optimiser.comparisons(optimised(rates))
+    [one] = optimiser_profile.comparisons(optimised(rates))
     assert (one.result, one.reason) == ("undecided", "neither arm passes the capability gate")
 
 
 def test_a_burden_of_an_optimiser_is_read_on_its_axis_too() -> None:
     found = optimised({**UNTRAINED, "live": 0.004, "zero": 0.08, "reset": 0.004})
-    axes = {axis.name: axis for axis in optimiser.axes_of(found)}
+    axes = {axis.name: axis for axis in optimiser_profile.axes_of(found)}
     assert "Breakout, scale 1: live − pinned −0.07" in axes["Inheritance"].verdict
     assert "only live − pinned is read, where pinned passes" in axes["Inheritance"].verdict
     assert "live − pinned is read" not in axes["Competence and pace"].verdict

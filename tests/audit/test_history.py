@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-import rulescope.assays.scale as e1
-from rulescope.assays import ASSAYS, stream_readouts
+import rulescope.assays.scale.scale as e1
+from rulescope.assays import ASSAYS
 from rulescope.assays.results import Results
-from rulescope.audit import evidence, history, reading
+from rulescope.assays.streams import stream_readouts
+from rulescope.audit import evidence, history, profile_axes
 from rulescope.audit.profile import PINNED, Answer, Comparison, Figure, Result, Verdict
 from rulescope.stats import COMPETENT, intervals, paired_estimate
 
@@ -193,7 +194,7 @@ def test_the_widths_of_a_single_scale_are_not_compared() -> None:
         "arm": ("live", "pin"),
         "scale": (1.0,),
     }
-    axis = reading.scale({"E1": ASSAYS["E1"].analyse(frame(axes, "score", scores))})
+    axis = profile_axes.scale({"E1": ASSAYS["E1"].analyse(frame(axes, "score", scores))})
     assert not any(measure.difference for measure in axis.measures)
     assert "width of this range" not in axis.verdict
 
@@ -204,7 +205,7 @@ def test_frozen_is_not_pinned_and_is_judged_by_competence_before_the_change() ->
     assert (one.axis, one.against) == ("change", "frozen at iteration 80")
     assert one.live.value == pytest.approx(0.97, abs=0.02)
     assert one.result == "asset"
-    columns = {name for measure in reading.change(found).measures for name in measure.figures}
+    columns = {name for measure in profile_axes.change(found).measures for name in measure.figures}
     assert columns == {"rule", "frozen at iteration 80"}
     dead = {"E3": change_of(pre=(0.1, 0.1), after=(0.5, 0.1))}
     assert evidence.comparisons(dead)[0].reason == history.INCOMPETENT
@@ -215,14 +216,15 @@ def test_a_change_after_which_the_history_is_a_burden_is_one_on_its_axis_too() -
     found = {"E3": change_of(pre=(0.1, 0.95), after=(0.1, 0.9))}
     assert history.answer(evidence.comparisons(found)).verdict == "burden"
     assert (
-        "worse than itself with its state frozen at iteration 80." in reading.change(found).verdict
+        "worse than itself with its state frozen at iteration 80."
+        in profile_axes.change(found).verdict
     )
 
 
 def test_a_rule_that_needs_its_history_completely_is_an_asset() -> None:
     """The sentence was: its history narrows the range (−3.00 [−3.00, −3.00])."""
     found = curves(live=[0.05, 0.97, 0.06, 0.05], pinned=[0.06, 0.05, 0.07, 0.06])
-    assert reading.scale(found).verdict == (
+    assert profile_axes.scale(found).verdict == (
         "It is competent (score ≥ 0.8) at 1 alone (0.0 [0.0, 0.0] decades), and at no scale with "
         "its state pinned. It is competent only with its history (0.87 [0.85, 0.90]). It keeps "
         "half of its best score (0.95) at 1 alone (0.0 [0.0, 0.0] decades), pinned at no scale."
@@ -233,7 +235,7 @@ def test_a_rule_that_needs_its_history_completely_is_an_asset() -> None:
 def test_a_rule_that_learned_nothing_keeps_no_half_of_its_best() -> None:
     """The sentence was: it keeps half of its best score (0.09) over 3.0 decades."""
     found = curves(live=[0.08, 0.06, 0.09, 0.07], pinned=[0.05, 0.06, 0.05, 0.04])
-    said = reading.scale(found).verdict
+    said = profile_axes.scale(found).verdict
     assert said.startswith("It is competent at no reward scale (best score: it 0.09 and pinned ")
     assert said.endswith("so it has no window, and nothing is attributed to its history.")
     assert history.answer(evidence.comparisons(found)).verdict == "undecided"
@@ -289,7 +291,7 @@ def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(e1, "CORE_DRAWS", 150)
     monkeypatch.setattr(stream_readouts, "ATLAS_DRAWS", 100)
     monkeypatch.setattr(intervals, "MIN_TAIL_DRAWS", 0.5)
-    monkeypatch.setattr(reading, "paired_estimate", partial(paired_estimate, draws=150))
+    monkeypatch.setattr(profile_axes, "paired_estimate", partial(paired_estimate, draws=150))
 
 
 @pytest.mark.parametrize("name", TRUTHS)
@@ -302,7 +304,7 @@ def test_no_answer_contradicts_what_is_true(name: str) -> None:
     for turn in range(1000):
         found = scales_alone(truth, (4, 5, 8, 12)[turn % 4], draws)
         answers[history.answer(evidence.comparisons(found, draws=150)).verdict] += 1
-        said = reading.scale(found).verdict
+        said = profile_axes.scale(found).verdict
         first = min(allowed, key=["asset", "burden", "neither", "undecided"].index)
         wrong_words += any(word in said for word in WRONG_WORDS[first])
     wrong = sum(count for verdict, count in answers.items() if verdict not in allowed)

@@ -6,20 +6,20 @@ import pytest
 
 from rulescope.assays import PRESETS
 from rulescope.assays.subject import Subject, named
-from rulescope.audit import parts
+from rulescope.audit import audit_plan
 from rulescope.audit.history import LEAST_SEEDS
-from rulescope.errors import SpecError
-from rulescope.learners.disco.config import Disco
-from rulescope.learners.open_config import Open
-from rulescope.learners.plugin_config import Plugin
-from rulescope.spec import with_donors
+from rulescope.core.errors import SpecError
+from rulescope.spec.disco_config import Disco
+from rulescope.spec.open_config import Open
+from rulescope.spec.plugin_config import Plugin
+from rulescope.spec.run_spec import with_donors
 
 FIVE = {"exposure", "E1", "E2", "E-A3c", "E3", "E-A5"}
 
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_every_preset_asks_along_every_axis_and_of_no_other_rule(preset: str) -> None:
-    chosen = parts.budgets("sprout", named("sprout"), preset)
+    chosen = audit_plan.budgets("sprout", named("sprout"), preset)
     assert {assay.id for assay, _ in chosen} >= FIVE
     runs = [run for assay, budget in chosen for cell in assay.grid(budget) for run in cell.runs]
     rules = {
@@ -33,7 +33,9 @@ def test_every_preset_asks_along_every_axis_and_of_no_other_rule(preset: str) ->
 @pytest.mark.parametrize("preset", ["quick", "standard", "paper"])
 def test_a_preset_has_seeds_enough_for_an_answer(preset: str) -> None:
     """OPEN and 24×24 had three seeds at the preset standard, so they could decide nothing."""
-    chosen = parts.budgets("sprout", named("sprout"), preset) + parts.budgets("open", None, preset)
+    chosen = audit_plan.budgets("sprout", named("sprout"), preset) + audit_plan.budgets(
+        "open", None, preset
+    )
     few = {assay.id: budget.seeds for assay, budget in chosen if budget.seeds < LEAST_SEEDS}
     assert not few
 
@@ -41,36 +43,36 @@ def test_a_preset_has_seeds_enough_for_an_answer(preset: str) -> None:
 def test_a_rule_without_history_is_audited_without_interventions_on_it() -> None:
     mine = Subject(Plugin("mine", "0" * 64, carriers=("params",)), None)
     for preset in PRESETS:
-        chosen = parts.budgets("mine", mine, preset)
+        chosen = audit_plan.budgets("mine", mine, preset)
         assert "E2" not in {assay.id for assay, _ in chosen}
         runs = [run for assay, budget in chosen for cell in assay.grid(budget) for run in cell.runs]
         assert not any(each.carrier == "recurrent" for run in runs for each in run.interventions)
-    assert not parts.has_history(mine)
-    assert parts.has_history(named("sprout"))
+    assert not audit_plan.has_history(mine)
+    assert audit_plan.has_history(named("sprout"))
     with pytest.raises(SpecError, match="--only: 'E2' is not in this audit"):
-        parts.budgets("mine", mine, "quick", only=["E2"])
+        audit_plan.budgets("mine", mine, "quick", only=["E2"])
 
 
 def test_a_plug_in_is_audited_without_a_null_rule() -> None:
     mine = Subject(Plugin("mine", "0" * 64), None)
-    chosen = parts.budgets("mine", mine, "quick")
+    chosen = audit_plan.budgets("mine", mine, "quick")
     runs = [run for assay, budget in chosen for cell in assay.grid(budget) for run in cell.runs]
     assert any(isinstance(run.learner, Plugin) for run in runs)
     assert not any(isinstance(run.learner, Disco) for run in runs)
 
 
 def test_an_optimiser_is_audited_in_its_own_games() -> None:
-    ((assay, budget),) = parts.budgets("open", None, "quick")
+    ((assay, budget),) = audit_plan.budgets("open", None, "quick")
     assert (assay.id, budget.rule) == ("OPEN", "open")
     assert budget.seeds == LEAST_SEEDS
-    ((_, budget),) = parts.budgets("open-multi", None, "quick", seeds=1)
+    ((_, budget),) = audit_plan.budgets("open-multi", None, "quick", seeds=1)
     assert (budget.rule, budget.seeds) == ("open-multi", 1)
 
 
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("rule", ["open", "open-breakout", "open-multi", f"sha256:{'0' * 64}"])
 def test_an_optimiser_drives_every_rule_of_its_audit(rule: str, preset: str) -> None:
-    chosen = parts.budgets(rule, None, preset)
+    chosen = audit_plan.budgets(rule, None, preset)
     runs = [run for assay, budget in chosen for cell in assay.grid(budget) for run in cell.runs]
     rules = {run.learner.rule for run in runs if isinstance(run.learner, Open)}
     assert rules == {rule} if rule != "open" else rules <= {"open-breakout", "open-freeway"}
@@ -78,7 +80,7 @@ def test_an_optimiser_drives_every_rule_of_its_audit(rule: str, preset: str) -> 
 
 
 def test_only_is_of_assays_in_the_audit() -> None:
-    ((assay, _),) = parts.budgets("sprout", named("sprout"), "smoke", only=["scale"])
+    ((assay, _),) = audit_plan.budgets("sprout", named("sprout"), "smoke", only=["scale"])
     assert assay.id == "E1"
     with pytest.raises(SpecError, match="--only: 'P1' is not in this audit"):
-        parts.budgets("sprout", named("sprout"), "smoke", only=["P1"])
+        audit_plan.budgets("sprout", named("sprout"), "smoke", only=["P1"])

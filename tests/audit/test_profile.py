@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from rulescope.assays.results import Results
-from rulescope.audit import optimiser, profile, reading
+from rulescope.audit import optimiser_profile, profile, profile_axes
 from rulescope.audit.profile import (
     FROZEN,
     PINNED,
@@ -24,8 +24,7 @@ from rulescope.audit.profile import (
     Profile,
     Scales,
 )
-from rulescope.errors import RecordError
-from rulescope.report.profile import (
+from rulescope.audit.profile_folder import (
     LOOKS,
     intervals,
     last_line,
@@ -34,6 +33,7 @@ from rulescope.report.profile import (
     table,
     write_profile,
 )
+from rulescope.core.errors import RecordError
 from rulescope.stats import Estimate, Window, wilson
 
 HALF = Estimate(0.5, 0.4, 0.6, n=4)
@@ -79,7 +79,7 @@ def whole() -> Profile:
             "E-A5", {"goal-in-log/disco/8": HALF, "solved/disco/8": HALF}, task=("deep-sea-8",)
         ),
     }
-    return Profile("mine", "quick", "Somebody", reading.axes_of(found), ("a note",))
+    return Profile("mine", "quick", "Somebody", profile_axes.axes_of(found), ("a note",))
 
 
 def test_lines_take_their_numbers_from_the_assays(whole: Profile) -> None:
@@ -103,7 +103,7 @@ def test_no_two_lines_of_an_axis_are_called_alike(whole: Profile) -> None:
 
 
 def test_what_was_not_run_is_not_judged() -> None:
-    assert {(axis.measures, axis.verdict) for axis in reading.axes_of({})} == {
+    assert {(axis.measures, axis.verdict) for axis in profile_axes.axes_of({})} == {
         ((), "Not measured.")
     }
 
@@ -167,7 +167,7 @@ def test_an_optimiser_is_asked_along_the_axes_that_apply() -> None:
             scale=(1.0,),
         )
     }
-    axes = {axis.name: axis for axis in optimiser.axes_of(found)}
+    axes = {axis.name: axis for axis in optimiser_profile.axes_of(found)}
     first = axes["Competence and pace"].measures[0]
     assert first.title == "Breakout, scale 1: reward"
     assert set(first.figures) == {RULE, "Adam"}
@@ -180,7 +180,7 @@ def gated(gate: Estimate) -> dict[str, Axis]:
     """Return the axes of an optimiser whose one cell has this share of lifetimes that learned."""
     estimates = {"gate/gymnax-breakout/1": gate, "live-minus-zero/gymnax-breakout/1": HALF}
     found = {"OPEN": results("OPEN", estimates, task=("gymnax-breakout",), scale=(1.0,))}
-    return {axis.name: axis for axis in optimiser.axes_of(found)}
+    return {axis.name: axis for axis in optimiser_profile.axes_of(found)}
 
 
 def test_the_capability_gate_of_an_optimiser_precedes_its_contrasts() -> None:
@@ -204,7 +204,7 @@ def test_contrasts_of_a_cell_that_fails_the_gate_are_not_read() -> None:
 
 
 def test_every_column_of_a_picture_has_a_look_of_its_own() -> None:
-    columns = [*reading.LEARNERS.values(), *optimiser.ARMS.values(), FROZEN]
+    columns = [*profile_axes.LEARNERS.values(), *optimiser_profile.ARMS.values(), FROZEN]
     looks = {name: (LOOKS[name].colour, LOOKS[name].marker) for name in columns}
     assert len(set(looks.values())) == len(looks)
 
@@ -221,7 +221,7 @@ def test_the_names_of_all_measures_are_on_the_page() -> None:
         ),
         "F2": results("F2", {"mastery/disco": HALF}),
     }
-    drawn = picture(Profile("mine", "paper", "", reading.axes_of(found)))
+    drawn = picture(Profile("mine", "paper", "", profile_axes.axes_of(found)))
     drawn.canvas.draw()
     names = [label for axes in drawn.axes for label in axes.get_yticklabels()]
     assert len(names) == 6
@@ -314,7 +314,7 @@ def test_figures_know_the_windows_groups_and_differences_of_their_seeds() -> Non
         (),
         {f"seeds/{key}": values for key, values in seeds.items()},
     )
-    [score] = reading.competence({"exposure": found}).measures
+    [score] = profile_axes.competence({"exposure": found}).measures
     groups = score.figures[RULE].groups
     assert groups is not None
     assert (groups.below, groups.above) == (3, 3)
@@ -326,5 +326,5 @@ def test_figures_know_the_windows_groups_and_differences_of_their_seeds() -> Non
     grid: dict[str, tuple[str | float, ...]] = {"scale": (0.1, 10.0)}
     best = {"best/catch/live": HALF}
     scale = Results("E1", "", grid, 6, best | dict.fromkeys(widths, HALF), (), {}, widths)
-    measures = {one.key: one for one in reading.scale({"E1": scale}).measures}
+    measures = {one.key: one for one in profile_axes.scale({"E1": scale}).measures}
     assert measures["0.8"].figures[RULE].window == Scales("interval", 0.1, 10.0)

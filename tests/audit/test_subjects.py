@@ -7,14 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rulescope import arrays, plugins
+from rulescope import plugins
 from rulescope.assays.subject import named
 from rulescope.audit import subjects
-from rulescope.errors import SpecError, WeightsError
-from rulescope.learners.disco.config import SPROUT, Disco
+from rulescope.core import arrays
+from rulescope.core.errors import SpecError, WeightsError
 from rulescope.rules import disco_format, loading
 from rulescope.rules.embedded import EMBEDDED
-from rulescope.rules.fresh import fresh
+from rulescope.rules.random_weights import fresh
+from rulescope.spec.disco_config import SPROUT, Disco
 
 TINY = disco_format.DiscoSizes(predictions=4, trajectory=8, lifetime=4)
 

@@ -8,13 +8,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from rulescope import arrays
-from rulescope.bench import measure
-from rulescope.learners.disco.config import Disco
+from benchmarks import measurement
+from rulescope.core import arrays
 from rulescope.rules import loading
-from rulescope.spec import RunSpec
+from rulescope.spec.disco_config import Disco
+from rulescope.spec.run_spec import RunSpec
 
-RULE = measure.FALLBACK
+RULE = measurement.FALLBACK
 
 
 @pytest.fixture

@@ -3,17 +3,17 @@ from typing import Any
 import pytest
 import torch
 
-from rulescope.bench import measure
-from rulescope.bench.arithmetic import (
+from benchmarks import measurement
+from benchmarks.matmul_limit import (
     Extent,
     ProductRate,
     ProductRecorder,
     multiply_adds,
     update_products,
 )
-from rulescope.bench.subject import Subject
-from rulescope.envs.config import Catch
+from benchmarks.timed_lifetime import Subject
 from rulescope.learners.disco.batch import Batch
+from rulescope.spec.world_config import Catch
 
 
 def batch_and_products(subject: Subject) -> tuple[Batch, int]:
@@ -47,7 +47,7 @@ def batch_and_products(subject: Subject) -> tuple[Batch, int]:
 def test_an_update_makes_hardly_more_products_than_it_needs(
     bundle: str, grid: int, actions: int, slack: float
 ) -> None:
-    spec = measure.lifetime_spec(measure.FALLBACK, Catch(rows=grid, columns=grid), bundle)
+    spec = measurement.lifetime_spec(measurement.FALLBACK, Catch(rows=grid, columns=grid), bundle)
     subject = Subject(spec, actions)
     batch, made = batch_and_products(subject)
     needed = update_products(subject.learner, batch)
@@ -87,7 +87,7 @@ def test_extent_counts_what_is_distinct() -> None:
 
 
 def test_fewer_distinct_rows_need_fewer_products() -> None:
-    spec = measure.lifetime_spec(measure.FALLBACK, Catch(), batch=8)
+    spec = measurement.lifetime_spec(measurement.FALLBACK, Catch(), batch=8)
     subject = Subject(spec)
     subject.iterate()
     (batch,) = subject.batches

@@ -9,17 +9,17 @@ import msgspec
 import numpy as np
 import pytest
 
+from benchmarks import sb3_comparison
+from benchmarks.measurement import Plan
+from benchmarks.peer_process import PeerMissingError
+from benchmarks.sb3_comparison import lifetime_spec
+from benchmarks.sb3_peer import SB3, Lane
 from rulescope import envs
-from rulescope.bench import baselines
-from rulescope.bench.baselines import lifetime_spec
-from rulescope.bench.measure import Plan
-from rulescope.bench.process import PeerMissingError
-from rulescope.bench.sb3 import SB3, Lane
-from rulescope.envs.config import Boundary, Catch
-from rulescope.errors import SpecError
-from rulescope.learners.baselines import DQN, NetworkSizes
+from rulescope.core.errors import SpecError
 from rulescope.lifetime import Lifetime
-from rulescope.spec import RunSpec
+from rulescope.spec.baseline_config import DQN, NetworkSizes
+from rulescope.spec.run_spec import RunSpec
+from rulescope.spec.world_config import Boundary, Catch
 
 LITTLE = NetworkSizes(hidden=(24, 16))
 PLAN = Plan(rounds=2, iterations=2, warm_up=1)
@@ -62,7 +62,7 @@ def trained(learner: str) -> Any:
 
 
 @pytest.mark.usefixtures("peer")
-@pytest.mark.parametrize("learner", baselines.LEARNERS)
+@pytest.mark.parametrize("learner", sb3_comparison.LEARNERS)
 def test_the_networks_have_as_many_parameters_as_ours(learner: str) -> None:
     ours = Lifetime(little(learner)).learner.carriers["params"].get()["flat"].size
     policy = SB3(little(learner), iterations=2).model.policy
@@ -99,11 +99,11 @@ def _updates(lifetime: Lifetime) -> int:
 
 
 @pytest.mark.usefixtures("peer")
-@pytest.mark.parametrize("learner", baselines.LEARNERS)
+@pytest.mark.parametrize("learner", sb3_comparison.LEARNERS)
 def test_both_sides_are_timed(learner: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(baselines, "lifetime_spec", little)
+    monkeypatch.setattr(sb3_comparison, "lifetime_spec", little)
     rounds: list[str] = []
-    found = baselines.run(learner, PLAN, rounds.append)
+    found = sb3_comparison.run(learner, PLAN, rounds.append)
     assert rounds == [learner] * 2
     assert found.peer is not None
     assert found.peer["name"] == "stable-baselines3"
@@ -114,17 +114,17 @@ def test_both_sides_are_timed(learner: str, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_without_the_peer_only_if_asked_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(baselines, "lifetime_spec", little)
+    monkeypatch.setattr(sb3_comparison, "lifetime_spec", little)
     monkeypatch.setitem(sys.modules, "stable_baselines3", None)
     with pytest.raises(
         PeerMissingError, match=r"stable-baselines3.*pip install rulescope\[bench\]"
     ):
-        baselines.run("a2c", PLAN)
-    found = baselines.run("a2c", msgspec.structs.replace(PLAN, peer=False))
+        sb3_comparison.run("a2c", PLAN)
+    found = sb3_comparison.run("a2c", msgspec.structs.replace(PLAN, peer=False))
     assert (found.peer, found.peer_ms, found.ratio_to_peer) == (None, None, None)
     assert found.ours_ms.median > 0.0
 
 
 def test_what_the_peer_does_not_have_is_refused() -> None:
     with pytest.raises(SpecError, match="valid: a2c, ppo, dqn"):
-        baselines.lifetime_spec("a2c-popart")
+        sb3_comparison.lifetime_spec("a2c-popart")

@@ -5,14 +5,14 @@ import msgspec
 import numpy as np
 import pytest
 
-from rulescope.bench import measure, memory
-from rulescope.bench.measure import Plan, Round, Spread
-from rulescope.bench.subject import Iteration, MoreActions, Subject, disco, world
+from benchmarks import measurement, peak_memory
+from benchmarks.measurement import Plan, Round, Spread
+from benchmarks.timed_lifetime import Iteration, MoreActions, Subject, disco, world
+from rulescope.core.errors import RulescopeError
 from rulescope.envs import check_env
-from rulescope.envs.config import Catch
-from rulescope.errors import RulescopeError
 from rulescope.rules import locate
-from rulescope.spec import RunSpec
+from rulescope.spec.run_spec import RunSpec
+from rulescope.spec.world_config import Catch
 
 PLAN = Plan(rounds=2, iterations=2, warm_up=1, scaling_rounds=1, memory_iterations=2)
 
@@ -70,7 +70,7 @@ def test_spread() -> None:
 @pytest.mark.usefixtures("fake_peer")
 def test_compare_with_the_peer(small: RunSpec, weights: Path) -> None:
     reports: list[int] = []
-    found = measure.compare(small, 2, PLAN, weights, report=lambda: reports.append(1))
+    found = measurement.compare(small, 2, PLAN, weights, report=lambda: reports.append(1))
     assert len(reports) == found.rounds == 2
     assert (found.batch, found.grid, found.actions, found.agent) == (4, 8, 3, "historical")
     assert found.peer_ms is not None
@@ -86,41 +86,41 @@ def test_a_run_without_the_peer(small: RunSpec, monkeypatch: pytest.MonkeyPatch)
     def spec(_rule: str, environment: Catch, *_: object, **__: object) -> RunSpec:
         return msgspec.structs.replace(small, environment=environment)
 
-    monkeypatch.setattr(measure, "lifetime_spec", spec)
-    monkeypatch.setattr(measure, "peak_memory", lambda _rule, _iterations: 123.0)
+    monkeypatch.setattr(measurement, "lifetime_spec", spec)
+    monkeypatch.setattr(measurement, "peak_memory", lambda _rule, _iterations: 123.0)
     monkeypatch.setattr(locate, "find", lambda _rule: None)
     stages: list[str] = []
-    found = measure.run(PLAN, stages.append)
+    found = measurement.run(PLAN, stages.append)
     assert found.ratio_to_peer is None
     assert found.catch.ratio_to_peer is None
     assert found.ratio_to_limit > 0.0
-    assert found.rule == measure.FALLBACK
+    assert found.rule == measurement.FALLBACK
     assert len(found.notes) == 2
     assert "rulescope[bench]" in found.notes[0]
-    assert len(found.scaling) == len(measure.settings())
+    assert len(found.scaling) == len(measurement.settings())
     assert [row.actions for row in found.scaling][-2:] == [6, 12]
     assert len(stages) == PLAN.total
 
 
 def test_the_settings_vary_one_thing_at_a_time() -> None:
-    first, *others = measure.settings()
-    assert first == measure.STANDARD
+    first, *others = measurement.settings()
+    assert first == measurement.STANDARD
     for setting in others:
         assert sum(setting[name] != first[name] for name in first) == 1
 
 
 def test_released_weights_are_used_where_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(locate, "find", lambda _rule: Path("disco_103.npz"))
-    with measure.rule_file() as (rule, path):
+    with measurement.rule_file() as (rule, path):
         assert (rule, path) == ("disco103", Path("disco_103.npz"))
 
 
 def test_peak_memory_of_a_process_of_its_own() -> None:
-    assert 50.0 < memory.peak_memory(measure.FALLBACK, iterations=2) < 4000.0
+    assert 50.0 < peak_memory.peak_memory(measurement.FALLBACK, iterations=2) < 4000.0
 
 
 def test_a_failed_memory_process_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
     failed = subprocess.CompletedProcess([], 1, "", "Traceback\nWeightsError: no such rule\n")
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: failed)
     with pytest.raises(RulescopeError, match="no such rule"):
-        memory.peak_memory("nonsense", iterations=2)
+        peak_memory.peak_memory("nonsense", iterations=2)

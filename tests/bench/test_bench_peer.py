@@ -3,15 +3,15 @@ from pathlib import Path
 import pytest
 import torch
 
+from benchmarks.disco_torch_peer import MODULE, NAME, Peer, PeerAgent
+from benchmarks.peer_process import PeerMissingError, version
+from benchmarks.timed_lifetime import disco
 from rulescope import envs
-from rulescope.agents.network import Agent
-from rulescope.bench.peer import MODULE, NAME, Peer, PeerAgent
-from rulescope.bench.process import PeerMissingError, version
-from rulescope.bench.subject import disco
-from rulescope.envs.base import Environment
-from rulescope.envs.config import Boundary, Catch
-from rulescope.learners.disco.config import Disco
-from rulescope.spec import RunSpec
+from rulescope.envs.environment import Environment
+from rulescope.learners.disco.agent_network import Agent
+from rulescope.spec.disco_config import Disco
+from rulescope.spec.run_spec import RunSpec
+from rulescope.spec.world_config import Boundary, Catch
 
 ACTIONS, INPUTS = 3, 64
 

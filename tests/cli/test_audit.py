@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 from plugin_packages import example_installed
 from rulescope.audit import profile
 from rulescope.cli.main import app
-from rulescope.engine import local
-from rulescope.errors import RulescopeError, SpecError
+from rulescope.core.errors import RulescopeError, SpecError
+from rulescope.engine import local_engine
 
 
 def invoke(*arguments: str | Path) -> Any:
@@ -94,11 +94,11 @@ def test_limits_are_passed_on_as_by_run(
 ) -> None:
     asked: dict[str, Any] = {}
 
-    def run_all(specs: Any, _: Any, **options: Any) -> local.Campaign:
+    def run_all(specs: Any, _: Any, **options: Any) -> local_engine.Campaign:
         asked.update(options)
-        return local.Campaign(total=0, failed={item.id: "none" for item in specs})
+        return local_engine.Campaign(total=0, failed={item.id: "none" for item in specs})
 
-    monkeypatch.setattr(local, "run_all", run_all)
+    monkeypatch.setattr(local_engine, "run_all", run_all)
     options = ["--preset", "smoke", "--only", "E1", "--time-limit", "9", "--force"]
     assert invoke("sprout", *options, *places).exit_code == 3
     assert (asked["patience"].run, asked["force"]) == (9.0, True)

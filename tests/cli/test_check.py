@@ -9,12 +9,12 @@ import pytest
 from typer.testing import CliRunner
 
 from invoking import invoke
-from rulescope.assays import worlds
+from rulescope.assays.streams import world_checks
 from rulescope.cli.main import app
-from rulescope.errors import RulescopeError
-from rulescope.numerics import check as families
-from rulescope.numerics.comparison import Comparison
-from rulescope.numerics.values import value_estimator
+from rulescope.core.errors import RulescopeError
+from rulescope.numerics import parity_table as families
+from rulescope.numerics.tolerances import Comparison
+from rulescope.numerics.value_parity import value_estimator
 
 
 @pytest.fixture(autouse=True)
@@ -63,14 +63,14 @@ def test_worlds_are_checked_and_recorded(tmp_path: Path) -> None:
     small = ("--episodes", "300", "--steps", "700")
     said = json.loads(invoke("check", "worlds", *small, "--json").stdout)
     assert said["passed"] is True
-    recorded = worlds.read(tmp_path / "results" / "worlds" / "worlds.json")
+    recorded = world_checks.read(tmp_path / "results" / "worlds" / "worlds.json")
     assert recorded.passed
     assert recorded.command == "rulescope check worlds --episodes 300 --steps 700"
     assert {Path(path).suffix for path in said["files"]} == {".json", ".md", ".csv", ".tex"}
 
 
 def test_worlds_that_reset_are_exit_code_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worlds, "SAMPLED", ())
-    stream, control = worlds.structures()
-    monkeypatch.setattr(worlds, "structures", lambda: (control, stream))
+    monkeypatch.setattr(world_checks, "SAMPLED", ())
+    stream, control = world_checks.structures()
+    monkeypatch.setattr(world_checks, "structures", lambda: (control, stream))
     assert "FAILED" in invoke("check", "worlds", code=1).stdout

@@ -8,9 +8,9 @@ from typer.testing import CliRunner
 
 from discover.specs import TINY
 from rulescope.cli.main import app
-from rulescope.discover.spec import Discovery, decode
-from rulescope.errors import SpecError
-from rulescope.frozen import expanded
+from rulescope.core.errors import SpecError
+from rulescope.core.structs import expanded
+from rulescope.discover.discovery_spec import Discovery, decode
 from rulescope.rules.loading import read_disco
 
 RUN = CliRunner()

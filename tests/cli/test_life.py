@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from rulescope.cli.main import app
-from rulescope.errors import SpecError
+from rulescope.core.errors import SpecError
 
 QUICK = ["life", "--rule", "random:20240", "--iterations", "20", "--log-every", "5"]
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from plugin_packages import RULE, Site, example_installed
 from rulescope.cli.main import app
-from rulescope.errors import SpecError
+from rulescope.core.errors import SpecError
 
 SHORT = ("--iterations", "4", "--log-every", "2", "--steps", "9")
 

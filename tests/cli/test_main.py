@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from rulescope import __version__
 from rulescope.cli import main
-from rulescope.errors import SpecError
+from rulescope.core.errors import SpecError
 
 
 def test_every_verb_explains_itself() -> None:

@@ -8,8 +8,8 @@ from typer.testing import CliRunner
 
 from plugin_packages import example_installed
 from rulescope.cli.main import app
-from rulescope.errors import SpecError, WeightsError
-from rulescope.mechanism.folder import exhibit
+from rulescope.core.errors import SpecError, WeightsError
+from rulescope.mechanism.view_folder import exhibit
 from rulescope.records import Store
 
 RUN = CliRunner()

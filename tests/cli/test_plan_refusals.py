@@ -12,11 +12,11 @@ from typer.testing import CliRunner
 
 from plugin_packages import Site, importable
 from rulescope.cli.main import app
+from rulescope.core.errors import RulescopeError
 from rulescope.engine import resources
-from rulescope.envs.config import PluginWorld
-from rulescope.errors import RulescopeError
-from rulescope.learners.baselines import A2C, NetworkSizes
-from rulescope.spec import RunSpec, canonical
+from rulescope.spec.baseline_config import A2C, NetworkSizes
+from rulescope.spec.run_spec import RunSpec, canonical
+from rulescope.spec.world_config import PluginWorld
 from test_plugins import OUTRIGHT
 
 RUN = ["run", "E1", "--rule", "random:0", "--preset", "smoke", "--iterations", "20"]

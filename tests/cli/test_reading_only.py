@@ -9,12 +9,12 @@ import msgspec
 import pytest
 from typer.testing import CliRunner
 
+from benchmarks.made_up_records import fill
 from learners.small import small_spec
 from rulescope.assays import ASSAYS
-from rulescope.bench.synthetic import fill
 from rulescope.cli.main import app
-from rulescope.engine.live import LiveCampaign
-from rulescope.errors import RecordError
+from rulescope.core.errors import RecordError
+from rulescope.engine.heartbeat import LiveCampaign
 from rulescope.records import Store
 from rulescope.records.index import Index
 

@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from rulescope.bench.synthetic import made_up
-from rulescope.cli import records_moving
+from benchmarks.made_up_records import made_up
+from rulescope.cli import records_transfer
 from rulescope.cli.main import app
-from rulescope.errors import RecordError
+from rulescope.core.errors import RecordError
 from rulescope.records import Record, Store
-from rulescope.spec import RunSpec, Transplant
+from rulescope.spec.run_spec import RunSpec, Transplant
 
 DONOR = RunSpec(iterations=100, seed=0)
 HEIR = RunSpec(
@@ -198,7 +198,7 @@ def test_deletion_asks_on_a_terminal(
     class System:
         stdin, stderr = Terminal(), sys.stderr
 
-    monkeypatch.setattr(records_moving, "sys", System)
+    monkeypatch.setattr(records_transfer, "sys", System)
     invoke("delete", DONOR.id, "--store", store, text=answer, code=0 if left == 1 else 1)
     assert len(list(Store(store).ids())) == left
 

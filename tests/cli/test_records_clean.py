@@ -9,11 +9,11 @@ from typing import Any
 
 from typer.testing import CliRunner
 
-from rulescope.bench.synthetic import fill
+from benchmarks.made_up_records import fill
 from rulescope.cli.main import app
-from rulescope.learners.baselines import RandomPolicy
 from rulescope.records import Store
-from rulescope.spec import RunSpec
+from rulescope.spec.baseline_config import RandomPolicy
+from rulescope.spec.run_spec import RunSpec
 
 SPEC = RunSpec(learner=RandomPolicy(), iterations=20, log_every=10)
 

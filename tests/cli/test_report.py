@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.made_up_records import fill
 from invoking import invoke
 from report.site.site_samples import profile
 from rulescope import assays
-from rulescope.bench.synthetic import fill
-from rulescope.errors import RecordError, SpecError
-from rulescope.plan import Plan
+from rulescope.assays.plan import Plan
+from rulescope.core.errors import RecordError, SpecError
 from rulescope.records import Store
 
 MINATAR = assays.ASSAYS["M1"]

@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
+from benchmarks.made_up_records import fill
 from invoking import invoke
-from rulescope import arrays, assays
+from rulescope import assays
 from rulescope.assays import Results
-from rulescope.bench.synthetic import fill
-from rulescope.errors import RecordError, SpecError
-from rulescope.plan import Plan
+from rulescope.assays.plan import Plan
+from rulescope.core import arrays
+from rulescope.core.errors import RecordError, SpecError
 from rulescope.records import Store
 
 NULL = ["--rule", "random:0", "--preset", "smoke", "--iterations", "20", "--workers", "1"]
@@ -153,13 +154,13 @@ def test_a_place_that_cannot_be_written_is_told_before_anything_runs(
 def test_if_every_lifetime_fails_that_is_what_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from rulescope.engine import local
+    from rulescope.engine import local_engine
 
     def failing(specs: Any, *_: Any, **__: Any) -> Any:
         failed = {item.id: "DivergedError: not finite" for item in specs}
-        return local.Campaign(total=0, failed=failed)
+        return local_engine.Campaign(total=0, failed=failed)
 
-    monkeypatch.setattr(local, "run_all", failing)
+    monkeypatch.setattr(local_engine, "run_all", failing)
     places: list[str | Path] = ["--store", tmp_path / "store", "--out", tmp_path / "results"]
     result = invoke("run", "E1", *NULL, *places, "--json", code=3)
     assert len(json.loads(result.stdout)["failed"]) == 4
@@ -170,16 +171,16 @@ def test_what_cannot_be_indexed_hides_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The index can be made at any time; why lifetimes failed is told now or never."""
-    from rulescope.engine import local
+    from rulescope.engine import local_engine
     from rulescope.records.index import Index
 
     def failing(specs: Any, *_: Any, **__: Any) -> Any:
-        return local.Campaign(total=0, failed={item.id: "OSError: away" for item in specs})
+        return local_engine.Campaign(total=0, failed={item.id: "OSError: away" for item in specs})
 
     def refuse(*_: Any) -> Any:
         raise RecordError("store/index: cannot be written (No space left on device)")
 
-    monkeypatch.setattr(local, "run_all", failing)
+    monkeypatch.setattr(local_engine, "run_all", failing)
     monkeypatch.setattr(Index, "refresh", refuse)
     places: list[str | Path] = ["--store", tmp_path / "store", "--out", tmp_path / "results"]
     result = invoke("run", "E1", *NULL, *places, code=3)
@@ -190,7 +191,7 @@ def test_what_cannot_be_indexed_hides_nothing(
 def test_a_failed_lifetime_is_told_and_the_rest_is_analysed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from rulescope.engine import local
+    from rulescope.engine import local_engine
 
     def failing(specs: Any, *rest: Any, **options: Any) -> Any:
         specs = list(specs)
@@ -198,8 +199,8 @@ def test_a_failed_lifetime_is_told_and_the_rest_is_analysed(
         campaign.failed[specs[0].id] = "DivergedError: not finite"
         return campaign
 
-    real = local.run_all
-    monkeypatch.setattr(local, "run_all", failing)
+    real = local_engine.run_all
+    monkeypatch.setattr(local_engine, "run_all", failing)
     places: list[str | Path] = ["--store", tmp_path / "store", "--out", tmp_path / "results"]
     result = invoke("run", "E1", *NULL, "--scales", "0.1,1", *places, code=3)
     assert "failed: DivergedError" in result.stderr

@@ -12,14 +12,14 @@ from typing import Any
 import msgspec
 import pytest
 
+from benchmarks.made_up_records import fill
 from invoking import invoke
 from rulescope import assays
 from rulescope.assays import narrowed
-from rulescope.bench.synthetic import fill
+from rulescope.assays.plan import Plan
 from rulescope.cli import status
+from rulescope.core.errors import SpecError
 from rulescope.engine import failures
-from rulescope.errors import SpecError
-from rulescope.plan import Plan
 from rulescope.records import Store
 
 E1 = assays.ASSAYS["E1"]

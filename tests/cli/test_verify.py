@@ -11,17 +11,18 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from benchmarks.made_up_records import fill
 from learners.small import small_spec
-from rulescope.bench.synthetic import fill
 from rulescope.cli import verify as verifying
 from rulescope.cli.main import app
-from rulescope.engine import local
-from rulescope.engine.local import Campaign
+from rulescope.core import disk
+from rulescope.engine import local_engine
+from rulescope.engine.local_engine import Campaign
 from rulescope.lifetime import Lifetime
-from rulescope.records import Record, Store, disk
+from rulescope.records import Record, Store
 from rulescope.records import record as records
 from rulescope.runner import find_or_make
-from rulescope.spec import Pin, RunSpec, Transplant
+from rulescope.spec.run_spec import Pin, RunSpec, Transplant
 
 SPECS = [small_spec(seed=seed, iterations=4, log_every=2) for seed in range(3)]
 HEIR = msgspec.structs.replace(
@@ -110,7 +111,7 @@ def live_here(specs: Any, store: Store, **_: Any) -> Campaign:
 @pytest.fixture
 def lived(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     """A store of real records: three lifetimes, one of which inherits from another."""
-    monkeypatch.setattr(local, "run_all", live_here)
+    monkeypatch.setattr(local_engine, "run_all", live_here)
     store = Store(tmp_path / "lived")
     for spec in (*SPECS[:2], HEIR):
         find_or_make(spec, store)
@@ -153,7 +154,7 @@ def altered(spec: RunSpec, *, state: float = 0.0, **identity: dict[str, Any]) ->
 def test_a_record_that_does_not_come_out_again_is_wrong(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(local, "run_all", live_here)
+    monkeypatch.setattr(local_engine, "run_all", live_here)
     store = Store(tmp_path / "here")
     store.commit(altered(SPECS[0]))
     result = verify(store, "--rerun", "1", code=1)
@@ -168,7 +169,7 @@ def test_an_heir_is_not_blamed_for_its_donor(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both are rerun; the donor was made elsewhere, where it came out differently."""
-    monkeypatch.setattr(local, "run_all", live_here)
+    monkeypatch.setattr(local_engine, "run_all", live_here)
     store = Store(tmp_path / "here")
     store.commit(altered(SPECS[1], runtime={"cpu": "Abacus 1"}, state=1.0))
     find_or_make(HEIR, store)
@@ -204,7 +205,7 @@ def of_version_1(spec: RunSpec, *wrong: str) -> dict[str, bytes]:
 def test_norms_of_older_records_are_not_compared_and_that_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(local, "run_all", live_here)
+    monkeypatch.setattr(local_engine, "run_all", live_here)
     store = Store(tmp_path / "old")
     files = of_version_1(PINNED)
     store.adopt(PINNED.id, files)
@@ -222,7 +223,7 @@ def test_norms_of_older_records_are_not_compared_and_that_is_said(
 def test_the_program_is_known_by_its_source_not_by_its_commit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(local, "run_all", live_here)
+    monkeypatch.setattr(local_engine, "run_all", live_here)
     told = []
     sources: list[dict[str, Any]] = [
         {"commit": "0" * 40, "dirty": True},
@@ -254,5 +255,5 @@ def test_a_lifetime_that_cannot_be_lived_again_is_wrong(
     def failing(specs: Any, *_: Any, **__: Any) -> Campaign:
         return Campaign(0, failed={spec.id: "WeightsError: gone" for spec in specs})
 
-    monkeypatch.setattr(local, "run_all", failing)
+    monkeypatch.setattr(local_engine, "run_all", failing)
     assert "WeightsError: gone" in verify(store, "--rerun", "1", code=1).stderr

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from rulescope.cli.weights import app
-from rulescope.errors import WeightsError
+from rulescope.core.errors import WeightsError
 from rulescope.rules import locate, registry
 from rulescope.rules.registry import Rule
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from rulescope.discover.spec import Discovery, Objective, RuleSizes, World
-from rulescope.envs.config import Catch
-from rulescope.learners.disco.config import SPROUT, AgentSizes, Interface
+from rulescope.discover.discovery_spec import Discovery, Objective, RuleSizes, World
+from rulescope.spec.disco_config import SPROUT, AgentSizes, Interface
+from rulescope.spec.world_config import Catch
 
 LEARNER = msgspec.structs.replace(
     SPROUT,

@@ -4,8 +4,8 @@ import torch
 from torch.utils import _pytree as pytree
 
 from rulescope.discover.critic import Critic, CriticState
+from rulescope.discover.discovery_spec import Objective
 from rulescope.discover.experience import Experience
-from rulescope.discover.spec import Objective
 
 
 def two_states(agents: int = 2, steps: int = 4, lanes: int = 8) -> Experience:

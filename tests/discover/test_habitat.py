@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from rulescope import envs
-from rulescope.discover.habitat import Habitat
-from rulescope.discover.spec import World
-from rulescope.envs.config import Boundary, Catch, DeepSea, Tracking
+from rulescope.discover.discovery_spec import World
+from rulescope.discover.world_mix import Habitat
+from rulescope.spec.world_config import Boundary, Catch, DeepSea, Tracking
 
 WORLDS = [
     World(environment=Catch(rows=4, columns=3), agents=2),

@@ -7,12 +7,12 @@ import torch
 from torch.utils import _pytree as pytree
 
 from discover.specs import LEARNER, TINY, tiny
-from rulescope.discover import weights
+from rulescope.discover import rule_weights
+from rulescope.discover.discovery_spec import World
 from rulescope.discover.population import Population, as_batch
-from rulescope.discover.spec import World
-from rulescope.envs.config import Boundary, Catch
-from rulescope.learners.disco.meta_net import MetaNetwork
+from rulescope.learners.disco.rule_network import MetaNetwork
 from rulescope.learners.disco.update import DiscoUpdate
+from rulescope.spec.world_config import Boundary, Catch
 
 
 def population(world: World = TINY.worlds[0], **changes: object) -> Population:
@@ -23,8 +23,8 @@ def test_each_agent_learns_as_it_would_alone() -> None:
     p = population()
     p.store.append(p.live("lived", 5))
     batch = p.store.sample(p.streams["replay"], 3)
-    rule = weights.fresh(TINY.sizes, 7)
-    together, told = torch.vmap(p._update)(weights.copies(rule, 3), p.state, batch)
+    rule = rule_weights.fresh(TINY.sizes, 7)
+    together, told = torch.vmap(p._update)(rule_weights.copies(rule, 3), p.state, batch)
     for agent in range(3):
         state, seen = pytree.tree_map(lambda x, i=agent: x[i], (p.state, batch))
         # The usual network, which runs the trajectory LSTM episode by episode.
@@ -63,7 +63,7 @@ def test_what_was_done_follows_what_was_seen() -> None:
 
 def test_a_newborn_takes_the_place_of_one_agent_and_leaves_the_others() -> None:
     p = population()
-    rule = weights.copies(weights.fresh(TINY.sizes, 0), 3)
+    rule = rule_weights.copies(rule_weights.fresh(TINY.sizes, 0), 3)
     p.learn(rule)
     p.detach()
     before = pytree.tree_map(torch.clone, (p.state, p.critics))

@@ -7,23 +7,26 @@ from pathlib import Path
 import pytest
 
 from discover.specs import TINY, tiny
-from rulescope import arrays
-from rulescope.discover import runner, weights
-from rulescope.discover.spec import RuleSizes
-from rulescope.discover.training import Outcome, Training
-from rulescope.errors import RecordError, SpecError
+from rulescope.core import arrays
+from rulescope.core.errors import RecordError, SpecError
+from rulescope.discover import discovery_runner, rule_weights
+from rulescope.discover.discovery_spec import RuleSizes
+from rulescope.discover.meta_training import Outcome, Training
 from rulescope.records import Store
 from rulescope.rules.loading import name_of, read_disco
 
 
 def test_a_discovery_is_kept_whole_and_found_again(tmp_path: Path) -> None:
-    folder = runner.find_or_make(TINY, Store(tmp_path))
-    manifest = runner.read(folder)
+    folder = discovery_runner.find_or_make(TINY, Store(tmp_path))
+    manifest = discovery_runner.read(folder)
     assert manifest["id"] == TINY.id == folder.name
-    assert read_disco(folder / runner.RULE).parameter_count == manifest["parameters"]
-    assert arrays.read(folder / runner.LOG)["meta_step"].tolist() == [1, 2, 3, 4]
+    assert read_disco(folder / discovery_runner.RULE).parameter_count == manifest["parameters"]
+    assert arrays.read(folder / discovery_runner.LOG)["meta_step"].tolist() == [1, 2, 3, 4]
     steps: list[int] = []
-    assert runner.find_or_make(TINY, Store(tmp_path), lambda t, _: steps.append(t.step)) == folder
+    assert (
+        discovery_runner.find_or_make(TINY, Store(tmp_path), lambda t, _: steps.append(t.step))
+        == folder
+    )
     assert not steps
     assert not list(tmp_path.glob("checkpoints/*"))
 
@@ -35,38 +38,41 @@ def test_an_interrupted_discovery_ends_as_if_it_had_not_been(tmp_path: Path) -> 
 
     store = Store(tmp_path / "interrupted")
     with pytest.raises(KeyboardInterrupt):
-        runner.find_or_make(TINY, store, interrupt)
+        discovery_runner.find_or_make(TINY, store, interrupt)
     assert not (store.root / "discoveries").exists()
     first: list[int] = []
-    folder = runner.find_or_make(TINY, store, lambda t, _: first.append(t.step))
+    folder = discovery_runner.find_or_make(TINY, store, lambda t, _: first.append(t.step))
     assert first == [3, 4]
-    whole = runner.find_or_make(TINY, Store(tmp_path / "whole"))
-    for name in (runner.RULE, runner.LOG):
+    whole = discovery_runner.find_or_make(TINY, Store(tmp_path / "whole"))
+    for name in (discovery_runner.RULE, discovery_runner.LOG):
         assert (folder / name).read_bytes() == (whole / name).read_bytes()
 
 
-@pytest.mark.parametrize("name", [runner.RULE, runner.LOG])
+@pytest.mark.parametrize("name", [discovery_runner.RULE, discovery_runner.LOG])
 def test_a_damaged_discovery_is_not_taken_for_one(tmp_path: Path, name: str) -> None:
-    folder = runner.find_or_make(tiny(meta_steps=1), Store(tmp_path))
+    folder = discovery_runner.find_or_make(tiny(meta_steps=1), Store(tmp_path))
     content = bytearray((folder / name).read_bytes())
     content[len(content) // 2] ^= 1
     (folder / name).write_bytes(content)
     with pytest.raises(RecordError, match=name):
-        runner.find_or_make(tiny(meta_steps=1), Store(tmp_path))
+        discovery_runner.find_or_make(tiny(meta_steps=1), Store(tmp_path))
 
 
 def test_a_discovery_may_start_from_another_ones_rule(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    first = runner.find_or_make(tiny(meta_steps=2, learning_rate=0.5), store) / runner.RULE
+    first = (
+        discovery_runner.find_or_make(tiny(meta_steps=2, learning_rate=0.5), store)
+        / discovery_runner.RULE
+    )
     spec = tiny(start=name_of(first))
     rules: list[float] = []
-    runner.find_or_make(
+    discovery_runner.find_or_make(
         spec, store, lambda t, _: rules.append(float(t.rule["lstm/linear/w"].sum())), first
     )
     begun = float(arrays.read(first)["lstm/linear/w"].sum())
     assert abs(rules[0] - begun) < 0.02
-    assert abs(begun - float(weights.fresh(TINY.sizes, 0)["lstm/linear/w"].sum())) > 0.1
+    assert abs(begun - float(rule_weights.fresh(TINY.sizes, 0)["lstm/linear/w"].sum())) > 0.1
     with pytest.raises(SpecError, match="other sizes"):
-        runner.find_or_make(
+        discovery_runner.find_or_make(
             tiny(start=name_of(first), sizes=RuleSizes(predictions=3)), store, None, first
         )

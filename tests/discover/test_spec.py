@@ -6,10 +6,10 @@ import msgspec
 import pytest
 
 from discover.specs import TINY, tiny
+from rulescope.core.errors import SpecError
+from rulescope.core.structs import expanded
+from rulescope.discover.discovery_spec import Discovery, checked, decode
 from rulescope.discover.recipes import RECIPES
-from rulescope.discover.spec import Discovery, checked, decode
-from rulescope.errors import SpecError
-from rulescope.frozen import expanded
 
 
 def test_the_id_is_that_of_what_differs_from_the_defaults() -> None:

@@ -10,11 +10,11 @@ from torch import Tensor
 from torch.utils import _pytree as pytree
 
 from discover.specs import LEARNER, TINY, tiny
-from rulescope.discover import weights
+from rulescope.discover import rule_weights
+from rulescope.discover.discovery_spec import Discovery
+from rulescope.discover.meta_training import Training
 from rulescope.discover.objective import judge
 from rulescope.discover.population import Population
-from rulescope.discover.spec import Discovery
-from rulescope.discover.training import Training
 from rulescope.learners.disco.losses import kl
 
 T = TypeVar("T")
@@ -42,7 +42,7 @@ def test_a_discovery_goes_on_to_the_bit() -> None:
 
 def test_the_rule_moves_and_the_log_tells_how() -> None:
     training = Training(TINY)
-    before = weights.as_arrays(training.rule)
+    before = rule_weights.as_arrays(training.rule)
     for _ in range(4):
         training.advance()
     assert training.finished
@@ -58,7 +58,7 @@ def test_the_rule_moves_and_the_log_tells_how() -> None:
 def test_what_is_kept_is_the_average_of_the_rule_over_meta_steps() -> None:
     last = Training(TINY)
     averaged = Training(msgspec.structs.replace(TINY, averaging=0.75))
-    expected = weights.as_arrays(averaged.rule)
+    expected = rule_weights.as_arrays(averaged.rule)
     for _ in range(3):
         last.advance()
         averaged.advance()
@@ -83,7 +83,7 @@ def test_an_agent_that_breaks_is_replaced_and_has_no_say() -> None:
 
 def test_no_step_is_made_when_all_break() -> None:
     training = Training(TINY)
-    before = weights.as_arrays(training.rule)
+    before = rule_weights.as_arrays(training.rule)
     training.population.state.params[:] = float("nan")
     assert training.advance().broken == 3
     assert all(np.array_equal(before[name], a) for name, a in training.rule.items())
@@ -91,7 +91,7 @@ def test_no_step_is_made_when_all_break() -> None:
 
 def moved(spec: Discovery) -> set[str]:
     training = Training(spec)
-    before = weights.as_arrays(training.rule)
+    before = rule_weights.as_arrays(training.rule)
     training.advance()
     return {name for name, a in before.items() if not np.array_equal(a, training.rule[name])}
 
@@ -109,8 +109,8 @@ def test_the_policy_target_comes_nearer_to_the_improved_policy() -> None:
     training, again = Training(spec), Training(spec)
     training.advance()
 
-    def distance(rule: weights.Rule) -> float:
-        told = Population(spec).learn(weights.copies(rule, 3))
+    def distance(rule: rule_weights.Rule) -> float:
+        told = Population(spec).learn(rule_weights.copies(rule, 3))
         return float(kl(told.improved, told.policy).detach().mean())
 
     assert distance(training.rule) < distance(again.rule)
@@ -152,7 +152,7 @@ def test_meta_gradients_agree_with_finite_differences(updates: int, rate: float)
     # Away from zero: a ReLU at its kink has no derivative to compare with.
     rule = {
         name: array.double() + 0.3 * torch.randn(array.shape, generator=generator)
-        for name, array in weights.fresh(spec.sizes, 5).items()
+        for name, array in rule_weights.fresh(spec.sizes, 5).items()
     }
 
     def loss(values: dict[str, Tensor]) -> Tensor:
@@ -164,14 +164,14 @@ def test_meta_gradients_agree_with_finite_differences(updates: int, rate: float)
         priced = judged.total(spec.objective) + 10 * judged.target_size
         return (priced + judged.target_divergence).sum()
 
-    copies = weights.copies(rule, 3)
+    copies = rule_weights.copies(rule, 3)
     found = torch.autograd.grad(loss(copies), list(copies.values()), allow_unused=True)
     checked = 0
     for (name, array), gradient in zip(rule.items(), found, strict=True):
         direction = torch.randn(array.shape, generator=generator, dtype=torch.float64)
         step = 1e-6
         ahead, behind = (
-            loss(weights.copies({**rule, name: array + sign * step * direction}, 3)).detach()
+            loss(rule_weights.copies({**rule, name: array + sign * step * direction}, 3)).detach()
             for sign in (1, -1)
         )
         slope = float(ahead - behind) / (2 * step)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 
 from engine import fakes
-from rulescope.engine import processes, work
+from rulescope.engine import process_pool, scheduler
 
 
 @pytest.fixture
 def fake_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes, "work", fakes.work)
-    monkeypatch.setattr(work, "POLL_SECONDS", 0.05)
+    monkeypatch.setattr(process_pool, "work", fakes.work)
+    monkeypatch.setattr(scheduler, "POLL_SECONDS", 0.05)
 
 
 @pytest.fixture
 def eager_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes, "work", fakes.eager_work)
-    monkeypatch.setattr(work, "POLL_SECONDS", 0.05)
+    monkeypatch.setattr(process_pool, "work", fakes.eager_work)
+    monkeypatch.setattr(scheduler, "POLL_SECONDS", 0.05)

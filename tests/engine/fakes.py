@@ -12,14 +12,15 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from rulescope import runner, runtime
-from rulescope.bench.synthetic import made_up
+from benchmarks.made_up_records import made_up
+from rulescope import runner
+from rulescope.core import runtime
+from rulescope.core.errors import DivergedError, ExitError, PassingError, RecordError, WorldError
 from rulescope.engine import worker
-from rulescope.errors import DivergedError, ExitError, PassingError, RecordError, WorldError
-from rulescope.learners.baselines import RandomPolicy
 from rulescope.lifetime import Progress
 from rulescope.records import Store
-from rulescope.spec import RunSpec
+from rulescope.spec.baseline_config import RandomPolicy
+from rulescope.spec.run_spec import RunSpec
 
 STEP = 0.002
 DIVERGES, RAISES, RAISES_TWICE, STUCK_ONCE, STUCK = 1001, 1002, 1003, 1004, 1005

@@ -21,14 +21,14 @@ from typer.testing import CliRunner
 
 from engine.test_local import DONOR, LONG, SMALL, hashes, recipient
 from rulescope.cli.main import app
-from rulescope.engine import cluster, failures, local
+from rulescope.core.errors import SpecError
+from rulescope.engine import failures, local_engine, ray_engine
 from rulescope.engine.campaign import Campaign
-from rulescope.engine.cluster import Share
-from rulescope.engine.crew import EngineError
-from rulescope.errors import SpecError
+from rulescope.engine.pool import EngineError
+from rulescope.engine.ray_engine import Share
 from rulescope.records import Store
 from rulescope.runner import find_or_make
-from rulescope.spec import RunSpec
+from rulescope.spec.run_spec import RunSpec
 
 SHORT = msgspec.structs.replace(LONG, iterations=300)
 LENGTHS = (3_000, 12_000, 48_000, 192_000)
@@ -98,7 +98,7 @@ def interrupted_run(store: Store) -> RunSpec:
         run = msgspec.structs.replace(LONG, iterations=iterations)
         interrupted = False
         try:
-            cluster.run_all([run], store, workers=1, report=interrupt)
+            ray_engine.run_all([run], store, workers=1, report=interrupt)
         except KeyboardInterrupt:
             interrupted = True
         checkpoint = store.load_checkpoint(run.id)
@@ -118,7 +118,7 @@ def test_interrupted_it_goes_on_and_a_damaged_donor_is_lived_again(tmp_path: Pat
     heir = recipient(DONOR)
     find_or_make(DONOR, store)
     (store.folder(DONOR.id) / "state.npz").write_bytes(b"damaged")
-    campaign = cluster.run_all([heir, longer], store, share=Share(cpus=0.5))
+    campaign = ray_engine.run_all([heir, longer], store, share=Share(cpus=0.5))
     assert (campaign.finished, campaign.failed) == (3, {})
     (cause,) = campaign.causes[heir.id]
     assert "state.npz does not match its sha256" in cause
@@ -135,7 +135,7 @@ def test_the_same_records_from_a_cluster_that_loses_a_node(
     heir = recipient(DONOR)
     everything = [LONG, DONOR, heir, SHORT]
     alone, there = Store(tmp_path / "alone"), Store(tmp_path / "there")
-    local.run_all(everything, alone, workers=1)
+    local_engine.run_all(everything, alone, workers=1)
     killed: list[int] = []
     most: list[int] = []
 
@@ -146,7 +146,7 @@ def test_the_same_records_from_a_cluster_that_loses_a_node(
             killed.append(run.worker)
             machines.kill(run.worker)
 
-    campaign = cluster.run_all(reversed(everything), there, report=murder)
+    campaign = ray_engine.run_all(reversed(everything), there, report=murder)
     assert len(killed) == 1
     assert (campaign.finished, campaign.failed) == (4, {})
     (cause,) = campaign.causes[LONG.id]
@@ -163,35 +163,35 @@ def test_the_same_records_from_a_cluster_that_loses_a_node(
 def test_what_no_node_has_room_for_is_refused(tmp_path: Path) -> None:
     told = r"takes 64 CPU, 0.5 GPU, .*B memory; its largest have 1 CPU, 1 GPU, .* 0 CPU, .* --force"
     with pytest.raises(EngineError, match=told):
-        cluster.run_all([SMALL], Store(tmp_path), share=Share(cpus=64, gpus=0.5))
+        ray_engine.run_all([SMALL], Store(tmp_path), share=Share(cpus=64, gpus=0.5))
 
 
 @pytest.mark.usefixtures("machines")
 def test_runs_that_take_a_gpu_are_lived_there(tmp_path: Path) -> None:
     store, share = Store(tmp_path), Share(cpus=0.5, gpus=0.25)
     if torch.cuda.is_available():
-        assert cluster.run_all([SMALL], store, share=share).finished == 1
+        assert ray_engine.run_all([SMALL], store, share=share).finished == 1
         assert str(store.read(SMALL.id).manifest.runtime["device"]).startswith("cuda")
     else:  # and are refused where there is none, whatever the node says
         with pytest.raises(EngineError, match="device 'cuda' cannot be used here"):
-            cluster.run_all([SMALL], store, share=share)
+            ray_engine.run_all([SMALL], store, share=share)
 
 
 @pytest.mark.parametrize("share", [Share(cpus=0.0), Share(gpus=1.5), Share(gpus=-1.0)])
 def test_what_nobody_can_have_is_refused(share: Share, tmp_path: Path) -> None:
     with pytest.raises(EngineError, match="a part of a GPU or whole ones"):
-        cluster.run_all([SMALL], Store(tmp_path), share=share)
+        ray_engine.run_all([SMALL], Store(tmp_path), share=share)
 
 
 @pytest.mark.usefixtures("machines")
 def test_a_second_cluster_is_refused(tmp_path: Path) -> None:
     with pytest.raises(EngineError, match="'auto': this process is connected to a Ray already"):
-        cluster.run_all([SMALL], Store(tmp_path), address="auto")
+        ray_engine.run_all([SMALL], Store(tmp_path), address="auto")
 
 
 def test_what_is_in_the_store_needs_no_cluster(tmp_path: Path) -> None:
     find_or_make(SMALL, Store(tmp_path))
-    campaign = cluster.run_all([SMALL], Store(tmp_path), address="127.0.0.1:9")
+    campaign = ray_engine.run_all([SMALL], Store(tmp_path), address="127.0.0.1:9")
     assert (campaign.finished, campaign.runs) == (1, 1)
 
 
@@ -232,7 +232,7 @@ def test_the_command_line_says_what_a_run_takes_and_where(
         asked.update(options)
         return Campaign(total=0, failed={item.id: "none" for item in specs})
 
-    monkeypatch.setattr(cluster, "run_all", run_all)
+    monkeypatch.setattr(ray_engine, "run_all", run_all)
     monkeypatch.setattr("rulescope.cli.run.seconds_left", lambda *_: 1.0)
     command = "run E1 --rule random:0 --preset smoke --engine ray --address head:6379 "
     command += f"--cpus-per-run 0.5 --store {tmp_path} --out {tmp_path}"
@@ -276,6 +276,6 @@ def test_a_cluster_that_goes_away_is_one_error(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(ray, "shutdown", lambda: None)
     with (
         pytest.raises(EngineError, match="cluster at 'auto' is lost: RaySystemError"),
-        cluster._connected("auto", None, Share()),
+        ray_engine._connected("auto", None, Share()),
     ):
         raise lost

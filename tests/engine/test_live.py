@@ -14,11 +14,11 @@ import msgspec
 import pytest
 
 from engine.fakes import fake
-from rulescope.engine import failures, live
+from rulescope.core.errors import RecordError
+from rulescope.engine import failures, heartbeat
 from rulescope.engine.campaign import Campaign
-from rulescope.engine.live import Announcement, LiveCampaign
-from rulescope.engine.local import run_all
-from rulescope.errors import RecordError
+from rulescope.engine.heartbeat import Announcement, LiveCampaign
+from rulescope.engine.local_engine import run_all
 from rulescope.records import Store
 
 RUN = fake(1, iterations=600)
@@ -28,12 +28,12 @@ RUN = fake(1, iterations=600)
 def test_a_campaign_can_be_seen_while_it_runs_and_not_afterwards(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live, "WRITE_SECONDS", 0.0)
+    monkeypatch.setattr(heartbeat, "WRITE_SECONDS", 0.0)
     store, seen = Store(tmp_path), []
 
     def look(campaign: Campaign) -> None:
         if campaign.rate:
-            seen.extend(live.running(store))
+            seen.extend(heartbeat.running(store))
 
     run_all([RUN], store, workers=1, report=look, name="E9")
     last = seen[0]
@@ -44,7 +44,7 @@ def test_a_campaign_can_be_seen_while_it_runs_and_not_afterwards(
     assert 0 < run.iteration == last.done <= 600
     assert run.rate > 0
     assert last.seconds_left is not None
-    assert live.running(store) == []
+    assert heartbeat.running(store) == []
     assert list((tmp_path / "campaigns").iterdir()) == []
 
 
@@ -66,7 +66,7 @@ def test_stale_campaigns_are_ignored_and_cleaned(tmp_path: Path) -> None:
     old = write(store, "old.json", host="elsewhere", updated=time.time() - 61)
     odd = store.root / "campaigns" / "odd.json"
     odd.write_text("{")
-    found = live.running(store)
+    found = heartbeat.running(store)
     assert [each.host for each in found] == ["elsewhere", platform.node()]
     assert all(isinstance(each, LiveCampaign) for each in found)
     assert here.exists()
@@ -77,7 +77,7 @@ def test_stale_campaigns_are_ignored_and_cleaned(tmp_path: Path) -> None:
 
 def test_looking_does_not_create_a_store(tmp_path: Path) -> None:
     store = Store(tmp_path / "none")
-    assert live.running(store) == []
+    assert heartbeat.running(store) == []
     assert failures.known(store) == {}
     assert not store.root.exists()
 
@@ -85,9 +85,9 @@ def test_looking_does_not_create_a_store(tmp_path: Path) -> None:
 def test_what_cannot_be_announced_does_not_end_a_campaign(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(live, "WRITE_SECONDS", 0.0)
+    monkeypatch.setattr(heartbeat, "WRITE_SECONDS", 0.0)
     (tmp_path / "campaigns").touch()  # where the folder should be
-    monkeypatch.setattr(live, "running", lambda _: [])
+    monkeypatch.setattr(heartbeat, "running", lambda _: [])
     with Announcement(Store(tmp_path), Campaign(1)) as announcement:
         announcement.update()
         announcement.update()
@@ -116,7 +116,7 @@ def test_what_anybody_may_have_put_there_stops_nobody(tmp_path: Path) -> None:
     for number, pid in enumerate((2**40, -1, 0)):
         write(store, f"{number}.json", pid=pid, workers=7)
     os.mkfifo(store.root / "campaigns" / "pipe.json")  # nobody will ever write to it
-    assert [each.workers for each in live.running(store)] == [7, 7, 7]
+    assert [each.workers for each in heartbeat.running(store)] == [7, 7, 7]
     (store.root / "failures").mkdir()
     attempts = [{"when": "", "cause": "stray"}]
     for name in ("stray", "0" * 64):
@@ -129,8 +129,8 @@ def test_what_anybody_may_have_put_there_stops_nobody(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("part", "touch"),
     [
-        (live.FOLDER, live.running),
-        (live.FOLDER, lambda store: Announcement(store, Campaign(1))),
+        (heartbeat.FOLDER, heartbeat.running),
+        (heartbeat.FOLDER, lambda store: Announcement(store, Campaign(1))),
         (failures.FOLDER, failures.known),
         (failures.FOLDER, lambda store: failures.add(store, RUN.id, "a cause")),
         (failures.FOLDER, lambda store: failures.clear(store, RUN.id)),

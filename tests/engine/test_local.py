@@ -15,11 +15,11 @@ from engine.fakes import endless, fake
 from learners.small import small_spec
 from rulescope.cli.main import app
 from rulescope.cli.progress import Meter
-from rulescope.engine.local import Campaign, run_all
-from rulescope.learners.baselines import A2C, NetworkSizes
+from rulescope.engine.local_engine import Campaign, run_all
 from rulescope.records import Store
 from rulescope.runner import find_or_make
-from rulescope.spec import RunSpec, Transplant, with_donors
+from rulescope.spec.baseline_config import A2C, NetworkSizes
+from rulescope.spec.run_spec import RunSpec, Transplant, with_donors
 
 SMALL = small_spec(iterations=4, log_every=2)
 LONG = msgspec.structs.replace(

@@ -9,19 +9,20 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
+from benchmarks.made_up_records import made_up
 from engine.test_local import DONOR, LONG, SMALL, recipient
-from rulescope import runner, runtime
-from rulescope import spec as specs
-from rulescope.bench.synthetic import made_up
-from rulescope.engine.actor import Actor
+from rulescope import runner
+from rulescope.core import runtime
 from rulescope.engine.messages import Ended, Ready, Unfit
-from rulescope.engine.remote import Files, Outcome, Remote
-from rulescope.learners.disco.config import Disco
+from rulescope.engine.ray_actor import Files, Outcome, Remote
+from rulescope.engine.ray_member import Actor
 from rulescope.lifetime import Lifetime
 from rulescope.records import Record, Store
 from rulescope.records.record import decode
 from rulescope.rules import locate, registry
-from rulescope.spec import RunSpec
+from rulescope.spec import run_spec as specs
+from rulescope.spec.disco_config import Disco
+from rulescope.spec.run_spec import RunSpec
 
 
 def worker() -> Remote:

@@ -11,16 +11,16 @@ import pytest
 
 from engine.fakes import fake
 from learners.small import RULE, small_spec
-from rulescope import arrays
+from rulescope.core import arrays
 from rulescope.engine import resources
-from rulescope.engine.local import EngineError, run_all
-from rulescope.learners.baselines import A2C, DQN, RandomPolicy
-from rulescope.learners.disco.config import Disco
-from rulescope.learners.variants import LearnerSpec
+from rulescope.engine.local_engine import EngineError, run_all
 from rulescope.lifetime import Lifetime
 from rulescope.records import Store
 from rulescope.records.record import encode
-from rulescope.spec import RunSpec
+from rulescope.spec.baseline_config import A2C, DQN, RandomPolicy
+from rulescope.spec.disco_config import Disco
+from rulescope.spec.learner_config import LearnerSpec
+from rulescope.spec.run_spec import RunSpec
 
 SPECS = [fake(seed) for seed in range(3)]
 

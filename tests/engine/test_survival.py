@@ -14,12 +14,12 @@ import pytest
 import rulescope
 from engine import fakes
 from engine.fakes import endless, fake
-from rulescope.engine import failures, live, processes, work
+from rulescope.engine import failures, heartbeat, process_pool, scheduler
 from rulescope.engine.campaign import Running
-from rulescope.engine.crew import EngineError, Patience
-from rulescope.engine.local import Campaign, run_all
+from rulescope.engine.local_engine import Campaign, run_all
+from rulescope.engine.pool import EngineError, Patience
 from rulescope.records import Store
-from rulescope.spec import RunSpec
+from rulescope.spec.run_spec import RunSpec
 
 pytestmark = pytest.mark.usefixtures("fake_workers")
 
@@ -125,7 +125,7 @@ def test_a_run_that_fails_is_tried_again_and_every_cause_is_kept(tmp_path: Path)
     assert [each.cause for each in failed.attempts] == expected
     assert "the disk is away" in failed.attempts[0].trace
     again = run_all([always], store, workers=1)
-    assert len(failures.known(store)[always.id].attempts) == 2 * work.ATTEMPTS
+    assert len(failures.known(store)[always.id].attempts) == 2 * scheduler.ATTEMPTS
     assert list(again.failed) == [always.id]
 
 
@@ -168,7 +168,7 @@ def test_a_run_whose_worker_is_always_killed_fails_in_the_end(tmp_path: Path) ->
     store, after = Store(tmp_path), fake(2)
     report, killed = when_running(endless(), signalled(signal.SIGKILL), times=9)
     campaign = run_all([endless(), after], store, workers=1, report=report)
-    assert len(killed) == work.ATTEMPTS
+    assert len(killed) == scheduler.ATTEMPTS
     assert list(campaign.failed) == [endless().id]
     assert after.id in store
 
@@ -176,7 +176,7 @@ def test_a_run_whose_worker_is_always_killed_fails_in_the_end(tmp_path: Path) ->
 def test_workers_that_cannot_import_are_one_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(processes, "work", fakes.work_without_import)
+    monkeypatch.setattr(process_pool, "work", fakes.work_without_import)
     with pytest.raises(
         EngineError, match=r"cannot be started.*ImportError: libtorch: no such file"
     ):
@@ -210,9 +210,9 @@ def test_time_left_counts_the_longest_run_and_not_what_was_given_up() -> None:
 
 UNGUARDED = """
 from pathlib import Path
-from rulescope.engine.local import run_all
+from rulescope.engine.local_engine import run_all
 from rulescope.records import Store
-from rulescope.spec import RunSpec
+from rulescope.spec.run_spec import RunSpec
 print("begun", flush=True)
 run_all([RunSpec(seed=seed) for seed in range(4)], Store(Path("store")), workers=4)
 """
@@ -264,4 +264,4 @@ def test_workers_whose_parent_is_killed_leave_a_checkpoint_and_end(tmp_path: Pat
         process.kill()
         process.communicate()  # which ends when the worker, too, has closed its output: at its end
     assert Store(tmp_path / "store").load_checkpoint(endless().id) is not None
-    assert live.running(Store(tmp_path / "store")) == []
+    assert heartbeat.running(Store(tmp_path / "store")) == []

@@ -7,8 +7,8 @@ from itertools import product
 
 import numpy as np
 
-from rulescope.envs.base import Actions, Environment, Step
-from rulescope.envs.config import (
+from rulescope.envs.environment import Actions, Environment, Step
+from rulescope.spec.world_config import (
     WORLDS,
     ActionFlip,
     Catch,

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from envs.env_samples import SMALL_WORLDS, assert_same_arrays, play
+from rulescope.core.errors import SpecError
 from rulescope.envs import make
-from rulescope.envs.base import Step
 from rulescope.envs.boundaries import Masked, Scaled, Synthetic
 from rulescope.envs.catch import CatchEnv
-from rulescope.envs.config import Boundary, Catch
-from rulescope.errors import SpecError
+from rulescope.envs.environment import Step
+from rulescope.spec.world_config import Boundary, Catch
 
 EPISODIC = Boundary()
 MASKED = Boundary(terminals="masked")

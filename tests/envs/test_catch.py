@@ -8,9 +8,9 @@ import sys
 import numpy as np
 import pytest
 
-from rulescope.envs.base import Step
 from rulescope.envs.catch import CatchEnv
-from rulescope.envs.config import Catch
+from rulescope.envs.environment import Step
+from rulescope.spec.world_config import Catch
 
 
 def placed(config: Catch, balls: list[int]) -> CatchEnv:

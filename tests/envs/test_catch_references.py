@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from rulescope.envs import make
-from rulescope.envs.base import Environment
 from rulescope.envs.catch import CatchEnv
-from rulescope.envs.config import WORLDS, Boundary, Catch
+from rulescope.envs.environment import Environment
 from rulescope.envs.references import (
     PUBLISHED_DENSE_RANDOM,
     Policy,
@@ -19,6 +18,7 @@ from rulescope.envs.references import (
     sample_references,
     uniform,
 )
+from rulescope.spec.world_config import WORLDS, Boundary, Catch
 
 
 def enumerated(config: Catch, best: bool) -> Fraction:

@@ -16,12 +16,14 @@ from envs.env_samples import (
     assert_same_arrays,
     play,
 )
+from rulescope.core.errors import SpecError
 from rulescope.envs import make
-from rulescope.envs.base import Actions, Array, Environment, Step
 from rulescope.envs.boundaries import Masked, Scaled
 from rulescope.envs.catch import CatchEnv
 from rulescope.envs.changes import Changing, FlippedActions, MovedReward
-from rulescope.envs.config import (
+from rulescope.envs.environment import Actions, Array, Environment, Step
+from rulescope.envs.references import catch_oracle, chase, sample_references
+from rulescope.spec.world_config import (
     ActionFlip,
     Boundary,
     Catch,
@@ -38,8 +40,6 @@ from rulescope.envs.config import (
     misfit,
     reward_columns,
 )
-from rulescope.envs.references import catch_oracle, chase, sample_references
-from rulescope.errors import SpecError
 
 EPISODIC = Boundary()
 

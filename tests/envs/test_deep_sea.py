@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from rulescope.envs.config import DeepSea
 from rulescope.envs.deep_sea import DeepSeaEnv, right_actions
 from rulescope.envs.references import deep_sea_references, sample_references, uniform
-from rulescope.envs.tables import deep_sea_tables, rate
+from rulescope.envs.tabular_worlds import deep_sea_tables, rate
+from rulescope.spec.world_config import DeepSea
 
 LEFT, RIGHT = 0, 1
 DEPTHS = (2, 4, 6, 8, 10, 12, 14, 16)

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from envs.env_samples import CHANGING_WORLDS, MINATAR, SMALL_WORLDS
-from rulescope import seeds
+from rulescope.core import seeds
 from rulescope.envs import check_env, make
-from rulescope.envs.base import Actions, Array, Environment, References, State, Step
 from rulescope.envs.catch import CatchEnv
-from rulescope.envs.config import WORLDS, Boundary, Catch, Change, MinAtar
+from rulescope.envs.environment import Actions, Array, Environment, References, State, Step
+from rulescope.spec.world_config import WORLDS, Boundary, Catch, Change, MinAtar
 
 BOUNDARIES = [
     Boundary(),

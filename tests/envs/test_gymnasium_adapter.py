@@ -16,19 +16,20 @@ import pytest
 from typer.testing import CliRunner
 
 from envs.env_samples import actions_for, assert_same_arrays
-from rulescope import arrays, fingerprint, packages, plugins
+from rulescope import package_versions, plugins
 from rulescope.cli.main import app
-from rulescope.engine.local import run_all
+from rulescope.core import arrays, source_hash
+from rulescope.core.errors import ExitError, RecordError, SpecError, WorldError
+from rulescope.engine.local_engine import run_all
 from rulescope.envs import check_env, gymnasium_adapter, make
-from rulescope.envs.base import References
-from rulescope.envs.config import ActionFlip, Argument, Boundary, Gymnasium
+from rulescope.envs.environment import References
 from rulescope.envs.gymnasium_adapter import GymnasiumEnv
-from rulescope.errors import ExitError, RecordError, SpecError, WorldError
-from rulescope.learners.baselines import A2C, NetworkSizes
 from rulescope.lifetime import Lifetime
 from rulescope.records import Store
 from rulescope.runner import find_or_make
-from rulescope.spec import RunSpec, canonical
+from rulescope.spec.baseline_config import A2C, NetworkSizes
+from rulescope.spec.run_spec import RunSpec, canonical
+from rulescope.spec.world_config import ActionFlip, Argument, Boundary, Gymnasium
 
 gymnasium: Any = pytest.importorskip("gymnasium")
 spaces = gymnasium.spaces
@@ -350,7 +351,7 @@ class Module:
     def write(self, reward: str) -> None:
         """Write the module with another reward, and forget what this process knows of it."""
         (self.folder / "line_world.py").write_text(WORLD.replace("REWARD", reward))
-        fingerprint.digest.cache_clear()
+        source_hash.digest.cache_clear()
         gymnasium_adapter._origin.cache_clear()
         sys.modules.pop("line_world", None)
         gymnasium.registry.pop("Line-v0", None)
@@ -440,7 +441,7 @@ def test_a_checkpoint_depends_on_the_versions_of_the_world(monkeypatch: pytest.M
     life = Lifetime(line())
     checkpoint = life.save()
     assert life.accepts(checkpoint)
-    monkeypatch.setattr(packages, "_installed", lambda _: ("0.0.1", ()))
+    monkeypatch.setattr(package_versions, "_installed", lambda _: ("0.0.1", ()))
     assert not Lifetime(line()).accepts(checkpoint)
 
 

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from envs.env_samples import MINATAR, actions_for, assert_same_arrays
-from rulescope import arrays, seeds
+from rulescope.core import arrays, seeds
+from rulescope.core.errors import SpecError
 from rulescope.envs import make
-from rulescope.envs.base import Environment
-from rulescope.envs.config import WORLDS, ActionFlip, Boundary, MinAtar
+from rulescope.envs.environment import Environment
 from rulescope.envs.minatar import STATE, MinAtarEnv
 from rulescope.envs.references import sample_references, uniform
-from rulescope.errors import SpecError
+from rulescope.spec.world_config import WORLDS, ActionFlip, Boundary, MinAtar
 
 installed = pytest.mark.skipif(MINATAR is None, reason="needs the extra 'minatar'")
 

@@ -9,8 +9,16 @@ from pathlib import Path
 import pytest
 
 from plugin_packages import example_installed
-from rulescope import envs, plugins, spec
-from rulescope.envs.config import (
+from rulescope import envs, plugins
+from rulescope.core.errors import SpecError
+from rulescope.lifetime import Lifetime
+from rulescope.records import Store
+from rulescope.report.lifetime_figures import describe
+from rulescope.runner import find_or_make
+from rulescope.spec import run_spec
+from rulescope.spec.baseline_config import A2C, NetworkSizes
+from rulescope.spec.run_spec import RunSpec
+from rulescope.spec.world_config import (
     ActionFlip,
     Boundary,
     Change,
@@ -19,13 +27,6 @@ from rulescope.envs.config import (
     RewardMove,
     RewardSign,
 )
-from rulescope.errors import SpecError
-from rulescope.learners.baselines import A2C, NetworkSizes
-from rulescope.lifetime import Lifetime
-from rulescope.records import Store
-from rulescope.report.lifetime_figures import describe
-from rulescope.runner import find_or_make
-from rulescope.spec import RunSpec
 
 ABSENT = PluginWorld(name="not-installed", source="0" * 64)
 
@@ -61,7 +62,7 @@ def test_boundaries_scales_and_changes_apply(echo: PluginWorld) -> None:
 def test_changes_that_need_columns_are_refused(change: Change) -> None:
     run = RunSpec(environment=ABSENT, change=change)
     with pytest.raises(SpecError, match=r"change\.kind: .*'plugin'"):
-        spec.checked(run)
+        run_spec.checked(run)
 
 
 def test_another_source_is_refused(echo: PluginWorld) -> None:
@@ -73,6 +74,6 @@ def test_another_source_is_refused(echo: PluginWorld) -> None:
 
 def test_a_spec_is_read_where_the_world_is_not_installed() -> None:
     run = life(ABSENT)
-    assert spec.decode(spec.canonical(run)) == run
+    assert run_spec.decode(run_spec.canonical(run)) == run
     with pytest.raises(SpecError, match="no plug-in world is called 'not-installed'"):
         Lifetime(run)

@@ -7,7 +7,6 @@ import pytest
 
 from rulescope.envs.catch import CatchEnv
 from rulescope.envs.catch_stream import CatchStreamEnv
-from rulescope.envs.config import Catch, CatchStream, Tracking
 from rulescope.envs.references import (
     catch_stream_references,
     chase,
@@ -15,8 +14,9 @@ from rulescope.envs.references import (
     tracking_references,
     uniform,
 )
-from rulescope.envs.tables import catch_stream_tables, rate, tracking_tables
+from rulescope.envs.tabular_worlds import catch_stream_tables, rate, tracking_tables
 from rulescope.envs.tracking import TrackingEnv
+from rulescope.spec.world_config import Catch, CatchStream, Tracking
 
 STAY = 1
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from rulescope import runtime
+from rulescope.core import runtime
 from rulescope.rules import locate, registry
 
 RANDOM_RULE = "random:20240"

@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 import machine
-from rulescope import arrays
-from rulescope.learners.base import Rollout
-from rulescope.learners.baselines import NetworkSizes
-from rulescope.learners.open_config import Open
+from rulescope.core import arrays
+from rulescope.learners.learner import Rollout
 from rulescope.learners.open_ppo import OpenLearner
 from rulescope.learners.torso import Network
 from rulescope.rules.loading import OPEN_KEY, RuleWeights
-from rulescope.rules.open import step
+from rulescope.rules.open import open_step
+from rulescope.spec.baseline_config import NetworkSizes
+from rulescope.spec.open_config import Open
 
 HERE = Path(__file__).parents[1] / "golden" / "open"
 BESIDE = machine.BESIDE / "golden" / "open"
@@ -59,21 +59,21 @@ TINY = (4e-9, 4e-6)
 """Tolerances of updates and carries of the tiny sets."""
 
 
-def tiny_leaves(data: Content) -> list[step.Leaf]:
+def tiny_leaves(data: Content) -> list[open_step.Leaf]:
     """Return the tensors of the tiny networks, in the order of the golden arrays."""
     found = []
     for name in LEAVES:
         shape, layer = data[f"p0/{name}"].shape, int(name.split("_")[1][0])
         first = 3 if name in CRITIC else 0
-        found.append(step.Leaf(shape, len(shape) - 1, first + layer, layer / 2))
+        found.append(open_step.Leaf(shape, len(shape) - 1, first + layer, layer / 2))
     return found
 
 
-def tiny_optimiser(data: Content) -> step.Open:
+def tiny_optimiser(data: Content) -> open_step.Open:
     """Return the optimiser of a tiny set."""
     leaves = tiny_leaves(data)
     explorers = sum(leaf.size for leaf in leaves[: len(ACTOR)])
-    return step.Open(data["theta"], leaves, explorers)
+    return open_step.Open(data["theta"], leaves, explorers)
 
 
 def flat(data: Content, prefix: str, names: list[str] = LEAVES) -> Tensor:
@@ -88,7 +88,7 @@ def columns(data: Content, prefix: str) -> NDArray[np.float32]:
 
 
 def tiny_errors(
-    path: Path, make: Callable[[Content], step.Open] = tiny_optimiser, noisy: list[str] = ACTOR
+    path: Path, make: Callable[[Content], open_step.Open] = tiny_optimiser, noisy: list[str] = ACTOR
 ) -> Errors:
     """Make the steps of a tiny set and return how far they are from the original's."""
     data = arrays.read(path)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from rulescope.learners.actor_critic import Decisions, gae
-from rulescope.learners.base import Rollout
+from rulescope.learners.learner import Rollout
 
 
 class Case(NamedTuple):

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from rulescope.learners.adam import Moments, clipped_adam, clipped_adam_
+from rulescope.learners.direction_clipped_adam import Moments, clipped_adam, clipped_adam_
 
 Array = NDArray[np.float64]
 

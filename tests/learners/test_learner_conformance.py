@@ -12,13 +12,14 @@ import torch
 from numpy.typing import NDArray
 
 from learners.small import CHANNEL_SIZES, RULE, small_disco
-from rulescope import arrays, learners, seeds
-from rulescope.arrays import Arrays
-from rulescope.learners.base import Carrier, Choice, Learner, Rollout
-from rulescope.learners.conformance import check_learner
-from rulescope.learners.disco.config import AGENTS, Disco
-from rulescope.learners.disco.learner import DiscoLearner
+from rulescope import learners
+from rulescope.core import arrays, seeds
+from rulescope.core.arrays import Arrays
+from rulescope.learners.disco.disco_learner import DiscoLearner
+from rulescope.learners.learner import Carrier, Choice, Learner, Rollout
+from rulescope.learners.learner_conformance import check_learner
 from rulescope.rules.loading import RuleWeights, load
+from rulescope.spec.disco_config import AGENTS, Disco
 
 STEPS = 5
 pytestmark = pytest.mark.usefixtures("deterministic")

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import nn
 
-from rulescope.errors import DivergedError
-from rulescope.learners.optimiser import Adam
+from rulescope.core.errors import DivergedError
+from rulescope.learners.norm_clipped_adam import Adam
 
 
 @pytest.mark.parametrize("max_norm", [0.5, 1e6])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from numpy.typing import NDArray
 
-from rulescope.learners.replay import ObservationTable, Sample, TrajectoryReplay
+from rulescope.learners.trajectory_replay import ObservationTable, Sample, TrajectoryReplay
 
 CAPACITY, LENGTH, SHAPE = 5, 3, (2, 2)
 COLUMNS: dict[str, tuple[tuple[int, ...], type[np.generic]]] = {

@@ -11,9 +11,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from learners.baseline_cases import LITTLE, LITTLE_CHANNEL
-from rulescope.errors import SpecError
-from rulescope.learners.baselines import NetworkSizes
+from rulescope.core.errors import SpecError
 from rulescope.learners.torso import Evaluation, Network
+from rulescope.spec.baseline_config import NetworkSizes
 
 CASES = [(LITTLE, (5, 4)), (LITTLE_CHANNEL, (3, 5, 4))]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from rulescope.learners.transitions import TransitionReplay
+from rulescope.learners.transition_replay import TransitionReplay
 
 SHAPE = (2, 2)
 

@@ -11,13 +11,13 @@ import torch
 from torch import Tensor
 
 from learners.baseline_cases import LITTLE, LITTLE_CHANNEL
-from rulescope.errors import DivergedError, SpecError
+from rulescope.core.errors import DivergedError, SpecError
 from rulescope.learners.a2c import A2CLearner
 from rulescope.learners.actor_critic import Decisions, gae
-from rulescope.learners.base import Learner, Rollout
-from rulescope.learners.baselines import A2C
-from rulescope.learners.conformance import check_learner
+from rulescope.learners.learner import Learner, Rollout
+from rulescope.learners.learner_conformance import check_learner
 from rulescope.learners.update_rule import Seen, Setup, State, UpdateRule
+from rulescope.spec.baseline_config import A2C
 
 pytestmark = pytest.mark.usefixtures("deterministic")
 

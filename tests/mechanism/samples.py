@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rulescope.assays.results import Results
-from rulescope.mechanism import replay, targets, trajectory
-from rulescope.mechanism.inquiry import Inquiry, Observed
-from rulescope.runtime import Identity
-from rulescope.spec import Reset
+from rulescope.core.runtime import Identity
+from rulescope.mechanism import replay_view, targets_view, trajectory_view
+from rulescope.mechanism.view_request import Inquiry, Observed
+from rulescope.spec.run_spec import Reset
 
 PATHS = Inquiry("random:0", (1e-3, 0.1, 1.0, 10.0, 1e3), 2, 160)
 SWAPS = Inquiry("random:0", (1e-3, 1.0, 1e3), 2, 160)
@@ -22,7 +22,7 @@ def seen_paths(inquiry: Inquiry = PATHS) -> list[Observed]:
     rng = np.random.default_rng(0)
     ways = rng.normal(size=(2, 128))
     found = []
-    for stage in trajectory.stages(inquiry):
+    for stage in trajectory_view.stages(inquiry):
         for group in stage:
             [(name, run)] = group.runs.items()
             lived = np.maximum(np.array(group.moments) - inquiry.first_update + 1, 0)
@@ -41,8 +41,8 @@ def seen_swaps(inquiry: Inquiry = SWAPS) -> list[Observed]:
     """Return numbers of a likely size for everything that is compared."""
     rng = np.random.default_rng(1)
     found = []
-    for group in targets.stages(inquiry)[0]:
-        sources = targets.donors(list(group.runs))
+    for group in targets_view.stages(inquiry)[0]:
+        sources = targets_view.donors(list(group.runs))
         seen: dict[str, NDArray[np.float64]] = {}
         shape = len(group.moments)
         for key in group.runs:
@@ -60,10 +60,10 @@ def seen_ages(inquiry: Inquiry = AGES) -> list[Observed]:
     """Return what first-in-first-out makes a replay hold, and the same as drawn."""
     found = []
     logged = np.arange(20.0, inquiry.iterations + 1, 20)
-    for group in replay.stages(inquiry)[0]:
+    for group in replay_view.stages(inquiry)[0]:
         [(name, run)] = group.runs.items()
         assert run.change is not None
-        rule, when = replay.fifo(run), np.array(group.moments)
+        rule, when = replay_view.fifo(run), np.array(group.moments)
         seen: dict[str, NDArray[np.float64]] = {}
         for kind in ("held", "drawn"):
             seen |= {
@@ -71,7 +71,7 @@ def seen_ages(inquiry: Inquiry = AGES) -> list[Observed]:
                 f"{name}/{kind}/before": rule.share_before(when, run.change.at),
                 f"{name}/{kind}/mean": rule.mean_age(when),
                 f"{name}/{kind}/quantiles": np.stack(
-                    [rule.age_quantile(when, part) for part in replay.PARTS], axis=1
+                    [rule.age_quantile(when, part) for part in replay_view.PARTS], axis=1
                 ),
             }
         assert not run.interventions or isinstance(run.interventions[0], Reset)
@@ -84,7 +84,7 @@ def seen_ages(inquiry: Inquiry = AGES) -> list[Observed]:
 def all_results() -> dict[str, Results]:
     """Return results of every view, by the label of its figure."""
     return {
-        "mechanism-trajectory": trajectory.analyse(PATHS, seen_paths()),
-        "mechanism-targets": targets.analyse(SWAPS, seen_swaps()),
-        "mechanism-replay": replay.analyse(AGES, seen_ages()),
+        "mechanism-trajectory": trajectory_view.analyse(PATHS, seen_paths()),
+        "mechanism-targets": targets_view.analyse(SWAPS, seen_swaps()),
+        "mechanism-replay": replay_view.analyse(AGES, seen_ages()),
     }

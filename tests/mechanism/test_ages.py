@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rulescope.mechanism.ages import Fifo
+from rulescope.mechanism.fifo_ages import Fifo
 from rulescope.stats import DataError
 
 PARTS = (0.05, 0.5, 0.95)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rulescope.mechanism.divergence import cosine, mean_kl, mean_total_variation, softmax
+from rulescope.mechanism.target_divergence import cosine, mean_kl, mean_total_variation, softmax
 
 
 def test_known_divergences() -> None:

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from mechanism.samples import PATHS, seen_paths
-from rulescope import arrays
-from rulescope.errors import RecordError
-from rulescope.mechanism import trajectory
-from rulescope.mechanism.folder import DATA, content, exhibit, folder_name, folders, write
-from rulescope.mechanism.inquiry import Inquiry
+from rulescope.core import arrays
+from rulescope.core.errors import RecordError
+from rulescope.mechanism import trajectory_view
+from rulescope.mechanism.view_folder import DATA, content, exhibit, folder_name, folders, write
+from rulescope.mechanism.view_request import Inquiry
 from rulescope.mechanism.views import VIEWS
 
 
@@ -24,7 +24,7 @@ from rulescope.mechanism.views import VIEWS
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("results") / "mechanism-trajectory-random-0"
     seen = seen_paths()
-    write(trajectory.VIEW, PATHS, trajectory.analyse(PATHS, seen), seen, home)
+    write(trajectory_view.VIEW, PATHS, trajectory_view.analyse(PATHS, seen), seen, home)
     return home
 
 
@@ -41,7 +41,7 @@ def test_the_index_tells_what_made_the_data(folder: Path) -> None:
     made = json.loads((folder / "results.json").read_text())["made"]
     one = made["runs"]["cross/0.001/0"]
     assert one["spec"]["interventions"][0]["operation"] == "transplant"
-    assert one["id"] == trajectory.stages(PATHS)[1][0].runs["cross/0.001/0"].id
+    assert one["id"] == trajectory_view.stages(PATHS)[1][0].runs["cross/0.001/0"].id
     assert len(made["runs"]) == 10 + 8
     assert made["moments"][-1] == 160
     assert one["source"] == {"version": "made up"}
@@ -49,7 +49,7 @@ def test_the_index_tells_what_made_the_data(folder: Path) -> None:
 
 def test_writing_again_gives_the_same_bytes(folder: Path, tmp_path: Path) -> None:
     seen = seen_paths()
-    paths = write(trajectory.VIEW, PATHS, trajectory.analyse(PATHS, seen), seen, tmp_path)
+    paths = write(trajectory_view.VIEW, PATHS, trajectory_view.analyse(PATHS, seen), seen, tmp_path)
     for path in paths:
         assert path.read_bytes() == (folder / path.name).read_bytes(), path.name
 
@@ -57,7 +57,7 @@ def test_writing_again_gives_the_same_bytes(folder: Path, tmp_path: Path) -> Non
 def test_an_exhibit_has_all_that_is_shown(folder: Path) -> None:
     assert folders(folder.parent) == [folder]
     found = exhibit(folder)
-    assert found.title == trajectory.VIEW.title
+    assert found.title == trajectory_view.VIEW.title
     assert "principal coordinates" in found.caption
     assert [path.suffix for path in found.figures] == [".pdf", ".svg", ".png"]
     assert [path.suffix for path in found.tables] == [".csv", ".md", ".tex"]

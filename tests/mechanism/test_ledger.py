@@ -6,19 +6,19 @@ import numpy as np
 import pytest
 
 from learners.small import small_spec
-from rulescope import seeds
-from rulescope.errors import RecordError
-from rulescope.learners.baselines import A2C, DQN, NetworkSizes
-from rulescope.learners.replay import TrajectoryReplay
-from rulescope.learners.transitions import TransitionReplay
+from rulescope.core import seeds
+from rulescope.core.errors import RecordError
+from rulescope.learners.trajectory_replay import TrajectoryReplay
+from rulescope.learners.transition_replay import TransitionReplay
 from rulescope.lifetime import Lifetime
-from rulescope.mechanism.ledger import (
+from rulescope.mechanism.replay_ledger import (
     Ledger,
     WatchedTrajectories,
     WatchedTransitions,
     watched,
     which,
 )
+from rulescope.spec.baseline_config import A2C, DQN, NetworkSizes
 
 
 class Clock:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rulescope.mechanism.principal import (
+from rulescope.mechanism.principal_components import (
     alignment,
     between,
     between_scales,

@@ -10,15 +10,14 @@ import pytest
 
 from learners.small import small_spec
 from mechanism.samples import SWAPS, seen_swaps
-from rulescope import seeds
-from rulescope.errors import SpecError
-from rulescope.learners.baselines import A2C, NetworkSizes
+from rulescope.core import seeds
+from rulescope.core.errors import SpecError
 from rulescope.learners.disco.batch import Batch
-from rulescope.learners.disco.learner import DiscoLearner
-from rulescope.learners.disco.meta_net import RuleState
+from rulescope.learners.disco.disco_learner import DiscoLearner
+from rulescope.learners.disco.rule_network import RuleState
 from rulescope.lifetime import Lifetime
-from rulescope.mechanism.inquiry import Group, Inquiry
-from rulescope.mechanism.targets import (
+from rulescope.mechanism.instrumented_runs import watch
+from rulescope.mechanism.targets_view import (
     analyse,
     ask,
     compared,
@@ -27,9 +26,10 @@ from rulescope.mechanism.targets import (
     observer,
     stages,
 )
-from rulescope.mechanism.watching import watch
+from rulescope.mechanism.view_request import Group, Inquiry
 from rulescope.records import Store
-from rulescope.report.tables import markdown
+from rulescope.render.table_formats import markdown
+from rulescope.spec.baseline_config import A2C, NetworkSizes
 
 SMALL = Inquiry("sprout-random:0", (0.1, 1.0, 10.0), 2, 20)
 

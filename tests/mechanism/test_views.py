@@ -10,14 +10,14 @@ import pytest
 
 from mechanism.samples import seen_paths
 from rulescope.assays.results import Results
-from rulescope.errors import SpecError
-from rulescope.mechanism import replay, trajectory
-from rulescope.mechanism.inquiry import Inquiry, checked
+from rulescope.core.errors import SpecError
+from rulescope.mechanism import replay_view, trajectory_view
+from rulescope.mechanism.instrumented_runs import observe
+from rulescope.mechanism.mechanism_figures import RINGS
+from rulescope.mechanism.view_request import Inquiry, checked
 from rulescope.mechanism.views import VIEWS, find
-from rulescope.mechanism.watching import observe
 from rulescope.records import Store
-from rulescope.report.mechanism_figures import RINGS
-from rulescope.spec import RunSpec, Transplant
+from rulescope.spec.run_spec import RunSpec, Transplant
 from rulescope.stats import Estimate
 
 PATHS = Inquiry("sprout-random:0", (0.1, 1.0, 10.0), 2, 20)
@@ -30,21 +30,21 @@ ARMS = ("disco", "dqn-cleared")
 @pytest.fixture(scope="module")
 def paths(tmp_path_factory: pytest.TempPathFactory) -> Results:
     home = tmp_path_factory.mktemp("paths")
-    seen = observe(trajectory.VIEW, PATHS, Store(home / "store"), home)
-    return trajectory.analyse(PATHS, seen)
+    seen = observe(trajectory_view.VIEW, PATHS, Store(home / "store"), home)
+    return trajectory_view.analyse(PATHS, seen)
 
 
 @pytest.fixture(scope="module")
 def ages(tmp_path_factory: pytest.TempPathFactory) -> Results:
     home = tmp_path_factory.mktemp("ages")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(replay, "ARMS", ARMS)
-        seen = observe(replay.VIEW, AGES, Store(home / "store"), home)
-    return replay.analyse(AGES, seen)
+        patch.setattr(replay_view, "ARMS", ARMS)
+        seen = observe(replay_view.VIEW, AGES, Store(home / "store"), home)
+    return replay_view.analyse(AGES, seen)
 
 
 def test_live_lifetimes_are_those_of_the_assays() -> None:
-    live, crossed = trajectory.stages(PATHS)
+    live, crossed = trajectory_view.stages(PATHS)
     runs = {name: run for group in live for name, run in group.runs.items()}
     assert runs["live/0.1/1"] == RunSpec(
         learner=PATHS.learner, scale=0.1, iterations=20, log_every=20, seed=1
@@ -87,19 +87,19 @@ def test_a_transplanted_state_is_the_donors_until_the_first_update(paths: Result
 
 
 def test_moments_are_all_iterations_or_evenly_spaced() -> None:
-    assert trajectory.moments(3, 5) == (1, 2, 3, 4, 5)
-    assert trajectory.moments(32, 400) == tuple(range(1, 401))
-    long = trajectory.moments(32, 2001)
+    assert trajectory_view.moments(3, 5) == (1, 2, 3, 4, 5)
+    assert trajectory_view.moments(32, 400) == tuple(range(1, 401))
+    long = trajectory_view.moments(32, 2001)
     assert long[-1] == 2001
     evenly = set(range(2001, 0, -6))
     assert evenly <= set(long)
-    assert len(long) <= trajectory.MOMENTS + 1 + len(RINGS)
+    assert len(long) <= trajectory_view.MOMENTS + 1 + len(RINGS)
     assert set(long) - evenly <= {31, 32, 34, 41, 61, 131}
 
 
 @pytest.mark.parametrize(("first", "iterations"), [(32, 3000), (6, 2400), (1, 1000)])
 def test_whatever_has_a_ring_or_a_cross_is_read(first: int, iterations: int) -> None:
-    found = trajectory.moments(first, iterations)
+    found = trajectory_view.moments(first, iterations)
     assert {first + updates - 1 for updates in RINGS} <= set(found)
     assert first == 1 or first - 1 in found
     assert found[0] >= 1
@@ -108,13 +108,13 @@ def test_whatever_has_a_ring_or_a_cross_is_read(first: int, iterations: int) -> 
 def test_one_seed_has_nothing_to_say_about_others() -> None:
     """There is no pair of one scale and two seeds, and no cosine of it."""
     one, single = (Inquiry("random:0", scales, 1, 60) for scales in ((0.1, 10.0), (1.0,)))
-    [table] = trajectory.analyse(one, seen_paths(one)).tables
+    [table] = trajectory_view.analyse(one, seen_paths(one)).tables
     assert "nan" not in table.note
     assert re.search(r"at the end: [0-9.-]+ between scales \(h\)", table.note)
-    [table] = trajectory.analyse(single, seen_paths(single)).tables
+    [table] = trajectory_view.analyse(single, seen_paths(single)).tables
     assert "cosine" not in table.note
     two = Inquiry("random:0", (0.1, 10.0), 2, 60)
-    [table] = trajectory.analyse(two, seen_paths(two)).tables
+    [table] = trajectory_view.analyse(two, seen_paths(two)).tables
     assert re.search(r"at the end: [0-9.-]+ within and [0-9.-]+ between scales", table.note)
 
 
@@ -143,7 +143,7 @@ def test_what_is_drawn_follows_what_is_stored(ages: Results) -> None:
 
 def test_replay_has_no_reward_scales() -> None:
     with pytest.raises(SpecError, match="--scales"):
-        replay.stages(Inquiry("random:0", (0.1, 1.0), 1, 80))
+        replay_view.stages(Inquiry("random:0", (0.1, 1.0), 1, 80))
 
 
 @pytest.mark.parametrize(

@@ -11,17 +11,17 @@ import numpy as np
 import pytest
 
 from learners.small import small_spec
-from rulescope.arrays import Arrays
-from rulescope.envs.config import ActionFlip
-from rulescope.errors import RecordError
-from rulescope.learners.baselines import DQN, NetworkSizes
-from rulescope.learners.disco.config import Disco
+from rulescope.core.arrays import Arrays
+from rulescope.core.errors import RecordError
 from rulescope.lifetime import Lifetime
-from rulescope.mechanism import replay, targets, trajectory, watching
-from rulescope.mechanism.inquiry import Group, Inquiry, Look, Observer
-from rulescope.mechanism.watching import KEPT, observe, watch
+from rulescope.mechanism import instrumented_runs, replay_view, targets_view, trajectory_view
+from rulescope.mechanism.instrumented_runs import KEPT, observe, watch
+from rulescope.mechanism.view_request import Group, Inquiry, Look, Observer
 from rulescope.records import Store
-from rulescope.spec import Reset, RunSpec
+from rulescope.spec.baseline_config import DQN, NetworkSizes
+from rulescope.spec.disco_config import Disco
+from rulescope.spec.run_spec import Reset, RunSpec
+from rulescope.spec.world_config import ActionFlip
 
 SMALL = Inquiry("sprout-random:0", (0.1, 10.0), 1, 20)
 ITERATIONS = 14
@@ -51,13 +51,13 @@ def dqn() -> RunSpec:
 
 
 WATCHED: list[tuple[Observer, Mapping[str, RunSpec]]] = [
-    (trajectory.observer, {"live/1/0": small()}),
+    (trajectory_view.observer, {"live/1/0": small()}),
     (
-        targets.observer,
+        targets_view.observer,
         {f"{s:g}/{n}": small(scale=s, seed=n) for s in (0.1, 10.0) for n in (0, 1)},
     ),
-    (replay.observer, {"disco/0": small(change=ActionFlip(at=7))}),
-    (replay.observer, {"dqn-cleared/0": dqn()}),
+    (replay_view.observer, {"disco/0": small(change=ActionFlip(at=7))}),
+    (replay_view.observer, {"dqn-cleared/0": dqn()}),
 ]
 
 
@@ -87,17 +87,17 @@ def meddling(lives: Mapping[str, Lifetime]) -> Look:
 
 def test_looking_that_changes_a_lifetime_is_found_out(tmp_path: Path) -> None:
     group, store = Group({"one": small()}, (5,)), Store(tmp_path)
-    watch(group, trajectory.observer, store)
+    watch(group, trajectory_view.observer, store)
     with pytest.raises(RecordError, match="watched, it ended otherwise"):
         watch(group, meddling, store)
-    watch(group, trajectory.observer, store)  # the record that was there is untouched
+    watch(group, trajectory_view.observer, store)  # the record that was there is untouched
 
 
 def test_what_was_seen_is_not_looked_at_twice(tmp_path: Path) -> None:
-    view, store, folder = trajectory.VIEW, Store(tmp_path / "store"), tmp_path / "out"
+    view, store, folder = trajectory_view.VIEW, Store(tmp_path / "store"), tmp_path / "out"
     told: list[int] = []
     first = observe(view, SMALL, store, folder, report=told.append)
-    assert told[-1] == watching.total(view, SMALL) == 4 * SMALL.iterations
+    assert told[-1] == instrumented_runs.total(view, SMALL) == 4 * SMALL.iterations
     assert sorted(set(told)) == list(range(1, told[-1] + 1))
 
     def blind(_: Mapping[str, Lifetime]) -> Look:
@@ -121,9 +121,9 @@ def test_what_was_seen_is_not_looked_at_twice(tmp_path: Path) -> None:
 
 
 def test_donors_are_lived_if_the_store_has_lost_them(tmp_path: Path) -> None:
-    crossed = trajectory.stages(SMALL)[1][0]
+    crossed = trajectory_view.stages(SMALL)[1][0]
     [run] = crossed.runs.values()
-    found = watch(crossed, trajectory.observer, Store(tmp_path))
+    found = watch(crossed, trajectory_view.observer, Store(tmp_path))
     [name] = crossed.runs
     donor = Store(tmp_path).read(run.donors[0].id).state["recurrent/h"]
     before = SMALL.first_update - 2  # the place of the last moment before the first update

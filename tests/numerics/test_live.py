@@ -19,19 +19,19 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rulescope import seeds
-from rulescope.errors import RulescopeError
-from rulescope.learners.adam import Moments
+from rulescope.core import seeds
+from rulescope.core.errors import RulescopeError
+from rulescope.learners.direction_clipped_adam import Moments
 from rulescope.learners.disco.batch import Batch
-from rulescope.learners.disco.meta_net import RuleState
+from rulescope.learners.disco.rule_network import RuleState
 from rulescope.learners.disco.update import LearnerState
-from rulescope.learners.disco.value import Averages
-from rulescope.numerics import live
-from rulescope.numerics.comparison import summarise
-from rulescope.numerics.forward import ForwardCase
+from rulescope.learners.disco.value_estimates import Averages
+from rulescope.numerics import jax_reference
+from rulescope.numerics.forward_parity import ForwardCase
 from rulescope.numerics.golden import RANDOM_RULE, flat, rule_weights, to_theirs
-from rulescope.numerics.inner import small_update
-from rulescope.numerics.values import value_outputs
+from rulescope.numerics.inner_steps import small_update
+from rulescope.numerics.tolerances import summarise
+from rulescope.numerics.value_parity import value_outputs
 from rulescope.rules import locate
 from rulescope.rules.loading import load
 
@@ -70,13 +70,17 @@ def array(tensor: Tensor) -> NDArray[Any]:
 
 def moments(state: dict[str, Any]) -> list[NDArray[Any]]:
     averages = (state[f"{name}_ema_state"] for name in ("adv", "td"))
-    return [np.array([getattr(found, part) for part in live.AVERAGE]) for found in averages]
+    return [
+        np.array([getattr(found, part) for part in jax_reference.AVERAGE]) for found in averages
+    ]
 
 
 def carry(hidden: Tensor, cell: Tensor, advantage: Tensor, td: Tensor) -> dict[str, Any]:
     found: dict[str, Any] = {"rnn_state": {"lstm": (array(hidden), array(cell))}}
     for name, average in (("adv", advantage), ("td", td)):
-        found[f"{name}_ema_state"] = Record(**dict(zip(live.AVERAGE, array(average), strict=True)))
+        found[f"{name}_ema_state"] = Record(
+            **dict(zip(jax_reference.AVERAGE, array(average), strict=True))
+        )
     return found
 
 
@@ -103,7 +107,7 @@ class StandIn:
         types = SimpleNamespace(EmaState=Record, UpdateRuleInputs=Record, ActorRollout=Record)
         library = SimpleNamespace(get_settings_disco=self._settings, Agent=lambda **_: self)
         found = (self.jax, self.chex, shapes, types, library)
-        self.modules = dict(zip(live.MODULES, found, strict=True))
+        self.modules = dict(zip(jax_reference.MODULES, found, strict=True))
         self.update_rule = self
         self.spoil: Callable[[dict[str, Any]], object] = lambda _: None
 
@@ -116,14 +120,14 @@ class StandIn:
     def initial_learner_state(self, _key: None) -> Record:
         nothing, fresh = torch.zeros(128), torch.tensor([0.0, 0.0, 1.0])
         layout = small_update(rule_weights(RANDOM_RULE, torch.float32)).agent.layout
-        zeros = live.nested(to_theirs(layout.views(torch.zeros(layout.size))))
+        zeros = jax_reference.nested(to_theirs(layout.views(torch.zeros(layout.size))))
         adam = Record(mu=zeros, nu=zeros, count=np.int32(0))
         state = carry(nothing, nothing, fresh, fresh) | {"target_params": zeros}
         return Record(params=zeros, opt_state=(adam, ()), meta_state=state)
 
     def _check(self, rule: Any, dtype: np.dtype[Any]) -> None:
         """See that the rule has arrived whole, and in the precision that JAX was set to."""
-        stored, arrived = load(RANDOM_RULE).arrays, live.flattened(rule)
+        stored, arrived = load(RANDOM_RULE).arrays, jax_reference.flattened(rule)
         assert stored.keys() == arrived.keys()
         assert all(np.array_equal(stored[name], arrived[name]) for name in stored)
         assert {leaf.dtype for leaf in leaves(rule)} == {dtype}
@@ -158,10 +162,10 @@ class StandIn:
         layout, adam, carried = update.agent.layout, state.opt_state[0], state.meta_state
 
         def vector(tree: Any) -> Tensor:
-            return flat(layout, live.flattened(tree), live.ACTIONS, dtype)
+            return flat(layout, jax_reference.flattened(tree), jax_reference.ACTIONS, dtype)
 
         def tree(vector: Tensor) -> Any:
-            return live.nested(to_theirs(layout.views(vector)))
+            return jax_reference.nested(to_theirs(layout.views(vector)))
 
         ended = torch.tensor(rollout.discounts == 0, dtype=dtype)
         slots, lanes = ended.shape
@@ -223,7 +227,7 @@ def original(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
 
 
 def failures(family: str, within: str = "") -> set[str]:
-    found = [item for item in live.compare_live() if item.family == f"live {family}"]
+    found = [item for item in jax_reference.compare_live() if item.family == f"live {family}"]
     wrong = {item.output for item in found if not item.passed and within in item.output}
     return {output.rpartition(": ")[2] for output in wrong}
 
@@ -234,14 +238,14 @@ def test_absence_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(importlib, "import_module", absent)
     with pytest.raises(RulescopeError) as caught:
-        list(live.compare_live())
+        list(jax_reference.compare_live())
     assert "No module named 'jax'" in str(caught.value)
     assert "pip install git+https://github.com/google-deepmind/disco_rl jax" in str(caught.value)
 
 
 @pytest.mark.usefixtures("original")
 def test_everything_survives_the_journey() -> None:
-    lines = summarise(live.compare_live(seed=3))
+    lines = summarise(jax_reference.compare_live(seed=3))
     assert {line.family for line in lines} == {f"live {name}" for name in FAMILIES}
     assert len(lines) == 2 * len(FAMILIES)
     assert all(line.passed for line in lines), lines
@@ -266,15 +270,15 @@ def test_another_gradient_is_noticed(original: StandIn) -> None:
 def test_another_program_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(StandIn, "learner_step", lambda *_: 1 / 0)
     with pytest.raises(RulescopeError, match=r"ZeroDivisionError.*commit 9059a29"):
-        list(live.compare_live())
+        list(jax_reference.compare_live())
 
 
 def test_rule_names_are_split_at_the_last_slash() -> None:
     stored = load(RANDOM_RULE).arrays
-    tree = live.nested(stored)
+    tree = jax_reference.nested(stored)
     assert len(stored) == 2 * len(tree) == 42
     assert tree["lstm/~/meta_lstm/~unroll/lstm/linear"]["w"].shape == (144, 512)
-    back = live.flattened(tree)
+    back = jax_reference.flattened(tree)
     assert back.keys() == stored.keys()
     assert all(back[name] is stored[name] for name in stored)
 
@@ -282,23 +286,23 @@ def test_rule_names_are_split_at_the_last_slash() -> None:
 def test_gradient_comes_back_from_the_moments() -> None:
     old, gradient = np.array([0.5, -1.0]), np.array([2.0, 3.0])
     new = 0.9 * old + 0.1 * gradient
-    found = live.gradients({"layer": {"w": old}}, {"layer": {"w": new}})
+    found = jax_reference.gradients({"layer": {"w": old}}, {"layer": {"w": new}})
     np.testing.assert_allclose(found["layer/w"], gradient, rtol=1e-12)
 
 
 def test_inputs_depend_on_the_seed_alone() -> None:
-    for draw in (live.rule_inputs, live.update_inputs):
+    for draw in (jax_reference.rule_inputs, jax_reference.update_inputs):
         first, again, other = (draw(seeds.stream(seed, "live")) for seed in (0, 0, 1))
         assert all(np.array_equal(first[name], again[name]) for name in first)
         assert any(not np.array_equal(first[name], other[name]) for name in first)
 
 
 def test_inputs_hold_what_is_hard() -> None:
-    rule = live.rule_inputs(seeds.stream(0, "live.rule"))
+    rule = jax_reference.rule_inputs(seeds.stream(0, "live.rule"))
     assert rule["agent/z"].shape == (8, 3, 5, 600)
     assert rule["rewards"].shape == rule["is_terminal"].shape == (7, 3)
     assert 0 < rule["is_terminal"].sum() < rule["is_terminal"].size
-    updates = live.update_inputs(seeds.stream(0, "live.updates"))
+    updates = jax_reference.update_inputs(seeds.stream(0, "live.updates"))
     boards = updates["rollout0/observations"].reshape(36, -1)
     assert len(np.unique(boards, axis=0)) < 10
     assert set(np.unique(updates["rollout0/discounts"])) == {0.0, 1.0}

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from rulescope.numerics.comparison import Comparison, compare, summarise
+from rulescope.numerics.tolerances import Comparison, compare, summarise
 
 
 def forward(

@@ -12,14 +12,18 @@ import pytest
 import torch
 from torch import Tensor
 
-from rulescope.learners import adam
-from rulescope.learners.disco import features, interface, losses, update, value
+from rulescope.learners import direction_clipped_adam
+from rulescope.learners.disco import features, losses, update, value_estimates, value_interface
 from rulescope.learners.disco.batch import loss_mask
-from rulescope.learners.disco.config import Conventions
 from rulescope.learners.disco.features import ActionEncoder
-from rulescope.learners.disco.meta_net import Gates
-from rulescope.numerics import check, forward, inner, meta_gradient, values
-from rulescope.numerics.comparison import TOLERANCES, Comparison
+from rulescope.learners.disco.rule_network import Gates
+from rulescope.numerics import (
+    forward_parity,
+    inner_steps,
+    meta_gradient,
+    parity_table,
+    value_parity,
+)
 from rulescope.numerics.golden import (
     Golden,
     GoldenError,
@@ -28,6 +32,8 @@ from rulescope.numerics.golden import (
     to_ours,
     to_theirs,
 )
+from rulescope.numerics.tolerances import TOLERANCES, Comparison
+from rulescope.spec.disco_config import Conventions
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "disco"
 STORED = [key for key in TOLERANCES if not key[0].startswith("live")]
@@ -42,7 +48,7 @@ def golden() -> Golden:
 
 @cache
 def everything() -> tuple[Comparison, ...]:
-    return tuple(check.run_all(golden()))
+    return tuple(parity_table.run_all(golden()))
 
 
 def faults(comparisons: Iterator[Comparison]) -> list[str]:
@@ -97,7 +103,11 @@ def replaced(module: Any, name: str, monkeypatch: pytest.MonkeyPatch, **override
 )
 @pytest.mark.parametrize(
     ("module", "family"),
-    [(forward, forward.forward), (values, values.value_estimator), (update, inner.inner)],
+    [
+        (forward_parity, forward_parity.forward),
+        (value_parity, value_parity.value_estimator),
+        (update, inner_steps.inner),
+    ],
 )
 def test_a_wrong_value_estimate_turns_red(
     monkeypatch: pytest.MonkeyPatch, module: Any, family: Family, overrides: dict[str, Any]
@@ -118,7 +128,9 @@ def without_forget_bias(stored: Tensor, forget_bias: float) -> Tensor:
 
 
 @pytest.mark.parametrize("order", [torch_order, without_forget_bias])
-@pytest.mark.parametrize("family", [forward.forward, inner.inner, meta_gradient.meta_gradient])
+@pytest.mark.parametrize(
+    "family", [forward_parity.forward, inner_steps.inner, meta_gradient.meta_gradient]
+)
 def test_wrong_gates_turn_red(
     monkeypatch: pytest.MonkeyPatch, family: Family, order: Callable[..., Tensor]
 ) -> None:
@@ -128,7 +140,7 @@ def test_wrong_gates_turn_red(
 
 def test_features_of_the_other_network_turn_red(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(features, "NETWORKS", features.NETWORKS[::-1])
-    assert red(forward.forward)
+    assert red(forward_parity.forward)
 
 
 def test_an_action_encoder_without_its_last_relu_turns_red(
@@ -142,30 +154,30 @@ def test_an_action_encoder_without_its_last_relu_turns_red(
         return channels
 
     monkeypatch.setattr(ActionEncoder, "__call__", linear)
-    assert red(forward.forward)
+    assert red(forward_parity.forward)
 
 
 @pytest.mark.parametrize("mask", ["none", "in-trajectory"])
 def test_another_loss_mask_turns_red(monkeypatch: pytest.MonkeyPatch, mask: str) -> None:
     original = loss_mask
     monkeypatch.setattr(update, "loss_mask", lambda batch, _: original(batch, mask))
-    assert red(inner.inner)
+    assert red(inner_steps.inner)
 
 
 def test_reversed_divergence_turns_red(monkeypatch: pytest.MonkeyPatch) -> None:
     original = losses.kl
     monkeypatch.setattr(losses, "kl", lambda target, logits: original(logits, target))
-    assert red(inner.inner)
+    assert red(inner_steps.inner)
 
 
 def test_another_clip_of_the_direction_turns_red(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(adam, "MAX_DIRECTION", 0.5)
-    assert red(inner.inner)
+    monkeypatch.setattr(direction_clipped_adam, "MAX_DIRECTION", 0.5)
+    assert red(inner_steps.inner)
 
 
 def test_a_variance_that_forgets_its_mean_turns_red(monkeypatch: pytest.MonkeyPatch) -> None:
-    replaced(value, "normalise", monkeypatch, centre=False)
-    assert red(values.value_estimator)
+    replaced(value_estimates, "normalise", monkeypatch, centre=False)
+    assert red(value_parity.value_estimator)
 
 
 @pytest.mark.parametrize(
@@ -176,8 +188,8 @@ def test_the_other_arithmetic_of_the_interface_is_noticed_where_it_matters(
 ) -> None:
     """The projections differ in any precision; the inverses agree but in float32."""
     reference = {"inverse": "plain", "two_hot": "offset"}
-    monkeypatch.setattr(values, "REFERENCE", Conventions(**(reference | wrong)))
-    failed = [item for item in values.value_interface(golden()) if not item.passed]
+    monkeypatch.setattr(value_parity, "REFERENCE", Conventions(**(reference | wrong)))
+    failed = [item for item in value_parity.value_interface(golden()) if not item.passed]
     if "two_hot" in wrong:
         assert {item.precision for item in failed} >= {"float64"}
     else:
@@ -185,8 +197,8 @@ def test_the_other_arithmetic_of_the_interface_is_noticed_where_it_matters(
 
 
 def test_a_wrong_epsilon_of_the_transform_turns_red(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(interface, "EPSILON", 1.1e-3)
-    assert red(values.value_interface)
+    monkeypatch.setattr(value_interface, "EPSILON", 1.1e-3)
+    assert red(value_parity.value_interface)
 
 
 def test_a_directory_without_arrays_is_refused(tmp_path: Path) -> None:

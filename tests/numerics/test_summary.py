@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from rulescope.assays import published
-from rulescope.errors import RecordError
-from rulescope.numerics.check import run_all
-from rulescope.numerics.comparison import Comparison
+from rulescope.core.errors import RecordError
 from rulescope.numerics.golden import Golden, default_directory
 from rulescope.numerics.meta_gradient import meta_gradient, single_precision
-from rulescope.numerics.summary import FILE, PUBLISHED, NumericCheck, read, summed_up
-from rulescope.report.numeric_table import numeric_table
+from rulescope.numerics.numeric_table import numeric_table
+from rulescope.numerics.parity_summary import FILE, PUBLISHED, NumericCheck, read, summed_up
+from rulescope.numerics.parity_table import run_all
+from rulescope.numerics.tolerances import Comparison
 
 
 @pytest.fixture(scope="module")

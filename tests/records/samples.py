@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from rulescope.arrays import Arrays
+from rulescope.core.arrays import Arrays
 from rulescope.records import Record, RuleIdentity
-from rulescope.spec import RunSpec
+from rulescope.spec.run_spec import RunSpec
 
 RULE = RuleIdentity(name="disco103", sha256="a" * 64, digest="b" * 64)
 STARTED = datetime(2026, 5, 4, 3, 2, 1, tzinfo=UTC)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rulescope.errors import RecordError
+from rulescope.core.errors import RecordError
 from rulescope.records import Store, archive
 from rulescope.records import record as records
 from rulescope.records.archive import Limits

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rulescope import arrays
-from rulescope.arrays import Arrays
-from rulescope.errors import RecordError
+from rulescope.core import arrays
+from rulescope.core.arrays import Arrays
+from rulescope.core.errors import RecordError
 from rulescope.records import Store
 
 from .samples import sample

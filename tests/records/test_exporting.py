@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rulescope.errors import RecordError
-from rulescope.records import Store, exporting
+from rulescope.core.errors import RecordError
+from rulescope.records import Store, trackers
 
 from .samples import STARTED, sample
 
@@ -64,7 +64,7 @@ def events(path: Path) -> Iterator[Any]:
 def test_tensorboard_reads_what_was_logged(filled: Store, tmp_path: Path) -> None:
     pytest.importorskip("tensorboardX")
     run, out = sample(0).spec.id, tmp_path / "out"
-    assert exporting.to_tensorboard(filled, [run], out) == (1, 0, [])
+    assert trackers.to_tensorboard(filled, [run], out) == (1, 0, [])
     [folder] = out.iterdir()
     assert folder.name == f"disco-catch-seed0-{run[:12]}"
     [path] = folder.glob("events.out.tfevents.*")
@@ -86,10 +86,10 @@ def test_an_export_is_repeated_only_where_something_is_missing(
     pytest.importorskip("tensorboardX")
     out = tmp_path / "out"
     runs = list(filled.ids())
-    exporting.to_tensorboard(filled, runs[:1], out)
-    assert exporting.to_tensorboard(filled, runs, out) == (1, 1, [])
+    trackers.to_tensorboard(filled, runs[:1], out)
+    assert trackers.to_tensorboard(filled, runs, out) == (1, 1, [])
     (filled.folder(runs[0]) / "log.npz").write_bytes(b"")
-    made, kept, problems = exporting.to_tensorboard(filled, runs, out)
+    made, kept, problems = trackers.to_tensorboard(filled, runs, out)
     assert (made, kept, [problem.id for problem in problems]) == (0, 1, [runs[0]])
 
 
@@ -102,9 +102,9 @@ def test_an_interrupted_export_leaves_no_half(
         yield 20, {"score": 1.0}
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(exporting, "points", stop)
+    monkeypatch.setattr(trackers, "points", stop)
     with pytest.raises(KeyboardInterrupt):
-        exporting.to_tensorboard(filled, filled.ids(), tmp_path / "out")
+        trackers.to_tensorboard(filled, filled.ids(), tmp_path / "out")
     assert list((tmp_path / "out").iterdir()) == []
 
 
@@ -131,8 +131,8 @@ def wandb_records(path: Path) -> Iterator[Any]:
 def test_wandb_reads_what_was_logged(filled: Store, tmp_path: Path) -> None:
     pytest.importorskip("wandb")
     run, out = sample(0).spec.id, tmp_path / "out"
-    assert exporting.to_wandb(filled, [run], out, "audit") == (1, 0, [])
-    assert exporting.to_wandb(filled, [run], out, "audit") == (0, 1, [])
+    assert trackers.to_wandb(filled, [run], out, "audit") == (1, 0, [])
+    assert trackers.to_wandb(filled, [run], out, "audit") == (0, 1, [])
     [folder] = (out / "wandb").iterdir()
     assert folder.name == f"offline-run-20260504_030201-{run[:20]}"
     [path] = folder.iterdir()
@@ -158,8 +158,8 @@ def test_wandb_reads_what_was_logged(filled: Store, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("export", "module", "extra"),
     [
-        (exporting.to_tensorboard, "tensorboardX", "tensorboard"),
-        (exporting.to_wandb, "wandb", "wandb"),
+        (trackers.to_tensorboard, "tensorboardX", "tensorboard"),
+        (trackers.to_wandb, "wandb", "wandb"),
     ],
 )
 def test_a_missing_extra_says_what_to_install(
@@ -184,7 +184,7 @@ def test_a_missing_extra_says_what_to_install(
 
 
 def test_logs_without_an_axis_are_counted() -> None:
-    assert [step for step, _ in exporting.points({"score": np.zeros(3)})] == [0, 1, 2]
+    assert [step for step, _ in trackers.points({"score": np.zeros(3)})] == [0, 1, 2]
     nowhere = {"iteration": np.array([np.nan, 2.0]), "x": np.array([1.0, 2.0])}
-    assert list(exporting.points(nowhere)) == [(0, {"x": 1.0}), (2, {"iteration": 2.0, "x": 2.0})]
-    assert list(exporting.points({})) == []
+    assert list(trackers.points(nowhere)) == [(0, {"x": 1.0}), (2, {"iteration": 2.0, "x": 2.0})]
+    assert list(trackers.points({})) == []

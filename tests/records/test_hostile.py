@@ -9,8 +9,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from rulescope import arrays
-from rulescope.errors import RecordError
+from rulescope.core import arrays
+from rulescope.core.errors import RecordError
 from rulescope.records import Store, query, sizes
 from rulescope.records import record as records
 from rulescope.records.merge import merge

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rulescope.errors import RecordError
-from rulescope.records import Store, columns, index, query, shards
+from rulescope.core.errors import RecordError
+from rulescope.records import Store, columns, index, index_shards, query
 
 from .samples import sample
 
@@ -81,7 +81,7 @@ def test_a_damaged_record_is_told_and_not_served_from_the_index(store: Store) ->
     assert [item.id for item in store.quarantined()] == [runs[0]]
 
 
-@pytest.mark.parametrize("name", [shards.RUNS, shards.LOGS])
+@pytest.mark.parametrize("name", [index_shards.RUNS, index_shards.LOGS])
 @pytest.mark.parametrize("damage", ["flip", "truncate", "remove", "folder", "link"])
 def test_damage_to_the_index_is_mended_without_a_word(
     store: Store, tmp_path: Path, name: str, damage: str, capfd: pytest.CaptureFixture[str]
@@ -156,7 +156,7 @@ def test_what_is_replaced_stays_until_its_readers_are_done(
 
 
 def test_shards_are_written_in_bits(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shards, "FULL", 2)
+    monkeypatch.setattr(index_shards, "FULL", 2)
     runs = {store.commit(sample(seed)) for seed in range(5)}
     assert set(scores(store)) == runs
     assert len(shard_folders(store)) == 3
@@ -165,7 +165,7 @@ def test_shards_are_written_in_bits(store: Store, monkeypatch: pytest.MonkeyPatc
 def test_an_interrupted_build_is_continued(
     store: Store, reads: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shards, "FULL", 2)
+    monkeypatch.setattr(index_shards, "FULL", 2)
     for seed in range(6):
         store.commit(sample(seed))
 

@@ -8,7 +8,7 @@ import shutil
 
 import pytest
 
-from rulescope.errors import RecordError
+from rulescope.core.errors import RecordError
 from rulescope.records import ConflictError, Store
 from rulescope.records.record import FILES, decode, encode
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rulescope.records import Store, leftovers, staging
+from rulescope.records import Store, cleanup, staging
 
 from .samples import sample
 
@@ -43,12 +43,12 @@ def test_writes_of_dead_processes_go_and_those_of_living_ones_stay(
     left(store, os.getpid(), 100, monkeypatch)
     left(store, dead(), 1, monkeypatch)  # perhaps of another machine that goes by our name
     old = left(store, os.getpid(), 2 * staging.ABANDONED_SECONDS, monkeypatch)
-    found = leftovers.find(store)
+    found = cleanup.find(store)
     assert {each.path for each in found} == {rubbish, old}
     assert {each.bytes for each in found} == {4}
-    leftovers.remove(found)
+    cleanup.remove(found)
     assert len(list((store.root / "tmp").iterdir())) == 2
-    leftovers.remove(found)  # somebody else was faster
+    cleanup.remove(found)  # somebody else was faster
 
 
 def test_a_write_of_another_machine_stays_for_a_day(
@@ -57,15 +57,15 @@ def test_a_write_of_another_machine_stays_for_a_day(
     with monkeypatch.context() as patch:
         patch.setattr(staging, "_host", lambda: "elsewhere")
         left(store, dead(), 3600, monkeypatch)
-    assert leftovers.find(store) == []
+    assert cleanup.find(store) == []
 
 
 def test_checkpoints_go_when_there_is_a_record_and_only_then(store: Store) -> None:
     store.save_checkpoint(RUN, sample().state)
-    assert leftovers.find(store) == []
+    assert cleanup.find(store) == []
     store.commit(sample())
-    [found] = leftovers.find(store)
-    leftovers.remove([found])
+    [found] = cleanup.find(store)
+    cleanup.remove([found])
     assert (found.part, store.load_checkpoint(RUN)) == ("checkpoints", None)
     assert store.verify() == []
 
@@ -76,12 +76,12 @@ def test_quarantine_goes_only_if_asked_for_and_links_lead_nowhere(
     store.commit(sample())
     (store.folder(RUN) / "log.npz").write_bytes(b"")
     store.verify()
-    assert leftovers.find(store) == []
-    [found] = leftovers.find(store, quarantine=True)
-    leftovers.remove([found])
+    assert cleanup.find(store) == []
+    [found] = cleanup.find(store, quarantine=True)
+    cleanup.remove([found])
     assert store.quarantined() == []
     elsewhere = tmp_path / "elsewhere"
     (elsewhere / "precious").mkdir(parents=True)
     (store.root / "quarantine").rmdir()
     (store.root / "quarantine").symlink_to(elsewhere)
-    assert leftovers.find(store, quarantine=True) == []
+    assert cleanup.find(store, quarantine=True) == []

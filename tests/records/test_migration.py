@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from rulescope.errors import RecordError
+from rulescope.core.errors import RecordError
 from rulescope.records import Store, migration
 from rulescope.records import record as records
 from rulescope.records.migration import NewerError, upgraded

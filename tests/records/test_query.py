@@ -12,12 +12,12 @@ import msgspec
 import numpy as np
 import pytest
 
-from rulescope.envs.config import ActionFlip, Boundary
-from rulescope.errors import RecordError
-from rulescope.learners.variants import VARIANTS
+from rulescope.core.errors import RecordError
 from rulescope.records import Record, Store, migration, query
 from rulescope.records.columns import describe
-from rulescope.spec import Freeze, Pin, RunSpec, Transplant
+from rulescope.spec.learner_config import VARIANTS
+from rulescope.spec.run_spec import Freeze, Pin, RunSpec, Transplant
+from rulescope.spec.world_config import ActionFlip, Boundary
 
 from .samples import RULE, STARTED, sample, sample_log
 

@@ -7,9 +7,9 @@ import msgspec
 import numpy as np
 import pytest
 
-from rulescope.arrays import Arrays
-from rulescope.errors import RecordError
-from rulescope.frozen import expanded
+from rulescope.core.arrays import Arrays
+from rulescope.core.errors import RecordError
+from rulescope.core.structs import expanded
 from rulescope.records import record as records
 from rulescope.records.record import DamageError, Record, decode, encode, science_hash
 

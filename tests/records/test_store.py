@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rulescope.errors import RecordError
+from rulescope.core.errors import RecordError
 from rulescope.records import Store, quarantine, science_hash
 
 from .samples import changed_log, sample

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from rulescope.errors import RecordError
-from rulescope.records import Store, disk, quarantine
+from rulescope.core import disk
+from rulescope.core.errors import RecordError
+from rulescope.records import Store, quarantine
 from rulescope.records import store as stores
 
 from .samples import changed_log, sample

@@ -12,12 +12,12 @@ from matplotlib.lines import Line2D
 
 from report.report_samples import MISSING, around
 from report.test_report_figures import clashes, said, words
-from rulescope.assays.learning_rate import ARMS, RATES, usual
-from rulescope.assays.popart import ARMS as NORMALISED
-from rulescope.assays.popart import SCALES
+from rulescope.assays.figures import FIGURES
+from rulescope.assays.horizon.learning_rate import ARMS, RATES, usual
 from rulescope.assays.results import Results
-from rulescope.report.figures import FIGURES
-from rulescope.report.style import look
+from rulescope.assays.scale.popart import ARMS as NORMALISED
+from rulescope.assays.scale.popart import SCALES
+from rulescope.render.style import look
 from rulescope.stats import Estimate
 
 DRAW = FIGURES["v5:fig:app-baselines"]

@@ -16,15 +16,15 @@ from matplotlib.patches import Rectangle
 
 from assays.change_frames import recovering
 from assays.lives import Labels, lived
+from benchmarks.made_up_records import fill
 from report.test_report_figures import clashes, said, words
 from rulescope.assays import ASSAYS
+from rulescope.assays.figures import FIGURES
 from rulescope.assays.frame import Floats
+from rulescope.assays.plan import Plan, write
 from rulescope.assays.results import Results
-from rulescope.bench.synthetic import fill
-from rulescope.plan import Plan, write
 from rulescope.records import Store
-from rulescope.report.figures import FIGURES
-from rulescope.report.style import look
+from rulescope.render.style import look
 
 FED_BY = {
     "fig:detail-replay": {"E3"},

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from report.report_samples import MISSING
 from report.test_report_figures import clashes, said, words
 from rulescope.assays import published
+from rulescope.assays.figures import FIGURES
 from rulescope.assays.published import Published
 from rulescope.assays.results import Results
-from rulescope.report.figures import FIGURES
-from rulescope.report.style import look
+from rulescope.render.style import look
 from rulescope.stats import Estimate, random_discovery, wilson
 
 LABELS = {

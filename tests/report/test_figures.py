@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from rulescope.learners.disco.config import AgentSizes, Disco
+from rulescope.assays import figures
 from rulescope.lifetime import Lifetime
 from rulescope.records import Record
-from rulescope.report import figures
-from rulescope.spec import Pin, RunSpec
+from rulescope.spec.disco_config import AgentSizes, Disco
+from rulescope.spec.run_spec import Pin, RunSpec
 
 
 @pytest.fixture(scope="module")

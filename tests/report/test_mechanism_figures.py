@@ -12,12 +12,12 @@ import pytest
 
 from mechanism.samples import all_results, seen_ages, seen_paths, seen_swaps
 from report.test_report_figures import clashes, said
+from rulescope.assays.figures import FIGURES
 from rulescope.assays.results import Results
-from rulescope.mechanism import replay, targets, trajectory
-from rulescope.mechanism.inquiry import Inquiry
-from rulescope.report.figures import FIGURES
-from rulescope.report.mechanism_figures import RINGS, scale_look
-from rulescope.report.style import save
+from rulescope.mechanism import replay_view, targets_view, trajectory_view
+from rulescope.mechanism.mechanism_figures import RINGS, scale_look
+from rulescope.mechanism.view_request import Inquiry
+from rulescope.render.style import save
 
 LABELS = ("mechanism-trajectory", "mechanism-targets", "mechanism-replay")
 
@@ -32,9 +32,9 @@ def alone() -> Mapping[str, Results]:
     """One seed, and no scale with an opposite."""
     one = Inquiry("random:0", (1.0,), 1, 80)
     return {
-        "mechanism-trajectory": trajectory.analyse(one, seen_paths(one)),
-        "mechanism-targets": targets.analyse(one, seen_swaps(one)),
-        "mechanism-replay": replay.analyse(one, seen_ages(one)),
+        "mechanism-trajectory": trajectory_view.analyse(one, seen_paths(one)),
+        "mechanism-targets": targets_view.analyse(one, seen_swaps(one)),
+        "mechanism-replay": replay_view.analyse(one, seen_ages(one)),
     }
 
 
@@ -44,8 +44,8 @@ def many() -> Mapping[str, Results]:
     scales = (1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, 1e3)
     wide, long = (Inquiry("random:0", scales, seeds, n) for seeds, n in ((1, 60), (3, 2000)))
     return {
-        "mechanism-trajectory": trajectory.analyse(wide, seen_paths(wide)),
-        "mechanism-targets": targets.analyse(long, seen_swaps(long)),
+        "mechanism-trajectory": trajectory_view.analyse(wide, seen_paths(wide)),
+        "mechanism-targets": targets_view.analyse(long, seen_swaps(long)),
     }
 
 
@@ -85,7 +85,7 @@ def test_a_trajectory_is_drawn_from_birth_to_its_end() -> None:
 def test_a_long_lifetime_has_all_its_rings_and_its_transplant(rule: str, iterations: int) -> None:
     """Not every state of it is read, but these are."""
     long = Inquiry(rule, (0.1, 10.0), 1, iterations)
-    results = trajectory.analyse(long, seen_paths(long))
+    results = trajectory_view.analyse(long, seen_paths(long))
     figure = FIGURES["mechanism-trajectory"]({"mechanism-trajectory": results})
     plane, crossed = figure.axes[0], figure.axes[3]
     rings = [line for line in plane.lines if line.get_markerfacecolor() == "white"]

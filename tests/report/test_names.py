@@ -12,14 +12,14 @@ from report import test_change_figures, test_exploration_figures, test_open_figu
 from report.stream_samples import whole as streams
 from report.test_report_figures import clashes, said
 from rulescope.assays import ASSAYS
+from rulescope.assays.figures import FIGURES
+from rulescope.assays.plan import Plan
 from rulescope.assays.results import Results
-from rulescope.plan import Plan
-from rulescope.report.figures import FIGURES
-from rulescope.report.labels import End, name_ends
-from rulescope.report.site.curves import arms_of
-from rulescope.report.site.model import AssayPage
-from rulescope.report.site.pages.assay import described, explained
-from rulescope.report.style import END_LABEL, keep_inside, look
+from rulescope.render.line_labels import End, name_ends
+from rulescope.render.style import END_LABEL, keep_inside, look
+from rulescope.report.site.learning_curves import arms_of
+from rulescope.report.site.pages.assay_page import described, explained
+from rulescope.report.site.site_model import AssayPage
 
 SAMPLES = {
     **streams(),

@@ -11,12 +11,13 @@ from matplotlib.colors import to_hex
 
 from report.report_samples import MISSING, around
 from report.test_report_figures import clashes, said, words
-from rulescope.assays import minatar_context, open_carry
-from rulescope.assays.families import CONTEXT_PAIRS
+from rulescope.assays.comparison_families import CONTEXT_PAIRS
+from rulescope.assays.figures import FIGURES
+from rulescope.assays.minatar import minatar_context
+from rulescope.assays.open import open_carry
+from rulescope.assays.open.open_figures import LEVELS
 from rulescope.assays.results import Results
-from rulescope.report.figures import FIGURES
-from rulescope.report.open_figures import LEVELS
-from rulescope.report.style import look
+from rulescope.render.style import look
 from rulescope.stats import Estimate
 
 CARRY, CONTEXT = FIGURES["open-carry"], FIGURES["minatar-context"]

@@ -30,13 +30,13 @@ from report.report_samples import (
     with_controls,
 )
 from rulescope.assays import ASSAYS
+from rulescope.assays.figures import FIGURES, write_figure
+from rulescope.assays.panels import single
 from rulescope.assays.results import Results
-from rulescope.errors import RulescopeError
-from rulescope.report.figures import FIGURES, write_figure
-from rulescope.report.labels import End, name_ends, spread
-from rulescope.report.panels import single
-from rulescope.report.schematic_figures import SCHEMATICS
-from rulescope.report.style import ARMS, LEARNERS, look
+from rulescope.assays.schematic_figures import SCHEMATICS
+from rulescope.core.errors import RulescopeError
+from rulescope.render.line_labels import End, name_ends, spread
+from rulescope.render.style import ARMS, LEARNERS, look
 from rulescope.stats import Estimate
 from rulescope.stats.windows import Window
 
@@ -401,7 +401,7 @@ SCRIPT = """
 import sys
 from pathlib import Path
 from report.report_samples import whole
-from rulescope.report.figures import write_figure
+from rulescope.assays.figures import write_figure
 assert "torch" not in sys.modules, "the report draws without torch"
 write_figure("fig:scale", whole(), Path(sys.argv[1]))
 """

@@ -25,10 +25,10 @@ from report.stream_samples import (
 )
 from report.test_report_figures import clashes, said, words
 from rulescope.assays import ASSAYS, published
-from rulescope.assays.names import arm_name
+from rulescope.assays.display_names import arm_name
+from rulescope.assays.figures import FIGURES
 from rulescope.assays.results import Results
-from rulescope.report.figures import FIGURES
-from rulescope.report.style import look, save
+from rulescope.render.style import look, save
 from rulescope.stats import Estimate
 
 Sample = Callable[[], Mapping[str, Results]]

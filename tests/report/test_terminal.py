@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rulescope.report.terminal import curve
+from rulescope.render.terminal_chart import curve
 
 
 def heights(text: str) -> list[int]:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from rulescope.discover import runner
+from rulescope.core.errors import WeightsError
+from rulescope.discover import discovery_runner
 from rulescope.discover.recipes import RECIPES
-from rulescope.errors import WeightsError
 from rulescope.rules import loading
 from rulescope.rules.disco_format import SPROUT, sizes_of
 from rulescope.rules.embedded import EMBEDDED, Embedded
@@ -19,7 +19,7 @@ LARGEST = 1_000_000
 
 @pytest.mark.parametrize("rule", EMBEDDED.values(), ids=EMBEDDED)
 def test_a_rule_of_the_package_is_its_discovery_s(rule: Embedded) -> None:
-    manifest = runner.read(rule.folder)  # every file is checked against it
+    manifest = discovery_runner.read(rule.folder)  # every file is checked against it
     assert manifest["files"]["rule.npz"] == rule.sha256
     assert manifest["id"] == RECIPES[rule.name].id
     assert rule.path.stat().st_size < LARGEST

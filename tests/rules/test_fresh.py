@@ -5,12 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rulescope import arrays
-from rulescope.discover.spec import RuleSizes
-from rulescope.discover.weights import sizes
-from rulescope.errors import WeightsError
+from rulescope.core import arrays
+from rulescope.core.errors import WeightsError
+from rulescope.discover.discovery_spec import RuleSizes
+from rulescope.discover.rule_weights import sizes
 from rulescope.rules import disco_format, loading
-from rulescope.rules.fresh import fresh
+from rulescope.rules.random_weights import fresh
 
 
 def test_sprouts_random_twin_is_what_a_discovery_starts_from() -> None:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from learners.open_golden import ACTOR, CRITIC, HERE, Content, flat
-from rulescope import arrays
+from rulescope.core import arrays
 from rulescope.rules.loading import OPEN_KEY, RuleWeights, load
 from rulescope.rules.open import OPEN
 

@@ -21,12 +21,12 @@ from learners.open_golden import (
     tiny_leaves,
     tiny_optimiser,
 )
-from rulescope import arrays
-from rulescope.errors import WeightsError
+from rulescope.core import arrays
+from rulescope.core.errors import WeightsError
 from rulescope.rules.loading import OPEN_KEY, load
-from rulescope.rules.open import network, step
-from rulescope.rules.open.step import Open, clip_, dormancy, proportions
-from rulescope.rules.open.weights import LARGE, SMALL, length, shapes, size_of, unpacked
+from rulescope.rules.open import open_network, open_step
+from rulescope.rules.open.open_step import Open, clip_, dormancy, proportions
+from rulescope.rules.open.open_weights import LARGE, SMALL, length, shapes, size_of, unpacked
 
 SETS = {"small": HERE / "tiny_randS_live.npz", "large": HERE / "tiny_randL_live.npz"}
 
@@ -66,7 +66,9 @@ def test_features_are_the_original_s(name: str) -> None:
 # --- mistakes that are easy to make -------------------------------------------------------------
 
 
-def patched(name: str, value: object, where: object = step) -> Callable[[pytest.MonkeyPatch], None]:
+def patched(
+    name: str, value: object, where: object = open_step
+) -> Callable[[pytest.MonkeyPatch], None]:
     return lambda patch: patch.setattr(where, name, value)
 
 
@@ -75,14 +77,14 @@ def double_rest(patch: pytest.MonkeyPatch) -> None:
 
     def init(self: Open, *given: object) -> None:
         born(self, *given)  # type: ignore[arg-type]
-        self._rest = torch.tensor([1.0 - decay for decay in step.DECAYS])[:, None]
+        self._rest = torch.tensor([1.0 - decay for decay in open_step.DECAYS])[:, None]
 
     patch.setattr(Open, "__init__", init)
 
 
 def unbiased(columns: Tensor) -> Tensor:
     variance = (columns * columns).sum(dim=0) / (len(columns) - 1)
-    return columns.mul_((variance + network.NORM_EPSILON).rsqrt())
+    return columns.mul_((variance + open_network.NORM_EPSILON).rsqrt())
 
 
 def uncentred(weight: Tensor) -> Tensor:
@@ -106,7 +108,7 @@ def mean_kept(update: Tensor) -> Tensor:
 def gru(bias_late: bool = False, swapped: bool = False) -> Callable[[pytest.MonkeyPatch], None]:
     """Return a patch: the bias is added after the reset gate, or the update gate is turned."""
 
-    def remember(self: network.RuleNetwork, features: Tensor, carry: Tensor) -> None:
+    def remember(self: open_network.RuleNetwork, features: Tensor, carry: Tensor) -> None:
         m, width = self._matrices, self.size.carry
         heard = torch.addmm(m.from_features_bias, m.from_features, features)
         recalled = m.from_carry @ carry
@@ -123,7 +125,7 @@ def gru(bias_late: bool = False, swapped: bool = False) -> Callable[[pytest.Monk
         else:
             carry.copy_((1 - update) * candidate + update * carry)
 
-    return lambda patch: patch.setattr(network.RuleNetwork, "_remember_", remember)
+    return lambda patch: patch.setattr(open_network.RuleNetwork, "_remember_", remember)
 
 
 def early_momenta(patch: pytest.MonkeyPatch) -> None:
@@ -141,18 +143,18 @@ def early_momenta(patch: pytest.MonkeyPatch) -> None:
 
 def swapped_rows(*names: str) -> Callable[[pytest.MonkeyPatch], None]:
     def patch_rows(patch: pytest.MonkeyPatch) -> None:
-        values = [getattr(step, name) for name in names]
+        values = [getattr(open_step, name) for name in names]
         for name, value in zip(names, reversed(values), strict=True):
-            patch.setattr(step, name, value)
+            patch.setattr(open_step, name, value)
 
     return patch_rows
 
 
 MISTAKES: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     "1 - beta taken in double": double_rest,
-    "LayerNorm epsilon 1e-5": patched("NORM_EPSILON", 1e-5, network),
-    "LayerNorm with unbiased variance": patched("_normalised_", unbiased, network),
-    "LayerNorm without centring": patched("_centred", uncentred, network),
+    "LayerNorm epsilon 1e-5": patched("NORM_EPSILON", 1e-5, open_network),
+    "LayerNorm with unbiased variance": patched("_normalised_", unbiased, open_network),
+    "LayerNorm without centring": patched("_centred", uncentred, open_network),
     "normaliser epsilon 1e-8": patched("SCALE_EPSILON", 1e-8),
     "mean removed per network": patched("centred_", mean_per_network),
     "mean of tensor means removed": patched("centred_", mean_of_tensor_means),
@@ -256,14 +258,14 @@ def test_clipping_is_exact() -> None:
 
 def test_blocks_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     errors = tiny_errors(SETS["small"])
-    monkeypatch.setattr(network, "BLOCK", 7)
+    monkeypatch.setattr(open_network, "BLOCK", 7)
     assert tiny_errors(SETS["small"]).within(*TINY)
     assert errors.within(*TINY)
 
 
 def test_a_change_of_the_weights_shows_in_the_digest() -> None:
     rule = load("open-random:11")
-    held = network.RuleNetwork(rule.arrays[OPEN_KEY], torch.device("cpu"))
+    held = open_network.RuleNetwork(rule.arrays[OPEN_KEY], torch.device("cpu"))
     assert held.digest() == rule.content
     held._matrices.first[0, 0] += 1e-3
     assert held.digest() != rule.content

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from rulescope import arrays as files
-from rulescope.errors import WeightsError
+from rulescope.core import arrays as files
+from rulescope.core.errors import WeightsError
 from rulescope.rules import disco_format, loading
 from rulescope.rules.disco_format import LIFETIME, DiscoSizes
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from rulescope.errors import WeightsError
+from rulescope.core.errors import WeightsError
 from rulescope.rules import locate, registry
 from rulescope.rules.registry import Rule
 

@@ -3,7 +3,7 @@ import re
 
 import pytest
 
-from rulescope.errors import WeightsError
+from rulescope.core.errors import WeightsError
 from rulescope.rules import loading, locate, registry
 
 NAMES = [

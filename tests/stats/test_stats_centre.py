@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats as scipy_stats  # type: ignore[import-untyped]
 
 from rulescope.stats import exact_iqm, finite_count, finite_mean, trimmed_mean
-from rulescope.stats.checks import FloatArray
+from rulescope.stats.array_checks import FloatArray
 
 Centre = Callable[..., FloatArray]
 

@@ -20,7 +20,7 @@ from rulescope.stats import (
     summarise_threshold_steps,
     threshold_steps,
 )
-from rulescope.stats.checks import FloatArray
+from rulescope.stats.array_checks import FloatArray
 
 NAN = math.nan
 GRID = np.arange(20, 3001, 20)

@@ -18,7 +18,7 @@ from rulescope.stats import (
     seed_blocks,
     unit_radius,
 )
-from rulescope.stats.checks import FloatArray
+from rulescope.stats.array_checks import FloatArray
 
 NAN = math.nan
 SQUARE = np.array([[0.0, 0], [2, 0], [0, 2], [2, 2]])

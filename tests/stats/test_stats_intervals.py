@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rulescope.errors import RulescopeError
+from rulescope.core.errors import RulescopeError
 from rulescope.stats import (
     DataError,
     Estimate,

@@ -24,7 +24,7 @@ from rulescope.stats import (
     seed_blocks,
     trimmed_mean,
 )
-from rulescope.stats.checks import IntArray
+from rulescope.stats.array_checks import IntArray
 from rulescope.stats.resampling import draw_chunks
 
 NAN = math.nan

@@ -19,7 +19,7 @@ from rulescope.stats import (
     tail_mean,
     updates_for_depth,
 )
-from rulescope.stats.checks import IntArray
+from rulescope.stats.array_checks import IntArray
 
 NAN = math.nan
 

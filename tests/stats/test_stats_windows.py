@@ -21,7 +21,7 @@ from rulescope.stats import (
     trimmed_mean,
     window_widths,
 )
-from rulescope.stats.checks import FloatArray
+from rulescope.stats.array_checks import FloatArray
 from rulescope.stats.windows import WindowKind
 
 NAN = math.nan

@@ -20,8 +20,8 @@ import msgspec
 
 import rulescope
 from rulescope import runner
-from rulescope.engine import live
-from rulescope.engine.local import run_all
+from rulescope.engine import heartbeat
+from rulescope.engine.local_engine import run_all
 from rulescope.records import Store
 from torture.grid import grid
 from torture.light import live_lightly
@@ -108,7 +108,7 @@ def end(group: int) -> None:
 
 
 def _prepare(order: Order, *, parent: bool) -> None:
-    runner.CHECKPOINT_SECONDS, live.WRITE_SECONDS = CHECKPOINT_SECONDS, WRITE_SECONDS
+    runner.CHECKPOINT_SECONDS, heartbeat.WRITE_SECONDS = CHECKPOINT_SECONDS, WRITE_SECONDS
     if order.lives == "light":
         live_lightly()
     at = order.parent_step

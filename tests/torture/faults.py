@@ -21,11 +21,11 @@ from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
 
-from rulescope.bench.synthetic import fill
+from benchmarks.made_up_records import fill
 from rulescope.cli.main import run as command_line
-from rulescope.errors import RecordError
+from rulescope.core.errors import RecordError
 from rulescope.records import Store
-from rulescope.spec import canonical
+from rulescope.spec.run_spec import canonical
 from torture.grid import grid, hashes
 from torture.light import lightly
 from torture.steps import Failer, watched

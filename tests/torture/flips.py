@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rulescope import runner
-from rulescope.engine import failures, live
+from rulescope.engine import failures, heartbeat
 from rulescope.engine.campaign import Campaign
 from rulescope.records import Store
 from rulescope.records.query import asking
 from rulescope.records.record import FILES
-from rulescope.spec import RunSpec
+from rulescope.spec.run_spec import RunSpec
 from torture.campaign import Lives, Order
 from torture.grid import grid, hashes
 from torture.light import lightly
@@ -106,8 +106,8 @@ class _Torturer:
             self.store.delete(run)
             failures.add(self.store, run, "made up")
             self.damage(self.store.root / failures.FOLDER / f"{run}.json", NOTES)
-            with live.Announcement(self.store, Campaign(0), name=run):
-                said = sorted((self.store.root / live.FOLDER).iterdir())[-1]
+            with heartbeat.Announcement(self.store, Campaign(0), name=run):
+                said = sorted((self.store.root / heartbeat.FOLDER).iterdir())[-1]
                 content = said.read_bytes()
             said.write_bytes(content)
             self.damage(said, NOTES)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import msgspec
 
-from rulescope.envs.config import Catch
-from rulescope.learners.baselines import A2C, NetworkSizes
-from rulescope.learners.disco.config import AgentSizes, Disco
-from rulescope.learners.variants import LearnerSpec
 from rulescope.records import Store
 from rulescope.records.record import decode
-from rulescope.spec import Mode, RunSpec, Transplant, with_donors
+from rulescope.spec.baseline_config import A2C, NetworkSizes
+from rulescope.spec.disco_config import AgentSizes, Disco
+from rulescope.spec.learner_config import LearnerSpec
+from rulescope.spec.run_spec import Mode, RunSpec, Transplant, with_donors
+from rulescope.spec.world_config import Catch
 
 SEEDS = 3
 A2C_CHAIN, DISCO_CHAIN = 5, 3

@@ -16,7 +16,7 @@ from typing import Literal
 
 import msgspec
 
-from rulescope.errors import RecordError
+from rulescope.core.errors import RecordError
 from rulescope.records import Store
 from torture.campaign import Lives, Order, end, members, wait_for_end
 from torture.grid import grid, hashes

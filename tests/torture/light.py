@@ -17,12 +17,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rulescope import runner, runtime
-from rulescope.arrays import Arrays, digest
+from rulescope import runner
+from rulescope.core import runtime
+from rulescope.core.arrays import Arrays, digest
 from rulescope.interventions import States
 from rulescope.lifetime import Progress
 from rulescope.records import Record
-from rulescope.spec import RunSpec
+from rulescope.spec.run_spec import RunSpec
 
 STEP_SECONDS = 0.0005
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from rulescope.bench.synthetic import made_up
-from rulescope.errors import RecordError
+from benchmarks.made_up_records import made_up
+from rulescope.core.errors import RecordError
 from rulescope.records import Store
 from torture.grid import grid, hashes
 from torture.steps import Killer, watch

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rulescope.engine import failures, live
+from rulescope.engine import failures, heartbeat
 from rulescope.records import Store
 from torture.grid import grid
 
@@ -18,6 +18,6 @@ def test_notes_that_are_no_text_say_nothing(tmp_path: Path) -> None:
     assert failures.known(store) == {}
     failures.add(store, run, "another")
     assert failures.known(store)[run].cause == "another"
-    (store.root / live.FOLDER).mkdir()
-    (store.root / live.FOLDER / "a.json").write_bytes(b'{"host": "\xa2"}')
-    assert live.running(store) == []
+    (store.root / heartbeat.FOLDER).mkdir()
+    (store.root / heartbeat.FOLDER / "a.json").write_bytes(b'{"host": "\xa2"}')
+    assert heartbeat.running(store) == []

@@ -8,12 +8,12 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from rulescope.bench.measure import FALLBACK, RULE
-from rulescope.engine.local import run_all
-from rulescope.learners.disco.config import Disco
+from benchmarks.measurement import FALLBACK, RULE
+from rulescope.engine.local_engine import run_all
 from rulescope.records import Store
 from rulescope.rules import locate, registry
-from rulescope.spec import RunSpec
+from rulescope.spec.disco_config import Disco
+from rulescope.spec.run_spec import RunSpec
 
 
 class Throughput(NamedTuple):

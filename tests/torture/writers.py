@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from rulescope.bench.synthetic import made_up
-from rulescope.learners.baselines import RandomPolicy
+from benchmarks.made_up_records import made_up
 from rulescope.records import Store
 from rulescope.records.record import encode
-from rulescope.spec import RunSpec
+from rulescope.spec.baseline_config import RandomPolicy
+from rulescope.spec.run_spec import RunSpec
 
 START_SECONDS, LAST_SECONDS = 120.0, 600.0
 

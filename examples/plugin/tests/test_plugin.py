@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from rulescope import envs, learners, plugins, runtime
-from rulescope.conformance import check_intervention
-from rulescope.envs.config import Boundary
-from rulescope.learners.baselines import NetworkSizes
-from rulescope.learners.conformance import check_learner
+from rulescope import envs, learners, plugins
+from rulescope.core import runtime
+from rulescope.intervention_conformance import check_intervention
+from rulescope.learners.learner_conformance import check_learner
 from rulescope.lifetime import Lifetime
-from rulescope.spec import Freeze, Intervention, Pin, RunSpec, Transplant
+from rulescope.spec.baseline_config import NetworkSizes
+from rulescope.spec.run_spec import Freeze, Intervention, Pin, RunSpec, Transplant
+from rulescope.spec.world_config import Boundary
 
 RULE, WORLD = "sized", "echo"
 ITERATIONS = 8

@@ -2,36 +2,20 @@
 
 from __future__ import annotations
 
-from rulescope.assays import (
-    agent_identity,
-    change,
-    change_breakout,
-    conventions,
-    directions,
-    discovery,
-    exploration,
-    exploration_conventions,
-    exposure,
-    horizon,
-    inheritance,
-    interface,
-    interface_state,
-    ladder,
-    learning_rate,
-    mapping,
-    masking,
-    minatar_context,
-    open_carry,
-    popart,
-    scale,
-    scale_minatar,
-    stream,
-    synthetic,
-)
-from rulescope.assays.base import PRESETS, Assay, Budget, Cell, narrowed
+from rulescope.assays.assay import PRESETS, Assay, Budget, Cell, narrowed
+from rulescope.assays.change import change, change_breakout, mapping
+from rulescope.assays.exploration import discovery, exploration, exploration_conventions, ladder
 from rulescope.assays.frame import Frame, gather
+from rulescope.assays.horizon import horizon, learning_rate
+from rulescope.assays.identity import agent_identity, conventions
+from rulescope.assays.inheritance import directions, inheritance
+from rulescope.assays.interface import interface, interface_state
+from rulescope.assays.minatar import masking, minatar_context, scale_minatar
+from rulescope.assays.open import open_carry
 from rulescope.assays.results import Results
-from rulescope.errors import SpecError, nearest
+from rulescope.assays.scale import popart, scale
+from rulescope.assays.streams import exposure, stream, synthetic
+from rulescope.core.errors import SpecError, nearest
 
 __all__ = [
     "ASSAYS",

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rulescope.assays.names import subject_name
-from rulescope.errors import RulescopeError, nearest
-from rulescope.learners.disco.config import Disco
-from rulescope.learners.open_config import Open
-from rulescope.learners.plugin_config import Plugin
+from rulescope.assays.display_names import subject_name
+from rulescope.core.errors import RulescopeError, nearest
+from rulescope.spec.disco_config import Disco
+from rulescope.spec.open_config import Open
+from rulescope.spec.plugin_config import Plugin
 
 if TYPE_CHECKING:
-    from rulescope.assays.base import Cell
-    from rulescope.learners.variants import LearnerSpec
+    from rulescope.assays.assay import Cell
     from rulescope.records import Record
-    from rulescope.spec import RunSpec
+    from rulescope.spec.learner_config import LearnerSpec
+    from rulescope.spec.run_spec import RunSpec
 
 Label = str | float
 Floats = NDArray[np.float64]

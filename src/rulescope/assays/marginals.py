@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rulescope.assays.estimating import FEWEST, absent
+from rulescope.assays.analysis import FEWEST, absent
 from rulescope.assays.frame import Floats
 from rulescope.stats import (
     Estimate,

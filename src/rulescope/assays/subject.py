@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from msgspec.structs import asdict, replace
 
-from rulescope.errors import SpecError
-from rulescope.learners.disco.config import AGENTS, INTERFACES, VARIANTS, Disco, driven_by
-from rulescope.learners.plugin_config import Plugin
+from rulescope.core.errors import SpecError
+from rulescope.spec.disco_config import AGENTS, INTERFACES, VARIANTS, Disco, driven_by
+from rulescope.spec.plugin_config import Plugin
 
 NULL_RULE, SMALL_NULL_RULE = "random:0", "sprout-random:0"
 """Twins of Disco103 and of Sprout: the same architecture without the knowledge."""

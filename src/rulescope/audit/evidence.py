@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from msgspec.structs import replace
 
-from rulescope.assays.change import FROZEN_FROM
+from rulescope.assays.change.change import FROZEN_FROM
+from rulescope.assays.change.switch_readouts import frozen_at
 from rulescope.assays.frame import Floats
 from rulescope.assays.results import Results
-from rulescope.assays.switch import frozen_at
 from rulescope.audit import history
 from rulescope.audit.profile import FROZEN, PINNED, Comparison, Figure, Groups
 from rulescope.stats import estimate, groups, paired_estimate, seed_blocks, two_humped

@@ -12,7 +12,7 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from rulescope.assays.results import window_label
-from rulescope.records import disk
+from rulescope.core import disk
 from rulescope.stats import Estimate, Window, WindowKind
 from rulescope.stats.intervals import Method
 
@@ -29,7 +29,7 @@ Verdict = Literal["asset", "burden", "both", "neither", "undecided", "no history
 
 
 class Groups(msgspec.Struct, frozen=True):
-    """The two groups of a cell whose lifetimes fall apart (see :mod:`rulescope.stats.modes`)."""
+    """The two groups of a bimodal cell (see :mod:`rulescope.stats.bimodality`)."""
 
     below: int
     """Lifetimes in the lower group."""

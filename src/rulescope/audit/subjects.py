@@ -10,12 +10,12 @@ from msgspec.structs import replace
 
 from rulescope import plugins
 from rulescope.assays.subject import NULL_RULE, Subject, named
-from rulescope.errors import SpecError, WeightsError, nearest
-from rulescope.learners.disco.config import SPROUT, Disco
-from rulescope.learners.plugin_config import Plugin
-from rulescope.report.files import stem
+from rulescope.core.errors import SpecError, WeightsError, nearest
+from rulescope.render.result_files import stem
 from rulescope.rules import disco_format, loading, registry
 from rulescope.rules.embedded import EMBEDDED, RULE
+from rulescope.spec.disco_config import SPROUT, Disco
+from rulescope.spec.plugin_config import Plugin
 
 DRAWN = ("random", "sprout-random")
 OPEN = "open"

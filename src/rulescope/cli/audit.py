@@ -12,21 +12,21 @@ import typer
 from rich.console import Console
 
 from rulescope.assays import PRESETS, Assay, Budget, Results
+from rulescope.assays.plan import Plan, interactions, seconds_left, write
 from rulescope.assays.results import counted
-from rulescope.audit import parts, subjects
+from rulescope.audit import audit_plan, subjects
 from rulescope.audit.profile import Profile
-from rulescope.cli import choosing, engines
-from rulescope.cli.engines import Engine
-from rulescope.cli.output import console
+from rulescope.cli import engine_options, selection_options
+from rulescope.cli.console import console
+from rulescope.cli.engine_options import Engine
 from rulescope.cli.progress import duration
 from rulescope.cli.run import SOME_FAILED, live, require_possible
+from rulescope.core.errors import SpecError, nearest
 from rulescope.engine.resources import cores
-from rulescope.errors import SpecError, nearest
-from rulescope.learners.disco.config import AGENTS
-from rulescope.plan import Plan, interactions, seconds_left, write
 from rulescope.records import Store
-from rulescope.report.files import require_writable
-from rulescope.spec import RunSpec
+from rulescope.render.result_files import require_writable
+from rulescope.spec.disco_config import AGENTS
+from rulescope.spec.run_spec import RunSpec
 
 
 def audit(
@@ -37,8 +37,8 @@ def audit(
             "discovery, or the name of a plug-in."
         ),
     ] = "sprout",
-    preset: choosing.Preset = "quick",
-    seeds: choosing.Seeds = None,
+    preset: selection_options.Preset = "quick",
+    seeds: selection_options.Seeds = None,
     only: Annotated[
         str | None,
         typer.Option(metavar="A,B", help="Only these assays of the audit, such as E1,exposure."),
@@ -50,17 +50,17 @@ def audit(
     dry: Annotated[
         bool, typer.Option("--plan", help="Show what would be run, and how long, and stop.")
     ] = False,
-    workers: choosing.Workers = None,
-    engine: engines.Name = "local",
-    address: engines.Address = None,
-    cpus_per_run: engines.CpusPerRun = None,
-    gpus_per_run: engines.GpusPerRun = None,
-    time_limit: engines.TimeLimit = None,
-    force: engines.Force = False,
-    store: choosing.StoreFolder = choosing.STORE,
-    out: choosing.Out = choosing.RESULTS,
-    weights: choosing.Weights = None,
-    as_json: choosing.AsJson = False,
+    workers: selection_options.Workers = None,
+    engine: engine_options.Name = "local",
+    address: engine_options.Address = None,
+    cpus_per_run: engine_options.CpusPerRun = None,
+    gpus_per_run: engine_options.GpusPerRun = None,
+    time_limit: engine_options.TimeLimit = None,
+    force: engine_options.Force = False,
+    store: selection_options.StoreFolder = selection_options.STORE,
+    out: selection_options.Out = selection_options.RESULTS,
+    weights: selection_options.Weights = None,
+    as_json: selection_options.AsJson = False,
 ) -> None:
     """Audit a rule along five axes: is its learning history an asset or a burden?
 
@@ -85,19 +85,19 @@ def audit(
     if preset not in PRESETS:
         raise SpecError(f"--preset: no {preset!r}{nearest(preset, PRESETS)}")
     audited, weights = subjects.find(rule, weights)
-    chosen = parts.budgets(
+    chosen = audit_plan.budgets(
         audited.rule,
         audited.subject,
         preset,
         seeds=seeds,
-        only=choosing.words("--only", only),
+        only=selection_options.words("--only", only),
         agent=agent,
     )
     keep = Store(store)
     plans = [Plan.of(assay, budget, keep) for assay, budget in chosen]
     screen = console(as_json)
     left = {key: spec for plan in plans for key, spec in plan.missing.items()}
-    other = "" if agent in (None, parts.AGENT) else f"-{agent}"
+    other = "" if agent in (None, audit_plan.AGENT) else f"-{agent}"
     folder = out / f"audit-{audited.folder}{other}-{preset}"
     require_possible(list(left.values()), keep, folder, place, workers, weights, force=force)
     processes = workers or (1 if place.elsewhere else cores())
@@ -156,8 +156,8 @@ def _written(
     folder: Path,
 ) -> Profile:
     """Analyse what is there, write every assay and the profile into ``folder``; return that."""
-    from rulescope.audit import evidence, history, optimiser, reading
-    from rulescope.report.profile import write_profile
+    from rulescope.audit import evidence, history, optimiser_profile, profile_axes
+    from rulescope.audit.profile_folder import write_profile
 
     found: dict[str, Results] = {}
     used: set[str] = set()
@@ -166,13 +166,13 @@ def _written(
         if any(key in plan.present for key in plan.runs):
             found[assay.id] = plan.analyse(store)
             used |= plan.present
-            drawn = parts.FIGURES.get(assay.id)
+            drawn = audit_plan.FIGURES.get(assay.id)
             write(plan, found[assay.id], store, folder / assay.id, drawn, alone=True)
     if audited.subject is None:
-        axes, compared = optimiser.axes_of(found), optimiser.comparisons(found)
+        axes, compared = optimiser_profile.axes_of(found), optimiser_profile.comparisons(found)
     else:
-        axes, compared = reading.axes_of(found), evidence.comparisons(found)
-    answer = history.answer(compared, has_history=parts.has_history(audited.subject))
+        axes, compared = profile_axes.axes_of(found), evidence.comparisons(found)
+    answer = history.answer(compared, has_history=audit_plan.has_history(audited.subject))
     content = audited.rule if audited.rule != audited.name else ""
     runs = {run: store.manifest(run).science_hash for run in sorted(used)}
     agent = chosen[0][1].agent
@@ -189,7 +189,7 @@ def _notes(found: Mapping[str, Results]) -> tuple[str, ...]:
 
 def _show(profile: Profile, folder: Path, browse: str, screen: Console) -> None:
     """Print the profile, where it is, and as the last line the answer."""
-    from rulescope.report.profile import last_line, summary
+    from rulescope.audit.profile_folder import last_line, summary
 
     screen.print()
     for renderable in summary(profile):
@@ -201,7 +201,7 @@ def _show(profile: Profile, folder: Path, browse: str, screen: Console) -> None:
 
 def _places(store: Path, out: Path) -> str:
     """Return the options by which a report finds what this audit wrote."""
-    usual = (store, out) == (choosing.STORE, choosing.RESULTS)
+    usual = (store, out) == (selection_options.STORE, selection_options.RESULTS)
     return "" if usual else f" {shlex.join(['--store', str(store), '--results', str(out)])}"
 
 

@@ -11,11 +11,11 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from rulescope.cli import choosing
+from rulescope.cli import selection_options
 from rulescope.cli.check_worlds import worlds
 
 if TYPE_CHECKING:
-    from rulescope.numerics.comparison import Comparison
+    from rulescope.numerics.tolerances import Comparison
 
 app = typer.Typer(invoke_without_command=True)
 app.command("worlds")(worlds)
@@ -38,7 +38,7 @@ def check(
     every: Annotated[
         bool, typer.Option("--all", help="List every comparison, not only the families.")
     ] = False,
-    out: choosing.Out = choosing.RESULTS,
+    out: selection_options.Out = selection_options.RESULTS,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
     """Compare our numbers with the original's: is this really the same rule?
@@ -51,11 +51,11 @@ def check(
     """
     if context.invoked_subcommand is not None:
         return
-    from rulescope.numerics.check import run_all
-    from rulescope.numerics.comparison import summarise
     from rulescope.numerics.golden import Golden, default_directory
-    from rulescope.numerics.summary import FOLDER
-    from rulescope.report.files import require_writable
+    from rulescope.numerics.parity_summary import FOLDER
+    from rulescope.numerics.parity_table import run_all
+    from rulescope.numerics.tolerances import summarise
+    from rulescope.render.result_files import require_writable
 
     folder = out / FOLDER
     require_writable(folder)
@@ -63,7 +63,7 @@ def check(
     found: list[Comparison] = []
     with Console(stderr=True).status("comparing"):
         if live:  # first, because it fails at once where the original is not installed
-            from rulescope.numerics.live import compare_live
+            from rulescope.numerics.jax_reference import compare_live
 
             found += compare_live()
         found += run_all(arrays)
@@ -104,11 +104,11 @@ def check(
 
 def _record(found: Sequence[Comparison], rules: Sequence[str], folder: Path) -> list[Path]:
     """Write the published table with our numbers in it, and its data; return the paths."""
-    from rulescope.numerics.summary import FILE, summed_up
-    from rulescope.report.files import write_whole
-    from rulescope.report.numeric_table import numeric_table
-    from rulescope.report.tables import write_table
-    from rulescope.runtime import runtime_identity
+    from rulescope.core.runtime import runtime_identity
+    from rulescope.numerics.numeric_table import numeric_table
+    from rulescope.numerics.parity_summary import FILE, summed_up
+    from rulescope.render.result_files import write_whole
+    from rulescope.render.table_formats import write_table
 
     summary = summed_up(found, rules, runtime_identity())
     data = write_whole(folder / FILE, summary.to_json())
@@ -116,7 +116,7 @@ def _record(found: Sequence[Comparison], rules: Sequence[str], folder: Path) -> 
 
 
 def _cells(row: object, every: bool) -> list[str]:
-    from rulescope.numerics.comparison import Comparison, Summary
+    from rulescope.numerics.tolerances import Comparison, Summary
 
     if every:
         assert isinstance(row, Comparison)

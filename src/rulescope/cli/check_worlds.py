@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from rulescope.cli import choosing
-from rulescope.cli.output import console
+from rulescope.cli import selection_options
+from rulescope.cli.console import console
 from rulescope.cli.progress import Meter
 
 
@@ -22,8 +22,8 @@ def worlds(
             min=2, help="Steps of each lane in a world without episodes. Default: 21,000."
         ),
     ] = None,
-    out: choosing.Out = choosing.RESULTS,
-    as_json: choosing.AsJson = False,
+    out: selection_options.Out = selection_options.RESULTS,
+    as_json: selection_options.AsJson = False,
 ) -> None:
     """Check the worlds without a learner, and record the result.
 
@@ -37,10 +37,10 @@ def worlds(
 
       rulescope check worlds --out replication/results
     """
-    from rulescope.assays import worlds as checks
-    from rulescope.report.files import require_writable, write_whole
-    from rulescope.report.tables import terminal, write_table
-    from rulescope.runtime import runtime_identity
+    from rulescope.assays.streams import world_checks as checks
+    from rulescope.core.runtime import runtime_identity
+    from rulescope.render.result_files import require_writable, write_whole
+    from rulescope.render.table_formats import terminal, write_table
 
     folder = out / checks.FOLDER
     require_writable(folder)

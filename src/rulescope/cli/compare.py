@@ -9,40 +9,40 @@ from typing import Annotated, Any
 
 import typer
 
-from rulescope import arrays
 from rulescope.assays import Results
-from rulescope.assays import compare as comparing
-from rulescope.assays.agreement import AGREEMENT_RULE
-from rulescope.assays.compare import Comparison
-from rulescope.cli import choosing
-from rulescope.cli.choosing import choose, folder_name
-from rulescope.cli.output import console
-from rulescope.errors import SpecError, nearest
-from rulescope.plan import Plan
+from rulescope.assays import comparison as comparing
+from rulescope.assays.comparison import Comparison
+from rulescope.assays.plan import Plan
+from rulescope.assays.published_agreement import AGREEMENT_RULE
+from rulescope.cli import selection_options
+from rulescope.cli.console import console
+from rulescope.cli.selection_options import choose, folder_name
+from rulescope.core import arrays
+from rulescope.core.errors import SpecError, nearest
 from rulescope.records import Store
 from rulescope.stats import Estimate
 from rulescope.stats.agreement import Counts
 
 
 def compare(
-    assay: choosing.AssayName,
-    preset: choosing.Preset = "paper",
-    seeds: choosing.Seeds = None,
-    iterations: choosing.Iterations = None,
-    episodes: choosing.Episodes = None,
-    arms: choosing.Arms = None,
-    scales: choosing.Scales = None,
-    tasks: choosing.Tasks = None,
-    conditions: choosing.Conditions = None,
-    agent: choosing.Agent = None,
-    rule: choosing.RuleName = None,
+    assay: selection_options.AssayName,
+    preset: selection_options.Preset = "paper",
+    seeds: selection_options.Seeds = None,
+    iterations: selection_options.Iterations = None,
+    episodes: selection_options.Episodes = None,
+    arms: selection_options.Arms = None,
+    scales: selection_options.Scales = None,
+    tasks: selection_options.Tasks = None,
+    conditions: selection_options.Conditions = None,
+    agent: selection_options.Agent = None,
+    rule: selection_options.RuleName = None,
     only: Annotated[
         str, typer.Option(metavar="TEXT", help="Only estimates whose key contains this.")
     ] = "",
-    store: choosing.StoreFolder = choosing.STORE,
-    out: choosing.Out = choosing.RESULTS,
-    save_draws: choosing.SaveDraws = False,
-    as_json: choosing.AsJson = False,
+    store: selection_options.StoreFolder = selection_options.STORE,
+    out: selection_options.Out = selection_options.RESULTS,
+    save_draws: selection_options.SaveDraws = False,
+    as_json: selection_options.AsJson = False,
 ) -> None:
     """Print our estimate beside the published one, and whether it agrees, disagreements first.
 
@@ -89,14 +89,14 @@ def compare(
 
 
 def _save_draws(results: Results, folder: Path) -> Path:
-    from rulescope.report.files import write_whole
-    from rulescope.report.folder import DRAWS
+    from rulescope.render.result_files import write_whole
+    from rulescope.report.results_folder import DRAWS
 
     return write_whole(folder / DRAWS, arrays.pack(results.draws))
 
 
 def _show(results: Results, rows: list[Comparison]) -> None:
-    from rulescope.report.tables import terminal
+    from rulescope.render.table_formats import terminal
 
     screen = console()
     screen.print(terminal(comparing.table(results, rows)))

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rulescope.cli.output import console
+from rulescope.cli.console import console
 from rulescope.cli.progress import Meter, duration
-from rulescope.errors import SpecError, nearest
-from rulescope.records import Store, disk
+from rulescope.core import disk
+from rulescope.core.errors import SpecError, nearest
+from rulescope.records import Store
 
 if TYPE_CHECKING:
-    from rulescope.discover.spec import Discovery
-    from rulescope.discover.training import Outcome, Training
+    from rulescope.discover.discovery_spec import Discovery
+    from rulescope.discover.meta_training import Outcome, Training
 
 
 def discover(
@@ -71,8 +72,8 @@ def discover(
 
       rulescope discover sprout --show-spec > mine.json; rulescope discover --spec mine.json
     """
-    from rulescope.discover import runner
-    from rulescope.frozen import expanded
+    from rulescope.core.structs import expanded
+    from rulescope.discover import discovery_runner
 
     given = {"seed": seed, "meta_steps": meta_steps, "warm_start": warm_start}
     chosen = _chosen(recipe, spec, start, given)
@@ -88,15 +89,17 @@ def discover(
             scores = " ".join(f"{score:.2f}" for score in outcome.scores)
             meter.update(training.step, f"scores {scores}")
 
-        folder = runner.find_or_make(chosen, Store(store), report, start)
-    manifest = runner.read(folder)
+        folder = discovery_runner.find_or_make(chosen, Store(store), report, start)
+    manifest = discovery_runner.read(folder)
     if tensorboard is not None:
-        runner.to_tensorboard(folder, tensorboard)
+        discovery_runner.to_tensorboard(folder, tensorboard)
     if as_json:
         print(json.dumps(manifest | {"folder": str(folder)}))
         return
     out = console()
-    out.print(f"rule        {folder / runner.RULE} ({manifest['parameters']:,} parameters)")
+    out.print(
+        f"rule        {folder / discovery_runner.RULE} ({manifest['parameters']:,} parameters)"
+    )
     out.print(f"discovery   {chosen.id}")
     out.print(f"seconds     {duration(manifest['seconds'])}")
 
@@ -107,8 +110,8 @@ def _chosen(
     """Return the discovery that the options describe."""
     from msgspec.structs import replace
 
+    from rulescope.discover.discovery_spec import checked, decode
     from rulescope.discover.recipes import RECIPES
-    from rulescope.discover.spec import checked, decode
     from rulescope.rules.loading import name_of
 
     if path is not None:

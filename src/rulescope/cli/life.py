@@ -11,23 +11,24 @@ import msgspec
 import typer
 
 from rulescope import plugins
-from rulescope import spec as specs
+from rulescope.assays.plan import interactions, seconds_left
 from rulescope.assays.results import counted
-from rulescope.cli import describing
-from rulescope.cli.output import console
+from rulescope.cli import lifetime_options
+from rulescope.cli.console import console
 from rulescope.cli.progress import Meter, duration
 from rulescope.cli.run import check_rules
-from rulescope.envs.config import CHANGES, WORLDS
-from rulescope.errors import SpecError
-from rulescope.frozen import expanded
-from rulescope.learners.baselines import RandomPolicy
-from rulescope.learners.disco.config import AGENTS, INTERFACES
-from rulescope.learners.open_config import Open
-from rulescope.learners.variants import VARIANTS, habits
-from rulescope.meters import HEADLINES, headline
-from rulescope.plan import interactions, seconds_left
-from rulescope.records import Record, Store, disk
-from rulescope.spec import Evaluation, RunSpec
+from rulescope.core import disk
+from rulescope.core.errors import SpecError
+from rulescope.core.structs import expanded
+from rulescope.episode_stats import HEADLINES, headline
+from rulescope.records import Record, Store
+from rulescope.spec import run_spec as specs
+from rulescope.spec.baseline_config import RandomPolicy
+from rulescope.spec.disco_config import AGENTS, INTERFACES
+from rulescope.spec.learner_config import VARIANTS, habits
+from rulescope.spec.open_config import Open
+from rulescope.spec.run_spec import Evaluation, RunSpec
+from rulescope.spec.world_config import CHANGES, WORLDS
 
 T = TypeVar("T")
 TAIL = 5
@@ -145,17 +146,21 @@ def life(
       rulescope life --learner open --env gymnax-breakout --evaluate
     """
     if spec_file is not None:
-        describing.refuse(
-            context, describing.RUN_OPTIONS, "goes with options, not with --spec (edit the file)"
+        lifetime_options.refuse(
+            context,
+            lifetime_options.RUN_OPTIONS,
+            "goes with options, not with --spec (edit the file)",
         )
         spec = plugins.with_source(specs.read(spec_file))
     else:
-        world = describing.pick_any("env", env, WORLDS, plugins.worlds(), plugins.pinned_world)
-        chosen, weights = describing.chosen_learner(
+        world = lifetime_options.pick_any(
+            "env", env, WORLDS, plugins.worlds(), plugins.pinned_world
+        )
+        chosen, weights = lifetime_options.chosen_learner(
             context, learner, rule, agent, interface, weights, world
         )
         if isinstance(chosen, RandomPolicy | Open):
-            describing.refuse(context, ("learning_rate",), describing.nothing(learner))
+            lifetime_options.refuse(context, ("learning_rate",), lifetime_options.nothing(learner))
         elif learning_rate is not None:
             chosen = msgspec.structs.replace(chosen, learning_rate=learning_rate)
         usual = habits(chosen)
@@ -163,10 +168,10 @@ def life(
             RunSpec(
                 learner=chosen,
                 environment=world,
-                boundary=describing.boundary_of(terminals),
-                change=describing.change_of(change),
+                boundary=lifetime_options.boundary_of(terminals),
+                change=lifetime_options.change_of(change),
                 scale=scale,
-                interventions=tuple(map(describing.pinned, pin or ())),
+                interventions=tuple(map(lifetime_options.pinned, pin or ())),
                 iterations=usual.iterations if iterations is None else iterations,
                 log_every=usual.log_every if log_every is None else log_every,
                 lanes=usual.lanes if lanes is None else lanes,
@@ -252,7 +257,7 @@ def _live(
                 _tell_pause(spec, pause.iteration, as_json)
                 return
     if plot is not None:
-        from rulescope.report.figures import learning_curve
+        from rulescope.assays.figures import learning_curve
 
         learning_curve(record, plot)
     if as_json:
@@ -297,8 +302,8 @@ def final(record: Record, column: str) -> float | None:
 
 
 def _show(record: Record, found: bool, store: Store, plot: Path | None) -> None:
-    from rulescope.report.figures import describe
-    from rulescope.report.terminal import curve
+    from rulescope.assays.figures import describe
+    from rulescope.render.terminal_chart import curve
 
     out = console()
     rows = record.log

@@ -10,7 +10,6 @@ import typer
 from rulescope import __version__
 from rulescope.cli import (
     audit,
-    bench,
     check,
     compare,
     discover,
@@ -23,7 +22,7 @@ from rulescope.cli import (
     weights,
 )
 from rulescope.cli.run import run as run_assay
-from rulescope.errors import RulescopeError
+from rulescope.core.errors import RulescopeError
 
 app = typer.Typer(
     name="rulescope",
@@ -44,7 +43,6 @@ app.command("discover")(discover.discover)
 app.command("mechanism")(mechanism.mechanism)
 app.command("report")(report.report)
 app.add_typer(check.app, name="check")
-app.command("bench")(bench.bench)
 app.add_typer(records.app, name="records")
 app.add_typer(weights.app, name="weights")
 

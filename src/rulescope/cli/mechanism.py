@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rulescope.cli import choosing
-from rulescope.cli.output import console
+from rulescope.cli import selection_options
+from rulescope.cli.console import console
 from rulescope.cli.progress import Meter
-from rulescope.errors import WeightsError, nearest
-from rulescope.learners.disco.config import AGENTS
+from rulescope.core.errors import WeightsError, nearest
 from rulescope.records import Store
+from rulescope.spec.disco_config import AGENTS
 
 if TYPE_CHECKING:
-    from rulescope.mechanism.inquiry import Inquiry, View
+    from rulescope.mechanism.view_request import Inquiry, View
 
 
 def mechanism(
@@ -51,10 +51,10 @@ def mechanism(
     iterations: Annotated[
         int | None, typer.Option(help="Length of a lifetime (160; replay: 1080).")
     ] = None,
-    store: choosing.StoreFolder = choosing.STORE,
-    out: choosing.Out = choosing.RESULTS,
-    weights: choosing.Weights = None,
-    as_json: choosing.AsJson = False,
+    store: selection_options.StoreFolder = selection_options.STORE,
+    out: selection_options.Out = selection_options.RESULTS,
+    weights: selection_options.Weights = None,
+    as_json: selection_options.AsJson = False,
 ) -> None:
     """Look inside of lifetimes: a figure, a table and the data of what happens there.
 
@@ -74,7 +74,9 @@ def mechanism(
 
       rulescope mechanism replay --iterations 3000
     """
-    from rulescope.mechanism.inquiry import checked  # here, because torch takes seconds to import
+    from rulescope.mechanism.view_request import (
+        checked,  # here, because torch takes seconds to import
+    )
     from rulescope.mechanism.views import find
 
     chosen = find(view)
@@ -83,8 +85,8 @@ def mechanism(
     asked = replace(
         usual,
         rule=rule,
-        agent=choosing.agent_of(rule, agent) or usual.agent,
-        scales=tuple(sorted(set(choosing.numbers(scales)))) or usual.scales,
+        agent=selection_options.agent_of(rule, agent) or usual.agent,
+        scales=tuple(sorted(set(selection_options.numbers(scales)))) or usual.scales,
         seeds=usual.seeds if seeds is None else seeds,
         iterations=usual.iterations if iterations is None else iterations,
     )
@@ -110,20 +112,22 @@ def _look(
     view: View, asked: Inquiry, store: Store, out: Path, weights: Path | None, as_json: bool
 ) -> None:
     """Look, analyse, write and tell."""
-    from rulescope.mechanism import folder, watching
-    from rulescope.report.files import require_writable
-    from rulescope.report.tables import terminal
+    from rulescope.mechanism import instrumented_runs, view_folder
+    from rulescope.render.result_files import require_writable
+    from rulescope.render.table_formats import terminal
     from rulescope.rules.loading import load
 
-    total = watching.total(view, asked)
+    total = instrumented_runs.total(view, asked)
     load(asked.rule, weights)  # before anything is lived
     require_writable(out)
     store.require_writable()
-    place = out / folder.folder_name(view, asked)
+    place = out / view_folder.folder_name(view, asked)
     with Meter(view.label, total) as meter:
-        observed = watching.observe(view, asked, store, place, weights=weights, report=meter.update)
+        observed = instrumented_runs.observe(
+            view, asked, store, place, weights=weights, report=meter.update
+        )
     results = view.analyse(asked, observed)
-    paths = folder.write(view, asked, results, observed, place)
+    paths = view_folder.write(view, asked, results, observed, place)
     if as_json:
         said = json.loads(paths[1].read_text(encoding="utf-8"))
         print(json.dumps(said | {"folder": str(place)}))

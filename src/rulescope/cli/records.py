@@ -13,22 +13,22 @@ from rich.table import Table
 from rich.text import Text
 
 from rulescope.assays.results import counted
-from rulescope.cli import choosing, records_clean, records_moving, records_query
-from rulescope.cli.output import console, printable
+from rulescope.cli import records_clean, records_query, records_transfer, selection_options
+from rulescope.cli.console import console, printable
 from rulescope.cli.records_query import indexing, table
-from rulescope.errors import RecordError
+from rulescope.core.errors import RecordError
 from rulescope.records import Problem, Record, Store, sizes
 from rulescope.records.columns import describe
 from rulescope.records.index import Index
 
 app = typer.Typer(no_args_is_help=True, help="Look at, copy and delete the records in a store.")
 app.command("query", help=records_query.HELP)(records_query.query)
-app.command("import")(records_moving.import_)
-app.command("export")(records_moving.export)
-app.command("delete")(records_moving.delete)
+app.command("import")(records_transfer.import_)
+app.command("export")(records_transfer.export)
+app.command("delete")(records_transfer.delete)
 app.command("clean")(records_clean.clean)
-app.command("tensorboard")(records_moving.tensorboard)
-app.command("wandb")(records_moving.wandb)
+app.command("tensorboard")(records_transfer.tensorboard)
+app.command("wandb")(records_transfer.wandb)
 
 
 @app.callback()
@@ -37,7 +37,10 @@ def records() -> None:
 
 
 @app.command("hashes")
-def hashes(store: choosing.StoreFolder = choosing.STORE, as_json: choosing.AsJson = False) -> None:
+def hashes(
+    store: selection_options.StoreFolder = selection_options.STORE,
+    as_json: selection_options.AsJson = False,
+) -> None:
     """Print the science hash of every record, having verified it.
 
     The science hash covers what was measured, and neither times nor machines: two records of one
@@ -63,8 +66,8 @@ def hashes(store: choosing.StoreFolder = choosing.STORE, as_json: choosing.AsJso
 def show(
     run: Annotated[str, typer.Argument(metavar="ID", help="Of the record; its beginning will do.")],
     rows: Annotated[int, typer.Option(min=0, help="Last rows of the log to show.")] = 5,
-    store: choosing.StoreFolder = choosing.STORE,
-    as_json: choosing.AsJson = False,
+    store: selection_options.StoreFolder = selection_options.STORE,
+    as_json: selection_options.AsJson = False,
 ) -> None:
     """Show one record: where it comes from, what was run, and how it ended."""
     keep = Store(store, read_only=True)
@@ -112,7 +115,7 @@ def _facts(record: Record) -> dict[str, str]:
 
 
 @app.command("index")
-def index(store: choosing.StoreFolder = choosing.STORE) -> None:
+def index(store: selection_options.StoreFolder = selection_options.STORE) -> None:
     """Bring the index of a store up to date, so that queries need not open every record.
 
     `run` and `audit` do so when they end. Queries use the index and never write it.
@@ -127,7 +130,10 @@ def index(store: choosing.StoreFolder = choosing.STORE) -> None:
 
 
 @app.command("size")
-def size(store: choosing.StoreFolder = choosing.STORE, as_json: choosing.AsJson = False) -> None:
+def size(
+    store: selection_options.StoreFolder = selection_options.STORE,
+    as_json: selection_options.AsJson = False,
+) -> None:
     """Tell what takes how much room in a store."""
     with indexing() as report:
         found = sizes.measure(Store(store, read_only=True), report)

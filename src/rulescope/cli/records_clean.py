@@ -9,11 +9,12 @@ import typer
 from rich.table import Table
 
 from rulescope.assays.results import counted
-from rulescope.cli import choosing
-from rulescope.cli.output import console
-from rulescope.errors import RecordError
-from rulescope.records import Store, disk, leftovers
-from rulescope.records.leftovers import Leftover
+from rulescope.cli import selection_options
+from rulescope.cli.console import console
+from rulescope.core import disk
+from rulescope.core.errors import RecordError
+from rulescope.records import Store, cleanup
+from rulescope.records.cleanup import Leftover
 from rulescope.records.sizes import readable
 
 
@@ -24,8 +25,8 @@ def clean(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only tell what would be removed.")
     ] = False,
-    store: choosing.StoreFolder = choosing.STORE,
-    as_json: choosing.AsJson = False,
+    store: selection_options.StoreFolder = selection_options.STORE,
+    as_json: selection_options.AsJson = False,
 ) -> None:
     """Remove what nobody needs any more: unfinished writes of dead processes and old notes.
 
@@ -35,9 +36,9 @@ def clean(
     keep = Store(store)
     if not disk.is_folder(keep.root):
         raise RecordError(f"{keep.root}: no such store")
-    found = leftovers.find(keep, quarantine=quarantine)
+    found = cleanup.find(keep, quarantine=quarantine)
     if not dry_run:
-        leftovers.remove(found)
+        cleanup.remove(found)
     room = sum(each.bytes for each in found)
     if as_json:
         items = [

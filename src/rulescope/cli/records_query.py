@@ -16,10 +16,11 @@ from rich.table import Table
 from rich.text import Text
 
 from rulescope.assays.results import counted
-from rulescope.cli import choosing
-from rulescope.cli.output import console, printable
-from rulescope.errors import RecordError
-from rulescope.records import Problem, Store, disk
+from rulescope.cli import selection_options
+from rulescope.cli.console import console, printable
+from rulescope.core import disk
+from rulescope.core.errors import RecordError
+from rulescope.records import Problem, Store
 from rulescope.records import query as queries
 from rulescope.records.query import Answer
 from rulescope.records.store import Report
@@ -49,7 +50,7 @@ NO_MORE = 100
 
 def query(
     sql: Annotated[str, typer.Argument(metavar="SQL", help="One SELECT over runs and logs.")],
-    store: choosing.StoreFolder = choosing.STORE,
+    store: selection_options.StoreFolder = selection_options.STORE,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON array of rows.")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
     export: Annotated[

@@ -11,20 +11,21 @@ import typer
 
 from rulescope.assays import ASSAYS, PRESETS
 from rulescope.assays.results import counted
-from rulescope.cli import choosing
-from rulescope.cli.choosing import folder_name
-from rulescope.cli.output import console, printable
+from rulescope.cli import selection_options
+from rulescope.cli.console import console, printable
 from rulescope.cli.progress import Meter
-from rulescope.records import Store, disk
+from rulescope.cli.selection_options import folder_name
+from rulescope.core import disk
+from rulescope.records import Store
 
 if TYPE_CHECKING:
-    from rulescope.report.site.lives import Tell
+    from rulescope.report.site.lifetime_rows import Tell
 
 OUT = Path("report")
 
 
 def report(
-    store: choosing.StoreFolder = choosing.STORE,
+    store: selection_options.StoreFolder = selection_options.STORE,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where the pages are written.")] = OUT,
     preset: Annotated[
         str | None,
@@ -38,8 +39,8 @@ def report(
         typer.Option(
             metavar="DIR", help="Where audits, checks and mechanism views wrote their results."
         ),
-    ] = choosing.RESULTS,
-    as_json: choosing.AsJson = False,
+    ] = selection_options.RESULTS,
+    as_json: selection_options.AsJson = False,
 ) -> None:
     """Turn a store into a report to browse, which opens from disk in any browser.
 
@@ -58,7 +59,7 @@ def report(
     if preset is not None:
         ASSAYS["E1"].budget(preset)  # so that a misspelt one is told before anything is read
     from rulescope.report import site  # here, because drawing is not always needed
-    from rulescope.report.site import checks, inside, profiles
+    from rulescope.report.site import audit_profiles, check_results, mechanism_views
 
     site.require_replaceable(out)
     disk.require_possible(out)
@@ -69,10 +70,10 @@ def report(
             keep,
             folder_name,
             preset,
-            profiles.find(results),
-            inside.find(results),
+            audit_profiles.find(results),
+            mechanism_views.find(results),
             stages,
-            checks.find(results),
+            check_results.find(results),
         )
         files = site.write(found, out, stages)
     finally:

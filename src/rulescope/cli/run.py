@@ -12,22 +12,23 @@ import typer
 from rich.console import Console
 
 from rulescope import plugins
-from rulescope import spec as specs
 from rulescope.assays import Assay, Budget, Results
+from rulescope.assays.plan import Plan, interactions, seconds_left, write
 from rulescope.assays.results import counted
-from rulescope.cli import choosing, engines
-from rulescope.cli.choosing import choose, folder_name
-from rulescope.cli.engines import Engine
-from rulescope.cli.output import console, spanned
+from rulescope.cli import engine_options, selection_options
+from rulescope.cli.console import console, spanned
+from rulescope.cli.engine_options import Engine
 from rulescope.cli.progress import Meter, duration
+from rulescope.cli.selection_options import choose, folder_name
+from rulescope.core import disk
+from rulescope.core.errors import RecordError
 from rulescope.engine.resources import cores
-from rulescope.errors import RecordError
-from rulescope.learners.disco.config import Disco
-from rulescope.learners.open_config import Open
-from rulescope.plan import Plan, interactions, seconds_left, write
-from rulescope.records import Store, disk
-from rulescope.report.files import require_writable
-from rulescope.spec import RunSpec, with_donors
+from rulescope.records import Store
+from rulescope.render.result_files import require_writable
+from rulescope.spec import run_spec as specs
+from rulescope.spec.disco_config import Disco
+from rulescope.spec.open_config import Open
+from rulescope.spec.run_spec import RunSpec, with_donors
 
 if TYPE_CHECKING:
     from rulescope.engine.campaign import Campaign
@@ -37,32 +38,32 @@ SOME_FAILED = 3
 
 
 def run(
-    assay: choosing.AssayName,
-    preset: choosing.Preset = "quick",
-    seeds: choosing.Seeds = None,
-    iterations: choosing.Iterations = None,
-    episodes: choosing.Episodes = None,
-    arms: choosing.Arms = None,
-    scales: choosing.Scales = None,
-    tasks: choosing.Tasks = None,
-    conditions: choosing.Conditions = None,
-    agent: choosing.Agent = None,
-    rule: choosing.RuleName = None,
+    assay: selection_options.AssayName,
+    preset: selection_options.Preset = "quick",
+    seeds: selection_options.Seeds = None,
+    iterations: selection_options.Iterations = None,
+    episodes: selection_options.Episodes = None,
+    arms: selection_options.Arms = None,
+    scales: selection_options.Scales = None,
+    tasks: selection_options.Tasks = None,
+    conditions: selection_options.Conditions = None,
+    agent: selection_options.Agent = None,
+    rule: selection_options.RuleName = None,
     dry: Annotated[
         bool, typer.Option("--plan", help="Show what would be run, and how long, and stop.")
     ] = False,
-    workers: choosing.Workers = None,
-    engine: engines.Name = "local",
-    address: engines.Address = None,
-    cpus_per_run: engines.CpusPerRun = None,
-    gpus_per_run: engines.GpusPerRun = None,
-    time_limit: engines.TimeLimit = None,
-    force: engines.Force = False,
-    store: choosing.StoreFolder = choosing.STORE,
-    out: choosing.Out = choosing.RESULTS,
-    save_draws: choosing.SaveDraws = False,
-    weights: choosing.Weights = None,
-    as_json: choosing.AsJson = False,
+    workers: selection_options.Workers = None,
+    engine: engine_options.Name = "local",
+    address: engine_options.Address = None,
+    cpus_per_run: engine_options.CpusPerRun = None,
+    gpus_per_run: engine_options.GpusPerRun = None,
+    time_limit: engine_options.TimeLimit = None,
+    force: engine_options.Force = False,
+    store: selection_options.StoreFolder = selection_options.STORE,
+    out: selection_options.Out = selection_options.RESULTS,
+    save_draws: selection_options.SaveDraws = False,
+    weights: selection_options.Weights = None,
+    as_json: selection_options.AsJson = False,
 ) -> None:
     """Run an assay: show the plan, live what is missing, analyse, print and write the tables.
 
@@ -95,7 +96,7 @@ def run(
         rule=rule,
         weights=weights,
     )
-    weights = choosing.weights_of(rule, weights)
+    weights = selection_options.weights_of(rule, weights)
     keep = Store(store)
     for each, budget in chosen[1:]:  # before the first, which checks itself, runs for hours
         left = list(Plan.of(each, budget, keep).missing.values())
@@ -137,7 +138,7 @@ def perform(
     figures: tuple[str, ...] | None = None,
     time_limit: float | None = None,
     force: bool = False,
-    engine: Engine = engines.LOCAL,
+    engine: Engine = engine_options.LOCAL,
     save_draws: bool = False,
 ) -> dict[str, Any]:
     """Carry an assay through; return what a program wants to know of it.
@@ -176,7 +177,7 @@ def perform(
     results = plan.analyse(store, draws=save_draws)
     paths = write(plan, results, store, folder, figures)
     _tell_results(results, paths, screen)
-    from rulescope.report.folder import as_data
+    from rulescope.report.results_folder import as_data
 
     return said | {"results": as_data(results), "folder": str(folder)}
 
@@ -262,7 +263,7 @@ def live(
     force: bool,
 ) -> dict[str, str]:
     """Live the lifetimes that are ``left``; return the causes of failures by run id."""
-    from rulescope.engine.crew import Patience
+    from rulescope.engine.pool import Patience
 
     everything = with_donors(left.values()).values()  # those found in the store included
     with Meter(name, sum(spec.iterations for spec in everything)) as meter:
@@ -302,7 +303,7 @@ def _standing(campaign: Campaign) -> str:
 
 
 def _tell_results(results: Results, paths: list[Path], screen: Console) -> None:
-    from rulescope.report.tables import terminal
+    from rulescope.render.table_formats import terminal
 
     for table in results.tables:
         screen.print()

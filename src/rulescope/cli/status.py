@@ -17,15 +17,15 @@ from rich.table import Table
 
 from rulescope import plugins
 from rulescope.assays import ASSAYS, PRESETS
-from rulescope.cli import choosing, standing
-from rulescope.cli.choosing import choose
-from rulescope.cli.output import console, printable, spanned
+from rulescope.assays.plan import Plan, interactions
+from rulescope.cli import run_state, selection_options
+from rulescope.cli.console import console, printable, spanned
 from rulescope.cli.progress import PLAIN_SECONDS
-from rulescope.engine import failures, live
+from rulescope.cli.selection_options import choose
+from rulescope.core.errors import SpecError
+from rulescope.engine import failures, heartbeat
 from rulescope.engine.failures import Failure
-from rulescope.engine.live import LiveCampaign
-from rulescope.errors import SpecError
-from rulescope.plan import Plan, interactions
+from rulescope.engine.heartbeat import LiveCampaign
 from rulescope.records import Store
 
 REFRESH_SECONDS = 2.0
@@ -34,22 +34,22 @@ QUIET_SECONDS = 30.0
 
 
 def status(
-    assay: choosing.OptionalAssay = None,
-    preset: choosing.Preset = "quick",
-    seeds: choosing.Seeds = None,
-    iterations: choosing.Iterations = None,
-    episodes: choosing.Episodes = None,
-    arms: choosing.Arms = None,
-    scales: choosing.Scales = None,
-    tasks: choosing.Tasks = None,
-    conditions: choosing.Conditions = None,
-    agent: choosing.Agent = None,
-    rule: choosing.RuleName = None,
+    assay: selection_options.OptionalAssay = None,
+    preset: selection_options.Preset = "quick",
+    seeds: selection_options.Seeds = None,
+    iterations: selection_options.Iterations = None,
+    episodes: selection_options.Episodes = None,
+    arms: selection_options.Arms = None,
+    scales: selection_options.Scales = None,
+    tasks: selection_options.Tasks = None,
+    conditions: selection_options.Conditions = None,
+    agent: selection_options.Agent = None,
+    rule: selection_options.RuleName = None,
     watch: Annotated[
         bool, typer.Option("--watch", help="Go on as long as a campaign is running.")
     ] = False,
-    store: choosing.StoreFolder = choosing.STORE,
-    as_json: choosing.AsJson = False,
+    store: selection_options.StoreFolder = selection_options.STORE,
+    as_json: selection_options.AsJson = False,
 ) -> None:
     """Tell how much of an assay is in the store, cell by cell; or of all assays and presets.
 
@@ -105,7 +105,7 @@ class _View:
     def of(cls, plans: list[tuple[str, Plan]], store: Store, by_cell: bool) -> _View:
         wanted = {key for _, plan in plans for key in (*plan.runs, *plan.donors)}
         broken = failures.known(store, wanted if by_cell else None)
-        return cls(store, plans, by_cell, live.running(store), broken)
+        return cls(store, plans, by_cell, heartbeat.running(store), broken)
 
     def again(self) -> _View:
         """Return the same a moment later."""
@@ -144,13 +144,13 @@ class _View:
 
     def shown(self) -> RenderableType:
         """Return all of it for people."""
-        known = standing.names([plan for _, plan in self.plans])
+        known = run_state.names([plan for _, plan in self.plans])
         parts: list[RenderableType] = []
         if self.campaigns:
-            parts.append(standing.now_running(self.campaigns, known))
+            parts.append(run_state.now_running(self.campaigns, known))
         parts.append(self._totals())
         if self.failed:
-            parts += ["", standing.failed(self.failed, known)]
+            parts += ["", run_state.failed(self.failed, known)]
         if self.by_cell:
             for _, plan in self.plans:
                 parts += ["", self._by_cell(plan)]
@@ -199,7 +199,7 @@ class _View:
             runs = sum(len(plan.runs) for _, plan in self.plans)
             yield f"no campaign is running: {done}/{runs} lifetimes, {len(self.failed)} failed"
         for campaign in self.campaigns:
-            yield standing.line(campaign)
+            yield run_state.line(campaign)
 
 
 def _new(plan: Plan, store: Store) -> frozenset[str]:
@@ -237,7 +237,7 @@ def _views(view: _View, seconds: float) -> Iterator[_View]:
         view = view.again()
 
 
-def list_(as_json: choosing.AsJson = False) -> None:
+def list_(as_json: selection_options.AsJson = False) -> None:
     """List the assays: what each asks, its arms, and what each preset costs.
 
     Then the rules and worlds that other installed packages offer, if there are any.

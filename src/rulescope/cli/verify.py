@@ -15,15 +15,16 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from rulescope.assays.results import counted
-from rulescope.cli import choosing, engines
-from rulescope.cli.output import console, printable
+from rulescope.cli import engine_options, selection_options
+from rulescope.cli.console import console, printable
 from rulescope.cli.progress import Meter
-from rulescope.errors import RecordError
-from rulescope.records import Problem, Record, Store, disk
-from rulescope.records.layout import ID, different
+from rulescope.core import disk
+from rulescope.core.errors import RecordError
+from rulescope.records import Problem, Record, Store
 from rulescope.records.record import CARRIER_COLUMNS, agree
 from rulescope.records.sizes import PARTS
-from rulescope.spec import with_donors
+from rulescope.records.store_layout import ID, different
+from rulescope.spec.run_spec import with_donors
 
 WRONG = 1
 """Exit code when something is wrong with the store."""
@@ -45,11 +46,11 @@ def verify(
     read_only: Annotated[
         bool, typer.Option("--read-only", help="Report damage, and move nothing.")
     ] = False,
-    workers: choosing.Workers = None,
-    force: engines.Force = False,
-    store: choosing.StoreFolder = choosing.STORE,
-    weights: choosing.Weights = None,
-    as_json: choosing.AsJson = False,
+    workers: selection_options.Workers = None,
+    force: engine_options.Force = False,
+    store: selection_options.StoreFolder = selection_options.STORE,
+    weights: selection_options.Weights = None,
+    as_json: selection_options.AsJson = False,
 ) -> None:
     """Read every record and checkpoint of a store, and compare it with its own checksums.
 
@@ -136,7 +137,7 @@ def _rerun(
     store: Store, chosen: list[str], workers: int | None, weights: Path | None, force: bool
 ) -> list[Finding]:
     """Rerun ``chosen``, with the donors' states that the store has, and compare."""
-    from rulescope.engine.local import run_all
+    from rulescope.engine.local_engine import run_all
 
     old = {run: store.read(run) for run in chosen}
     with tempfile.TemporaryDirectory(prefix="rulescope-verify-") as folder:

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 from rich.table import Table
 
-from rulescope.errors import WeightsError
+from rulescope.core.errors import WeightsError
 from rulescope.rules import loading, locate, registry
 from rulescope.rules.embedded import EMBEDDED
 from rulescope.rules.registry import Rule

@@ -13,13 +13,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from rulescope.discover.discovery_spec import Objective
 from rulescope.discover.experience import Experience
-from rulescope.discover.spec import Objective
 from rulescope.learners.actor_critic import generalised_advantages
-from rulescope.learners.adam import Moments, clipped_adam
-from rulescope.learners.baselines import NetworkSizes
-from rulescope.learners.disco.value import normalise, update_average
+from rulescope.learners.direction_clipped_adam import Moments, clipped_adam
+from rulescope.learners.disco.value_estimates import normalise, update_average
 from rulescope.learners.torso import Network
+from rulescope.spec.baseline_config import NetworkSizes
 
 
 class CriticState(NamedTuple):

@@ -10,7 +10,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rulescope.arrays import Arrays
+from rulescope.core.arrays import Arrays
 
 
 class Experience(NamedTuple):

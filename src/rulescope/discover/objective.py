@@ -11,10 +11,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from rulescope.agents.network import Agent
+from rulescope.discover.discovery_spec import Objective
 from rulescope.discover.experience import Experience
 from rulescope.discover.population import Emitted
-from rulescope.discover.spec import Objective
+from rulescope.learners.disco.agent_network import Agent
 from rulescope.learners.disco.losses import kl
 
 

@@ -17,19 +17,19 @@ from torch import Tensor
 from torch.nn import functional
 from torch.utils import _pytree as pytree
 
-from rulescope import seeds
-from rulescope.agents.network import Agent
-from rulescope.arrays import Arrays
+from rulescope.core import seeds
+from rulescope.core.arrays import Arrays
 from rulescope.discover.critic import Critic
+from rulescope.discover.discovery_spec import Discovery
 from rulescope.discover.experience import Experience, Store
-from rulescope.discover.habitat import Habitat
-from rulescope.discover.spec import Discovery
-from rulescope.discover.weights import Rule
-from rulescope.learners.base import joined, under
+from rulescope.discover.rule_weights import Rule
+from rulescope.discover.world_mix import Habitat
+from rulescope.learners.disco.agent_network import Agent
 from rulescope.learners.disco.batch import Batch
-from rulescope.learners.disco.meta_net import MetaNetwork, RuleState
+from rulescope.learners.disco.rule_network import MetaNetwork, RuleState
 from rulescope.learners.disco.update import DiscoUpdate, LearnerState
-from rulescope.learners.disco.value import STD_EPSILON
+from rulescope.learners.disco.value_estimates import STD_EPSILON
+from rulescope.learners.learner import joined, under
 
 
 class Emitted(NamedTuple):

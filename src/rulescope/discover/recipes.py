@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from rulescope.discover.spec import Discovery, Objective, RuleSizes, World
-from rulescope.envs.config import Boundary, Catch, DeepSea, Tracking
-from rulescope.learners.disco.config import SPROUT as LEARNER
+from rulescope.discover.discovery_spec import Discovery, Objective, RuleSizes, World
 from rulescope.rules.embedded import EMBEDDED
+from rulescope.spec.disco_config import SPROUT as LEARNER
+from rulescope.spec.world_config import Boundary, Catch, DeepSea, Tracking
 
 _WORLDS = (
     World(environment=Catch(rows=5, columns=5), agents=4),

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import msgspec
 
-from rulescope.records import Store, disk
-from rulescope.records.layout import ID, checked, note
+from rulescope.core import disk
+from rulescope.records import Store
+from rulescope.records.store_layout import ID, checked, note
 
 KEPT = 20
 """The most attempts that are kept of a run, the last ones."""

@@ -12,13 +12,13 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from rulescope.engine.crew import EngineError
-from rulescope.envs.config import Catch, DeepSea, EnvironmentSpec, MinAtar, Tracking
-from rulescope.learners.baselines import DQN, RandomPolicy
-from rulescope.learners.disco.config import Disco
-from rulescope.learners.open_config import Open
+from rulescope.engine.pool import EngineError
 from rulescope.records.sizes import readable
-from rulescope.spec import RunSpec
+from rulescope.spec.baseline_config import DQN, RandomPolicy
+from rulescope.spec.disco_config import Disco
+from rulescope.spec.open_config import Open
+from rulescope.spec.run_spec import RunSpec
+from rulescope.spec.world_config import Catch, DeepSea, EnvironmentSpec, MinAtar, Tracking
 
 PROCESS = 330_000_000
 """Bytes of a worker that has imported everything and lives nothing (300 to 320 MB measured)."""

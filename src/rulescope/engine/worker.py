@@ -18,8 +18,8 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
+from rulescope.core.errors import PassingError, RulescopeError
 from rulescope.engine.messages import Beat, Ended, Ready, Said, Unfit
-from rulescope.errors import PassingError, RulescopeError
 
 if TYPE_CHECKING:
     from rulescope.lifetime import Progress
@@ -43,7 +43,7 @@ def work(pipe: Connection, root: Path, weights: Path | None) -> None:
     try:
         # Torch takes seconds to import: beat meanwhile. All of the program is imported before the
         # first run, because it may be edited while this process works.
-        from rulescope import runner, runtime  # noqa: F401
+        from rulescope.core import runtime
         from rulescope.records import Store
 
         runtime.single_threaded()
@@ -70,9 +70,11 @@ class Living:
         self, canonical: bytes, store: Keep, weights: Path | None = None, device: str = "cpu"
     ) -> Ended:
         """Make one record; return what became of it."""
-        from rulescope import runner, runtime, spec
+        from rulescope import runner
+        from rulescope.core import runtime
+        from rulescope.spec import run_spec
 
-        item = spec.decode(canonical)
+        item = run_spec.decode(canonical)
         self.at = Beat(item.id, 0)
         try:
             runner.find_or_make(

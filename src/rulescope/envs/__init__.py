@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from rulescope.envs.base import Environment
+from rulescope.core.errors import SpecError
 from rulescope.envs.boundaries import Masked, Scaled, Synthetic
 from rulescope.envs.catch import CatchEnv
 from rulescope.envs.catch_stream import CatchStreamEnv
 from rulescope.envs.changes import changing
-from rulescope.envs.checked import Checked
-from rulescope.envs.config import (
+from rulescope.envs.contract_checks import Checked
+from rulescope.envs.deep_sea import DeepSeaEnv
+from rulescope.envs.environment import Environment
+from rulescope.envs.environment_conformance import check_env
+from rulescope.envs.gymnasium_adapter import GymnasiumEnv
+from rulescope.envs.minatar import MinAtarEnv
+from rulescope.envs.tracking import TrackingEnv
+from rulescope.spec.world_config import (
     Boundary,
     Catch,
     CatchStream,
@@ -20,12 +26,6 @@ from rulescope.envs.config import (
     PluginWorld,
     Tracking,
 )
-from rulescope.envs.conformance import check_env
-from rulescope.envs.deep_sea import DeepSeaEnv
-from rulescope.envs.gymnasium_adapter import GymnasiumEnv
-from rulescope.envs.minatar import MinAtarEnv
-from rulescope.envs.tracking import TrackingEnv
-from rulescope.errors import SpecError
 
 __all__ = ["check_env", "make"]
 
@@ -42,7 +42,7 @@ def make(
 
     ``steps`` are the interactions of each lane in one iteration, by which a change is timed.
 
-    >>> from rulescope.envs.config import Boundary, Catch
+    >>> from rulescope.spec.world_config import Boundary, Catch
     >>> make(Catch(), Boundary(), scale=1.0, lanes=2).reset(seed=0).shape
     (2, 8, 8)
     """

@@ -11,7 +11,7 @@ from abc import abstractmethod
 
 import numpy as np
 
-from rulescope.envs.base import Actions, Array, Environment, State, Step
+from rulescope.envs.environment import Actions, Array, Environment, State, Step
 
 
 class Wrapper(Environment):

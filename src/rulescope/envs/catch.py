@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from rulescope import seeds
-from rulescope.envs.base import Actions, Array, State, Step
-from rulescope.envs.config import Catch
+from rulescope.core import seeds
+from rulescope.envs.environment import Actions, Array, State, Step
 from rulescope.envs.references import catch_references
-from rulescope.envs.world import ColumnWorld
+from rulescope.envs.seeded_world import ColumnWorld
+from rulescope.spec.world_config import Catch
 
 LEFT, STAY, RIGHT = 0, 1, 2
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from rulescope import seeds
-from rulescope.envs.base import Actions, Array, State, Step
-from rulescope.envs.config import CatchStream
+from rulescope.core import seeds
+from rulescope.envs.environment import Actions, Array, State, Step
 from rulescope.envs.references import catch_stream_references
-from rulescope.envs.world import ColumnWorld, drifted, within
+from rulescope.envs.seeded_world import ColumnWorld, drifted, within
+from rulescope.spec.world_config import CatchStream
 
 
 class CatchStreamEnv(ColumnWorld):

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from rulescope.envs.base import Actions, Array, Environment, Step, checked_actions
+from rulescope.core.errors import SpecError
 from rulescope.envs.boundaries import Counting
-from rulescope.envs.config import (
+from rulescope.envs.environment import Actions, Array, Environment, Step, checked_actions
+from rulescope.envs.seeded_world import ColumnWorld
+from rulescope.spec.world_config import (
     ActionFlip,
     Change,
     EnvironmentSpec,
@@ -21,8 +23,6 @@ from rulescope.envs.config import (
     misfit,
     reward_columns,
 )
-from rulescope.envs.world import ColumnWorld
-from rulescope.errors import SpecError
 
 
 class Changing(Counting):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rulescope import seeds
-from rulescope.envs.base import Actions, Array, State, Step
-from rulescope.envs.config import DeepSea
+from rulescope.core import seeds
+from rulescope.envs.environment import Actions, Array, State, Step
 from rulescope.envs.references import deep_sea_references
-from rulescope.envs.world import World, within
+from rulescope.envs.seeded_world import World, within
+from rulescope.spec.world_config import DeepSea
 
 COST = 0.01
 """What an episode of moves to the right costs in all."""

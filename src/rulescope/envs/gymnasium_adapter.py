@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rulescope import fingerprint, seeds
-from rulescope.envs.base import Actions, Array, References, State, Step
-from rulescope.envs.checked import checked_flag, checked_reward, checked_step
-from rulescope.envs.config import Gymnasium
-from rulescope.envs.world import World
-from rulescope.errors import RecordError, SpecError, WorldError, nearest, refusing_exit
+from rulescope.core import seeds, source_hash
+from rulescope.core.errors import RecordError, SpecError, WorldError, nearest, refusing_exit
+from rulescope.envs.contract_checks import checked_flag, checked_reward, checked_step
+from rulescope.envs.environment import Actions, Array, References, State, Step
+from rulescope.envs.seeded_world import World
+from rulescope.spec.world_config import Gymnasium
 
 
 class GymnasiumEnv(World):
@@ -231,7 +231,7 @@ def _origin(config: Gymnasium) -> Origin:
         registered.order_enforce,
     ]
     try:
-        hashes = sorted({fingerprint.digest(fingerprint.home_of(name)) for name in modules})
+        hashes = sorted({source_hash.digest(source_hash.home_of(name)) for name in modules})
     except (ImportError, OSError):
         return Origin(None, tuple(sorted(modules)))
     text = json.dumps([hashes, facts], sort_keys=True)

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator, RandomState
 
-from rulescope import seeds
-from rulescope.envs.base import UNKNOWN, Actions, Array, State, Step
-from rulescope.envs.config import MinAtar
-from rulescope.envs.world import World
-from rulescope.errors import SpecError
+from rulescope.core import seeds
+from rulescope.core.errors import SpecError
+from rulescope.envs.environment import UNKNOWN, Actions, Array, State, Step
+from rulescope.envs.seeded_world import World
+from rulescope.spec.world_config import MinAtar
 
 ACTIONS = "nlurdf"
 """Nothing, left, up, right, down, fire: the full action set, in the order of the package."""

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from rulescope import seeds
-from rulescope.envs.base import Actions, Array, Environment, References
-from rulescope.envs.config import Catch, CatchStream, DeepSea, Tracking
+from rulescope.core import seeds
+from rulescope.envs.environment import Actions, Array, Environment, References
+from rulescope.spec.world_config import Catch, CatchStream, DeepSea, Tracking
 
 Policy = Callable[[Array, Generator], Actions]
 """A map from observations [N, *shape] to actions [N], with a generator for its own chance."""

@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rulescope.errors import SpecError
-from rulescope.learners.baselines import A2C, DQN, PPO, A2CPopArt, RandomPolicy
-from rulescope.learners.disco.config import Disco
-from rulescope.learners.open_config import Open, OpenAdam
-from rulescope.learners.plugin_config import Plugin, Setup
-from rulescope.learners.variants import LearnerSpec
+from rulescope.core.errors import SpecError
+from rulescope.spec.baseline_config import A2C, DQN, PPO, A2CPopArt, RandomPolicy
+from rulescope.spec.disco_config import Disco
+from rulescope.spec.learner_config import LearnerSpec
+from rulescope.spec.open_config import Open, OpenAdam
+from rulescope.spec.plugin_config import Plugin, Setup
 
 if TYPE_CHECKING:
-    from rulescope.learners.base import Learner
+    from rulescope.learners.learner import Learner
     from rulescope.rules.loading import RuleWeights
 
 
@@ -47,11 +47,11 @@ def make(
 
             return PPOLearner(config, observation_shape, actions, seed, device)
         case A2CPopArt():
-            from rulescope.learners.popart import PopArtLearner
+            from rulescope.learners.a2c_popart import PopArtLearner
 
             return PopArtLearner(config, observation_shape, actions, seed, device)
         case RandomPolicy():
-            from rulescope.learners.uniform import UniformLearner
+            from rulescope.learners.random_policy import UniformLearner
 
             return UniformLearner(actions, seed)
         case DQN():
@@ -93,7 +93,7 @@ def _disco(
     device: str,
     weights: Path | None,
 ) -> Learner:
-    from rulescope.learners.disco.learner import DiscoLearner
+    from rulescope.learners.disco.disco_learner import DiscoLearner
     from rulescope.rules import disco_format
     from rulescope.rules.loading import load
 

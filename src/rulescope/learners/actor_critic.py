@@ -13,11 +13,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rulescope import seeds
-from rulescope.learners.base import Carrier, Choice, Learner, Rollout
-from rulescope.learners.baselines import A2C, PPO, A2CPopArt
-from rulescope.learners.optimiser import Adam, flat_carrier, to_tensor
+from rulescope.core import seeds
+from rulescope.learners.learner import Carrier, Choice, Learner, Rollout
+from rulescope.learners.norm_clipped_adam import Adam, flat_carrier, to_tensor
 from rulescope.learners.torso import Evaluation, Network
+from rulescope.spec.baseline_config import A2C, PPO, A2CPopArt
 
 METRICS = ("loss_policy", "loss_value", "entropy", "advantage_std", "gradient_norm")
 

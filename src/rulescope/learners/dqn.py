@@ -14,14 +14,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rulescope import seeds
-from rulescope.arrays import Arrays
-from rulescope.learners.base import Carrier, Choice, Learner, Rollout
-from rulescope.learners.baselines import DQN
-from rulescope.learners.optimiser import Adam, flat_carrier, to_tensor
-from rulescope.learners.replay import by_first_appearance
+from rulescope.core import seeds
+from rulescope.core.arrays import Arrays
+from rulescope.learners.learner import Carrier, Choice, Learner, Rollout
+from rulescope.learners.norm_clipped_adam import Adam, flat_carrier, to_tensor
 from rulescope.learners.torso import Evaluation, Network
-from rulescope.learners.transitions import TransitionReplay, Transitions
+from rulescope.learners.trajectory_replay import by_first_appearance
+from rulescope.learners.transition_replay import TransitionReplay, Transitions
+from rulescope.spec.baseline_config import DQN
 
 
 class DQNLearner(Learner):

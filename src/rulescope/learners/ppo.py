@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rulescope import seeds
+from rulescope.core import seeds
 from rulescope.learners.actor_critic import (
     METRICS,
     ActorCritic,
@@ -25,8 +25,8 @@ from rulescope.learners.actor_critic import (
     log_chances,
     rows,
 )
-from rulescope.learners.base import Rollout
-from rulescope.learners.baselines import PPO
+from rulescope.learners.learner import Rollout
+from rulescope.spec.baseline_config import PPO
 
 Column = NDArray[np.float64]
 

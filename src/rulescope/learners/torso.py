@@ -17,12 +17,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rulescope import seeds
-from rulescope.agents import initialisers
-from rulescope.agents.layout import Layout, Parameters
-from rulescope.agents.network import linear, write_linear
-from rulescope.errors import SpecError
-from rulescope.learners.baselines import NetworkSizes
+from rulescope.core import initialisers, seeds
+from rulescope.core.errors import SpecError
+from rulescope.core.flat_vector import Layout, Parameters
+from rulescope.learners.disco.agent_network import linear, write_linear
+from rulescope.spec.baseline_config import NetworkSizes
 
 SIDE = 3
 """Height and width of the convolution's patches."""

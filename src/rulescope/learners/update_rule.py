@@ -25,15 +25,15 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from rulescope.arrays import Arrays, digest
-from rulescope.errors import DivergedError, SpecError
-from rulescope.learners import plugin_config
+from rulescope.core.arrays import Arrays, digest
+from rulescope.core.errors import DivergedError, SpecError
 from rulescope.learners.actor_critic import ActorCritic, generalised_advantages, rows
-from rulescope.learners.base import Carrier, Rollout
-from rulescope.learners.baselines import A2C
-from rulescope.learners.optimiser import array, write
-from rulescope.learners.plugin_config import HISTORY, Setup
+from rulescope.learners.learner import Carrier, Rollout
+from rulescope.learners.norm_clipped_adam import array, write
 from rulescope.rules.loading import RuleWeights
+from rulescope.spec import plugin_config
+from rulescope.spec.baseline_config import A2C
+from rulescope.spec.plugin_config import HISTORY, Setup
 
 __all__ = ["Seen", "Setup", "State", "UpdateRule"]
 

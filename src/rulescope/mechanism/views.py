@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from rulescope.errors import SpecError, nearest
-from rulescope.mechanism import replay, targets, trajectory
-from rulescope.mechanism.inquiry import View
+from rulescope.core.errors import SpecError, nearest
+from rulescope.mechanism import replay_view, targets_view, trajectory_view
+from rulescope.mechanism.view_request import View
 
-VIEWS: dict[str, View] = {view.name: view for view in (trajectory.VIEW, targets.VIEW, replay.VIEW)}
+VIEWS: dict[str, View] = {
+    view.name: view for view in (trajectory_view.VIEW, targets_view.VIEW, replay_view.VIEW)
+}
 
 
 def find(name: str) -> View:

@@ -11,12 +11,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rulescope import arrays
-from rulescope.agents.layout import Layout
-from rulescope.arrays import ArrayFileError, Arrays
-from rulescope.errors import RulescopeError
-from rulescope.learners.base import under
+from rulescope.core import arrays
+from rulescope.core.arrays import ArrayFileError, Arrays
+from rulescope.core.errors import RulescopeError
+from rulescope.core.flat_vector import Layout
 from rulescope.learners.disco.batch import Batch
+from rulescope.learners.learner import under
 from rulescope.rules import locate, registry
 from rulescope.rules.loading import load
 

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping
 import torch
 from torch import Tensor
 
-from rulescope.arrays import Arrays
-from rulescope.learners.base import under
-from rulescope.learners.disco.meta_net import RuleState
+from rulescope.core.arrays import Arrays
+from rulescope.learners.disco.rule_network import RuleState
 from rulescope.learners.disco.update import LearnerState
-from rulescope.numerics.comparison import PRECISIONS, Comparison, compare
+from rulescope.learners.learner import under
 from rulescope.numerics.golden import Golden, rule_weights
-from rulescope.numerics.inner import small_start, small_update
+from rulescope.numerics.inner_steps import small_start, small_update
+from rulescope.numerics.tolerances import PRECISIONS, Comparison, compare
 
 CASES = {"k1_zero_warm": 1, "k2_nonzero_warm": 2, "k1_nonzero_fresh": 1}
 """Name of each case and its number of inner updates."""

@@ -25,8 +25,8 @@ from typing import IO, Any, NamedTuple, Protocol
 
 import msgspec
 
-from rulescope.errors import RecordError
-from rulescope.records import disk
+from rulescope.core import disk
+from rulescope.core.errors import RecordError
 from rulescope.records.record import FILES, MANIFEST, MAX_MANIFEST
 from rulescope.records.store import Problem, Store
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rulescope import arrays
-from rulescope.arrays import ArrayFileError, Arrays
+from rulescope.core import arrays
+from rulescope.core.arrays import ArrayFileError, Arrays
 
 _SEAL = "checkpoint-sha256"
 """Name of the extra entry that holds the checksum of the others."""

@@ -16,11 +16,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from rulescope.arrays import Arrays
-from rulescope.errors import RecordError
-from rulescope.frozen import expanded
+from rulescope.core.arrays import Arrays
+from rulescope.core.errors import RecordError
+from rulescope.core.structs import expanded
 from rulescope.records.record import Logged, Manifest
-from rulescope.spec import Intervention, RunSpec
+from rulescope.spec.run_spec import Intervention, RunSpec
 
 TYPES = {
     "b": "BOOLEAN",

@@ -20,10 +20,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from rulescope.errors import RecordError
-from rulescope.records import columns, disk, shards
+from rulescope.core import disk
+from rulescope.core.errors import RecordError
+from rulescope.records import columns, index_shards
+from rulescope.records.index_shards import Batch, Shard
 from rulescope.records.record import FILES
-from rulescope.records.shards import Batch, Shard
 from rulescope.records.store import Problem, Report, Store
 
 VERSION = 1
@@ -91,10 +92,10 @@ class Index:
         folders = disk.listed(home)
         if not folders:
             return
-        with shards.workshop() as connection:
+        with index_shards.workshop() as connection:
             for folder in folders:
                 marked = _age(folder / _WORN)
-                shard = shards.opened(connection, folder) if marked is None else None
+                shard = index_shards.opened(connection, folder) if marked is None else None
                 if shard is not None:
                     yield shard
                 elif marked is None or marked > _GRACE:
@@ -119,7 +120,7 @@ class Index:
             return []
         try:
             with self._staged() as staged:
-                shards.join(parts, staged)
+                index_shards.join(parts, staged)
                 return [Shard(self._settled(staged), records)]
         except RecordError:  # such as a shard that another process has replaced: read them again
             return []
@@ -167,7 +168,7 @@ class Index:
 
     def _settled(self, staged: Path) -> Path:
         """Move a finished shard to its place; another process may have put the same there."""
-        target = self._place() / shards.seal(staged)
+        target = self._place() / index_shards.seal(staged)
         try:
             staged.rename(target)
         except OSError as fault:
@@ -237,7 +238,7 @@ def _sorted_out(found: Iterable[Shard], live: Live, most: int) -> tuple[list[Sha
             covered |= shard.records.keys()
         else:
             worn.append(shard)
-    small = [shard for shard in kept if shards.is_small(shard)]
+    small = [shard for shard in kept if index_shards.is_small(shard)]
     if len(small) > most:
         kept = [shard for shard in kept if shard not in small]
         worn += small

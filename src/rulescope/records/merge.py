@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rulescope.errors import RecordError
-from rulescope.records import archive, disk
+from rulescope.core import disk
+from rulescope.core.errors import RecordError
+from rulescope.records import archive
 from rulescope.records.archive import LIMITS, Limits
 from rulescope.records.store import ConflictError, Problem, Store
 

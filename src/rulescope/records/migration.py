@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
-from rulescope.errors import RecordError
+from rulescope.core.errors import RecordError
 
 SCHEMA: Literal[2] = 2
 """The version that is written."""

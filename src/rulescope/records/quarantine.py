@@ -7,8 +7,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from rulescope.errors import RecordError
-from rulescope.records import disk, layout
+from rulescope.core import disk
+from rulescope.core.errors import RecordError
+from rulescope.records import store_layout
 
 
 def nothing_is_sound(_: Path) -> bool:
@@ -47,7 +48,7 @@ def aside(
             folder.rename(path)
         return "another process has put a sound one in its place"
     with suppress(OSError):  # a full disk must not hide where it went
-        layout.give_reason(folder, reason)
+        store_layout.give_reason(folder, reason)
     return f"moved to {folder}"
 
 

@@ -15,8 +15,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from rulescope.errors import RecordError
-from rulescope.records import columns, disk, layout, shards
+from rulescope.core import disk
+from rulescope.core.errors import RecordError
+from rulescope.records import columns, index_shards, store_layout
 from rulescope.records.columns import literal
 from rulescope.records.index import Index
 from rulescope.records.store import Problem, Report, Store
@@ -84,7 +85,7 @@ class Questions:
         """Return the ids of the records for which an SQL condition on ``runs`` holds, sorted."""
         # On a line of its own, so that a comment at its end ends with it.
         answer = self.ask(f"SELECT id FROM runs WHERE (\n{condition}\n) ORDER BY id")
-        return [layout.checked(row[0]) for row in answer.rows]
+        return [store_layout.checked(row[0]) for row in answer.rows]
 
     def _require_reading(self, sql: str) -> None:
         """Raise unless ``sql`` is one statement, and one that reads."""
@@ -107,7 +108,7 @@ def asking(store: Store, report: Report | None = None) -> Iterator[Questions]:
         private = Path(folder).resolve()
         for left in reversed(range(_TRIES)):
             folders = index.refresh(report)
-            connection = shards.connect(MEMORY, private / "spilled")
+            connection = index_shards.connect(MEMORY, private / "spilled")
             stack.callback(connection.close)
             try:
                 _prepare(connection, folders)
@@ -116,7 +117,7 @@ def asking(store: Store, report: Report | None = None) -> Iterator[Questions]:
                 if not left:
                     raise RecordError(f"{store.root}: the index cannot be read") from None
         outbox = private / "answer"
-        _shut(connection, [*(folder / shards.LOGS for folder in folders), outbox])
+        _shut(connection, [*(folder / index_shards.LOGS for folder in folders), outbox])
         yield Questions(connection, outbox, index.problems)
 
 
@@ -140,15 +141,15 @@ def export_format(path: Path) -> str:
 def _prepare(connection: DuckDBPyConnection, folders: Sequence[Path]) -> None:
     """Make the views; ``runs`` is small and copied, ``logs`` is read when it is asked for."""
     for view, always, name in (
-        ("runs", columns.RUNS, shards.RUNS),
-        ("logs", columns.LOGS, shards.LOGS),
+        ("runs", columns.RUNS, index_shards.RUNS),
+        ("logs", columns.LOGS, index_shards.LOGS),
     ):
-        source = shards.parquet(*(folder / name for folder in folders)) if folders else ""
+        source = index_shards.parquet(*(folder / name for folder in folders)) if folders else ""
         described = connection.execute(f"DESCRIBE SELECT * FROM {source}") if folders else None
         physical = [row[0] for row in described.fetchall()] if described else []
         if len(physical) > MAX_COLUMNS:
             raise RecordError(f"the logs have {len(physical):,} different columns: too many")
-        hidden = [column for column in physical if column != shards.SIGNATURE]
+        hidden = [column for column in physical if column != index_shards.SIGNATURE]
         wanted = ", ".join(_whole(each) for each in columns.selected(hidden, always))
         what = "TABLE" if view == "runs" else "VIEW"
         rest = f"FROM {source}" if folders else "WHERE false"

@@ -15,14 +15,14 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 from msgspec import Meta
 
-from rulescope import arrays
-from rulescope import spec as specs
-from rulescope.arrays import ArrayFileError, Arrays, TooLargeError
-from rulescope.errors import RecordError, SpecError
-from rulescope.frozen import expanded
+from rulescope.core import arrays
+from rulescope.core.arrays import ArrayFileError, Arrays, TooLargeError
+from rulescope.core.errors import RecordError, SpecError
+from rulescope.core.runtime import Identity
+from rulescope.core.structs import expanded
 from rulescope.records.migration import SCHEMA, upgraded
-from rulescope.runtime import Identity
-from rulescope.spec import RunSpec
+from rulescope.spec import run_spec as specs
+from rulescope.spec.run_spec import RunSpec
 
 MANIFEST, LOG, STATE = "manifest.json", "log.npz", "state.npz"
 FILES = (MANIFEST, LOG, STATE)
@@ -46,7 +46,7 @@ class RuleIdentity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sha256: Sha256
     """Of the weights file; for ``random:SEED``, which has no file, the same as ``digest``."""
     digest: Sha256
-    """Of the arrays themselves (see :func:`rulescope.arrays.digest`), whatever file held them."""
+    """Of the arrays themselves (:func:`rulescope.core.arrays.digest`), whatever file held them."""
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -8,7 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from rulescope.records import disk, query
+from rulescope.core import disk
+from rulescope.records import query
 from rulescope.records.store import Problem, Report, Store
 
 PARTS = {

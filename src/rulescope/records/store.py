@@ -25,10 +25,10 @@ from typing import Any, NamedTuple, TypeVar
 
 from numpy.typing import NDArray
 
-from rulescope.arrays import ArrayFileError, Arrays
-from rulescope.errors import PassingError, RecordError
-from rulescope.records import checkpoint, disk, layout, quarantine, staging
-from rulescope.records.layout import checked
+from rulescope.core import disk
+from rulescope.core.arrays import ArrayFileError, Arrays
+from rulescope.core.errors import PassingError, RecordError
+from rulescope.records import checkpoint, quarantine, staging, store_layout
 from rulescope.records.record import (
     FILES,
     LOG,
@@ -43,6 +43,7 @@ from rulescope.records.record import (
     decode_manifest,
     encode,
 )
+from rulescope.records.store_layout import checked
 
 _log = logging.getLogger(__name__)
 
@@ -102,20 +103,25 @@ class Store:
 
     def ids(self) -> Iterator[str]:
         """Return the ids of all records, sorted."""
-        return iter([path.name for path in self._entries() if layout.is_record(path)])
+        return iter([path.name for path in self._entries() if store_layout.is_record(path)])
 
     def find(self, prefix: str) -> str:
         """Return the id of the one record whose id begins with ``prefix``."""
         self._require()
-        if not layout.PREFIX.fullmatch(prefix):
+        if not store_layout.PREFIX.fullmatch(prefix):
             raise RecordError(f"{prefix!r} is not the beginning of a run id, such as 1cced3")
         shards = disk.listed(self.inside("runs"))
         near = [shard for shard in shards if shard.name.startswith(prefix[:2])]
         entries = (
-            entry for shard in near if layout.is_real_folder(shard) for entry in disk.listed(shard)
+            entry
+            for shard in near
+            if store_layout.is_real_folder(shard)
+            for entry in disk.listed(shard)
         )
         found = [
-            path.name for path in entries if path.name.startswith(prefix) and layout.is_record(path)
+            path.name
+            for path in entries
+            if path.name.startswith(prefix) and store_layout.is_record(path)
         ]
         if len(found) == 1:
             return found[0]
@@ -185,7 +191,7 @@ class Store:
         for done, path in enumerate(entries):
             if report is not None:
                 report(done, len(entries))
-            if not layout.is_record(path):
+            if not store_layout.is_record(path):
                 what = (
                     "a symbolic link, which is not followed"
                     if path.is_symlink()
@@ -203,7 +209,7 @@ class Store:
         """Return all that was put aside, sorted by id."""
         self._require()
         return [
-            Quarantined(path.name.partition("-")[0], layout.reason(path), path)
+            Quarantined(path.name.partition("-")[0], store_layout.reason(path), path)
             for path in disk.listed(self.root / "quarantine")
         ]
 
@@ -284,7 +290,7 @@ class Store:
         return [
             entry
             for shard in disk.listed(self.inside("runs"))
-            for entry in (disk.listed(shard) if layout.is_real_folder(shard) else [shard])
+            for entry in (disk.listed(shard) if store_layout.is_real_folder(shard) else [shard])
         ]
 
     def _present(self, run: str) -> None:
@@ -296,7 +302,7 @@ class Store:
 
     def _contents(self, run: str, names: Iterable[str]) -> dict[str, bytes]:
         folder = self.folder(run)
-        return {name: layout.content(folder / name) for name in names}
+        return {name: store_layout.content(folder / name) for name in names}
 
     def _understood(self, run: str, read: Callable[[], T]) -> T:
         """Return what ``read`` does; what it cannot understand, but is whole, names the place."""
@@ -344,7 +350,7 @@ class Store:
         raise ConflictError(
             f"{self.folder(run)}: has science hash {old.science_hash}, but the new record of this "
             f"run has {new.science_hash}"
-            + layout.difference(old.source | old.runtime, new.source | new.runtime)
+            + store_layout.difference(old.source | old.runtime, new.source | new.runtime)
         )
 
     def _settle(self, run: str, files: Mapping[str, bytes]) -> bool:
@@ -390,7 +396,7 @@ class Store:
 def _is_sound(run: str, folder: Path) -> bool:
     """Tell whether ``folder`` holds the whole record of ``run``."""
     try:
-        decode(run, {name: layout.content(folder / name) for name in FILES})
+        decode(run, {name: store_layout.content(folder / name) for name in FILES})
     except RecordError:
         return False
     return True

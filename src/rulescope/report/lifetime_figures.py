@@ -10,7 +10,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from rulescope.envs.config import (
+from rulescope.episode_stats import HEADLINES, headline
+from rulescope.render.line_labels import End, name_ends
+from rulescope.render.style import look, save, styled
+from rulescope.spec.world_config import (
     Catch,
     CatchStream,
     DeepSea,
@@ -20,13 +23,10 @@ from rulescope.envs.config import (
     PluginWorld,
     Tracking,
 )
-from rulescope.meters import HEADLINES, headline
-from rulescope.report.labels import End, name_ends
-from rulescope.report.style import look, save, styled
 
 if TYPE_CHECKING:
     from rulescope.records import Record
-    from rulescope.spec import RunSpec
+    from rulescope.spec.run_spec import RunSpec
 
 NAMES = {"pinned": "pin"}
 """Words of the command line for arms that have a look under another name."""

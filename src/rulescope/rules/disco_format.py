@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rulescope.arrays import Arrays
-from rulescope.errors import nearest
+from rulescope.core.arrays import Arrays
+from rulescope.core.errors import nearest
 
 LIFETIME = "lstm/~/meta_lstm/~unroll/"
 """What the keys of the lifetime network begin with."""

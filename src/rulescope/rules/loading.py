@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rulescope import arrays as files
-from rulescope.errors import WeightsError
+from rulescope.core import arrays as files
+from rulescope.core.errors import WeightsError
 from rulescope.rules import disco_format, locate, registry
 from rulescope.rules.embedded import EMBEDDED, Embedded, of_content
-from rulescope.rules.fresh import fresh
+from rulescope.rules.random_weights import fresh
 
 MAX_BYTES = 64 << 20
 """Largest rule file read, packed or unpacked: twenty times Disco103."""

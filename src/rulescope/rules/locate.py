@@ -21,7 +21,7 @@ from typing import Any
 
 import pooch  # type: ignore[import-untyped]
 
-from rulescope.errors import WeightsError
+from rulescope.core.errors import WeightsError
 from rulescope.rules import registry
 from rulescope.rules.registry import Rule
 

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import Literal
 
-from rulescope.errors import WeightsError, nearest
+from rulescope.core.errors import WeightsError, nearest
 
 Family = Literal["disco", "open"]
 

@@ -3,9 +3,10 @@
 NaN is a missing value everywhere and is dropped; ``n`` counts finite values.
 """
 
+from rulescope.stats.array_checks import DataError
+from rulescope.stats.bimodality import groups, two_humped
 from rulescope.stats.bins import effective_bins
 from rulescope.stats.centre import exact_iqm, finite_count, finite_mean, trimmed_mean
-from rulescope.stats.checks import DataError
 from rulescope.stats.contrasts import (
     UsableScales,
     interaction,
@@ -30,15 +31,6 @@ from rulescope.stats.events import (
     summarise_threshold_steps,
     threshold_steps,
 )
-from rulescope.stats.exploration import (
-    deepest_majority,
-    found,
-    majority,
-    random_discovery,
-    solved,
-    updates_for_depth,
-    wilson,
-)
 from rulescope.stats.families import Family
 from rulescope.stats.geometry import (
     between_fraction,
@@ -58,7 +50,14 @@ from rulescope.stats.intervals import (
     percentile_interval,
     tail,
 )
-from rulescope.stats.modes import groups, two_humped
+from rulescope.stats.log_rows import (
+    between,
+    deep_sea_tail,
+    endpoint,
+    last_fraction,
+    tail_from,
+    tail_mean,
+)
 from rulescope.stats.paired import paired_estimate, student_quantile, widened
 from rulescope.stats.predictive import outlying, printed_probability, statistic_probability
 from rulescope.stats.resampling import (
@@ -70,15 +69,16 @@ from rulescope.stats.resampling import (
     resample,
     seed_blocks,
 )
-from rulescope.stats.rows import (
-    between,
-    deep_sea_tail,
-    endpoint,
-    last_fraction,
-    tail_from,
-    tail_mean,
-)
 from rulescope.stats.scores import normalised_score, post_switch_auc
+from rulescope.stats.solve_rates import (
+    deepest_majority,
+    found,
+    majority,
+    random_discovery,
+    solved,
+    updates_for_depth,
+    wilson,
+)
 from rulescope.stats.windows import (
     COMPETENT,
     Window,

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from rulescope.stats.checks import DataError, require_positive
-from rulescope.stats.exploration import wilson
+from rulescope.stats.array_checks import DataError, require_positive
 from rulescope.stats.intervals import LEVEL, Estimate, tail
+from rulescope.stats.solve_rates import wilson
 
 TOP, BOTTOM = 1.05, -0.15
 """Scores that no lifetime exceeds or falls below: optimal and random play, with room for noise."""

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rulescope.stats.checks import DataError
+from rulescope.stats.array_checks import DataError
 
 _LEAST = 1e-12
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rulescope.stats.checks import FloatArray, IntArray, floats, missing_as_nan, ratio
+from rulescope.stats.array_checks import FloatArray, IntArray, floats, missing_as_nan, ratio
 
 
 def trimmed_mean(values: ArrayLike, axis: int = -1) -> FloatArray:

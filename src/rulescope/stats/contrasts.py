@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rulescope.stats.array_checks import DataError, FloatArray, floats, ratio, require_same_shape
 from rulescope.stats.centre import exact_iqm, trimmed_mean
-from rulescope.stats.checks import DataError, FloatArray, floats, ratio, require_same_shape
 from rulescope.stats.resampling import Statistic
 
 MIN_UNIT_RATE = 1e-3

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
-from rulescope.stats.checks import FloatArray
+from rulescope.stats.array_checks import FloatArray
 
 if TYPE_CHECKING:
     from rulescope.stats.intervals import Estimate

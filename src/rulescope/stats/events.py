@@ -11,8 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rulescope.stats.centre import finite_mean, trimmed_mean
-from rulescope.stats.checks import (
+from rulescope.stats.array_checks import (
     BoolArray,
     DataError,
     FloatArray,
@@ -20,6 +19,7 @@ from rulescope.stats.checks import (
     missing_as_nan,
     require_rows,
 )
+from rulescope.stats.centre import finite_mean, trimmed_mean
 
 WASHOUT = 102
 """Episodes after a switch until the 100-episode window holds only new ones: both lanes may have

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from rulescope.errors import nearest
-from rulescope.stats.checks import DataError
+from rulescope.core.errors import nearest
+from rulescope.stats.array_checks import DataError
 from rulescope.stats.intervals import Estimate, tail
 
 

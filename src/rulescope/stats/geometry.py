@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rulescope.stats.checks import (
+from rulescope.stats.array_checks import (
     BoolArray,
     DataError,
     FloatArray,

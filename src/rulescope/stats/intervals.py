@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rulescope.stats.checks import FloatArray, missing_as_nan, require_positive
+from rulescope.stats.array_checks import FloatArray, missing_as_nan, require_positive
 from rulescope.stats.draws import with_draws
 
 LEVEL = 0.05

@@ -15,8 +15,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rulescope.stats.array_checks import floats, require_positive
 from rulescope.stats.centre import trimmed_mean
-from rulescope.stats.checks import floats, require_positive
 from rulescope.stats.contrasts import paired_differences
 from rulescope.stats.intervals import MIN_BOOTSTRAP, Estimate, enough_draws, tail
 from rulescope.stats.resampling import Statistic, estimate, seed_blocks

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.random import PCG64, Generator
 from numpy.typing import ArrayLike
 
+from rulescope.stats.array_checks import DataError, FloatArray, IntArray, floats, require_positive
 from rulescope.stats.centre import trimmed_mean
-from rulescope.stats.checks import DataError, FloatArray, IntArray, floats, require_positive
 from rulescope.stats.intervals import LEVEL
 from rulescope.stats.resampling import Statistic, seed_blocks
 

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.random import PCG64, Generator
 from numpy.typing import ArrayLike
 
+from rulescope.stats.array_checks import DataError, FloatArray, IntArray, floats, require_positive
 from rulescope.stats.centre import finite_count, trimmed_mean
-from rulescope.stats.checks import DataError, FloatArray, IntArray, floats, require_positive
 from rulescope.stats.draws import with_draws
 from rulescope.stats.intervals import MIN_BOOTSTRAP, Estimate, Method, percentile_interval
 

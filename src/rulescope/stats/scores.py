@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rulescope.stats.checks import DataError, FloatArray, floats, missing_as_nan, require_rows
-from rulescope.stats.rows import between
+from rulescope.stats.array_checks import DataError, FloatArray, floats, missing_as_nan, require_rows
+from rulescope.stats.log_rows import between
 
 
 def normalised_score(

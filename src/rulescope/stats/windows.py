@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rulescope.stats.checks import (
+from rulescope.stats.array_checks import (
     BoolArray,
     DataError,
     FloatArray,

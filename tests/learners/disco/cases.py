@@ -10,14 +10,14 @@ import torch
 from torch import Tensor
 
 from learners.small import SIZES, small_disco
-from rulescope.agents.network import Agent
-from rulescope.learners.adam import Moments
+from rulescope.learners.direction_clipped_adam import Moments
+from rulescope.learners.disco.agent_network import Agent
 from rulescope.learners.disco.batch import Batch
-from rulescope.learners.disco.config import Disco
-from rulescope.learners.disco.meta_net import MetaNetwork, RuleState
+from rulescope.learners.disco.rule_network import MetaNetwork, RuleState
 from rulescope.learners.disco.update import DiscoUpdate, LearnerState
-from rulescope.learners.disco.value import Averages
+from rulescope.learners.disco.value_estimates import Averages
 from rulescope.numerics.golden import rule_weights
+from rulescope.spec.disco_config import Disco
 
 GRID = (4, 4)
 IMAGE = (2, 5, 5)

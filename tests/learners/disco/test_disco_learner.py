@@ -7,11 +7,12 @@ import pytest
 import torch
 
 from learners.small import small_disco
-from rulescope import learners, seeds
-from rulescope.learners.base import Rollout
-from rulescope.learners.disco.config import Disco
-from rulescope.learners.disco.learner import DiscoLearner
-from rulescope.learners.disco.measure import METRICS
+from rulescope import learners
+from rulescope.core import seeds
+from rulescope.learners.disco.diagnostics import METRICS
+from rulescope.learners.disco.disco_learner import DiscoLearner
+from rulescope.learners.learner import Rollout
+from rulescope.spec.disco_config import Disco
 
 STEPS, LANES = 6, 2
 pytestmark = pytest.mark.usefixtures("deterministic")

@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from rulescope.learners.disco.config import AGENTS, INTERFACES, Interface
-from rulescope.learners.disco.interface import (
+from rulescope.learners.disco.value_interface import (
     TwoHot,
     ValueInterface,
     effective_bins,
@@ -20,6 +19,7 @@ from rulescope.learners.disco.interface import (
     hyperbolic_inverse,
     sign_log,
 )
+from rulescope.spec.disco_config import AGENTS, INTERFACES, Interface
 
 CPU = torch.device("cpu")
 MODERATE = st.floats(-1e5, 1e5, allow_nan=False)

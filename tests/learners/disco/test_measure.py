@@ -6,9 +6,9 @@ import pytest
 
 from learners.disco.cases import Shape, cloned, lived_in, made_up_batch, small_update
 from learners.small import small_disco
-from rulescope.learners.disco.config import AGENTS
-from rulescope.learners.disco.interface import effective_bins
-from rulescope.learners.disco.measure import METRICS, measurements
+from rulescope.learners.disco.diagnostics import METRICS, measurements
+from rulescope.learners.disco.value_interface import effective_bins
+from rulescope.spec.disco_config import AGENTS
 
 
 @pytest.mark.parametrize("bundle", AGENTS)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from learners.disco.cases import Shape, lived_in, made_up_batch, network, small_update
 from learners.small import RULE
 from rulescope.learners.disco.features import LIFETIME, OUTER
-from rulescope.learners.disco.meta_net import Trace, backward_order
+from rulescope.learners.disco.rule_network import Trace, backward_order
 from rulescope.learners.disco.update import DiscoUpdate
 from rulescope.numerics.golden import rule_weights
 

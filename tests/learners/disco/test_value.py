@@ -12,7 +12,7 @@ from torch import Tensor
 
 from learners.disco.cases import Shape, made_up_batch
 from rulescope.learners.disco.batch import Batch, loss_mask
-from rulescope.learners.disco.value import (
+from rulescope.learners.disco.value_estimates import (
     Averages,
     Estimate,
     estimate,

@@ -8,7 +8,7 @@ import pytest
 
 from report.site import site_samples
 from rulescope.report import site as sites
-from rulescope.report.site.model import Site
+from rulescope.report.site.site_model import Site
 
 
 @pytest.fixture(scope="session")

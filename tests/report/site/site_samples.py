@@ -10,22 +10,22 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.made_up_records import fill, made_up
 from mechanism.samples import seen_paths
 from rulescope import assays
 from rulescope.assays import narrowed
+from rulescope.assays.plan import Plan
 from rulescope.audit.profile import PINNED, RULE, Answer, Axis, Figure, Measure, Profile
-from rulescope.bench.synthetic import fill, made_up
-from rulescope.cli.choosing import folder_name
-from rulescope.learners.disco.config import Disco
-from rulescope.mechanism import folder as folders
-from rulescope.mechanism import trajectory
-from rulescope.mechanism.inquiry import Inquiry
-from rulescope.plan import Plan
+from rulescope.cli.selection_options import folder_name
+from rulescope.mechanism import trajectory_view
+from rulescope.mechanism import view_folder as folders
+from rulescope.mechanism.view_request import Inquiry
 from rulescope.records import Record, RuleIdentity, Store
 from rulescope.report import site
-from rulescope.report.site import inside
-from rulescope.report.site.model import Site
-from rulescope.spec import RunSpec, Transplant
+from rulescope.report.site import mechanism_views
+from rulescope.report.site.site_model import Site
+from rulescope.spec.disco_config import Disco
+from rulescope.spec.run_spec import RunSpec, Transplant
 
 ASSAY = assays.ASSAYS["E-POP"]
 BUDGET = narrowed(ASSAY, ASSAY.budget("smoke"), seeds=3)
@@ -41,7 +41,7 @@ RECIPIENT = RunSpec(
 ASKED = Inquiry("random:0", (0.1, 10.0), 1, 40)
 OTHERWISE = Inquiry("random:3", (0.1, 10.0), 1, 40)
 """Who was looked at: under two rules, each in two lifetimes and two with a transplant."""
-WATCHED, ELSEWHERE = (next(iter(group.runs.values())) for group in trajectory.stages(ASKED)[0])
+WATCHED, ELSEWHERE = (next(iter(group.runs.values())) for group in trajectory_view.stages(ASKED)[0])
 """Two lifetimes that the store has; of the second, one that ended otherwise."""
 EVERY = len(PLAN.runs) - 1 + 4
 """Lifetimes of the store, of which four are Disco's."""
@@ -71,9 +71,9 @@ def results(folder: Path) -> Path:
             else one
             for one in seen_paths(inquiry)
         ]
-        found = trajectory.analyse(inquiry, seen)
-        place = folder / folders.folder_name(trajectory.VIEW, inquiry)
-        folders.write(trajectory.VIEW, inquiry, found, seen, place)
+        found = trajectory_view.analyse(inquiry, seen)
+        place = folder / folders.folder_name(trajectory_view.VIEW, inquiry)
+        folders.write(trajectory_view.VIEW, inquiry, found, seen, place)
     return folder
 
 
@@ -110,5 +110,5 @@ def profile() -> Profile:
 
 def gathered(store: Store, left: Path | None = None) -> Site:
     """Return the report of ``store``, not yet written, with the views in the folder ``left``."""
-    views = ((), ()) if left is None else inside.find(left)
+    views = ((), ()) if left is None else mechanism_views.find(left)
     return site.gather(store, folder_name, profiles=({"disco103": profile()}, ()), views=views)

@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 
 from rulescope.assays import ASSAYS
-from rulescope.assays.agreement import AGREEMENT_RULE
+from rulescope.assays.plan import Plan
+from rulescope.assays.published_agreement import AGREEMENT_RULE
 from rulescope.assays.results import Results
-from rulescope.plan import Plan
-from rulescope.report.site import building, publication
-from rulescope.report.site.estimating import kinds
-from rulescope.report.site.model import AssayPage, Site
-from rulescope.report.site.overview import overview
-from rulescope.report.site.pages.assay import assay
-from rulescope.report.site.pages.front import front
+from rulescope.report.site import builder, publication
+from rulescope.report.site.estimate_tables import kinds
+from rulescope.report.site.pages.assay_page import assay
+from rulescope.report.site.pages.front_page import front
+from rulescope.report.site.publication_readme import overview
+from rulescope.report.site.site_model import AssayPage, Site
 from rulescope.stats import Estimate
 
 E1 = ASSAYS["E1"]
@@ -82,7 +82,7 @@ def test_the_list_of_files_and_the_summary_have_the_verdicts(
     said = json.loads((tmp_path / "publication" / "figures.json").read_text())["agreement"]
     assert said["counts"] == {"differs": 1, "too few seeds to tell": 1, "agrees": 1}
     assert next(iter(said["assays"]["E1"].items())) == ("differs", [FAR])
-    summary = building.summary(judged, [], tmp_path)
+    summary = builder.summary(judged, [], tmp_path)
     assert summary["agreement"] == said["counts"]
     assert summary["assays"]["E1"]["differs"] == [FAR]
 

@@ -23,8 +23,8 @@ from report.site.site_samples import (
     RETURN,
     WATCHED,
 )
-from rulescope.report.site import curves
-from rulescope.report.site.model import Site
+from rulescope.report.site import learning_curves
+from rulescope.report.site.site_model import Site
 
 VIEWS = (
     "index.html",
@@ -190,12 +190,12 @@ def test_the_keyboard_reads_the_values_that_were_analysed(visit: Visit, found: S
     page.get_by_label("condition", exact=True).select_option("score")
     page.wait_for_selector('#curves:not([data-ready=""]) .arms >> text=A2C-PopArt')
     turn = int(page.locator("#curves").get_attribute("data-ready") or 0)
-    panel = curves.panels(found.pages[0], found.lives)[turn]
+    panel = learning_curves.panels(found.pages[0], found.lives)[turn]
     page.locator("#curves .chart").focus()
     page.keyboard.press("End")
     said = page.locator("#curves .readout li").all_inner_texts()
     for arm, name in (("a2c", "A2C"), ("a2c-popart", "A2C-PopArt")):
-        last = float(curves.middle(panel.arms[arm], "score")[-1])
+        last = float(learning_curves.middle(panel.arms[arm], "score")[-1])
         shown = float(f"{last:.4g}")
         assert any(row.split() == [name, f"{shown:.6g}".replace("-", "−")] for row in said), said
     page.get_by_text("As a table").click()

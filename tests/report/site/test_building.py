@@ -11,25 +11,32 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.made_up_records import fill, made_up
 from report.site.site_samples import ASSAY, DONOR, MISSING, PLAN, RECIPIENT, gathered, stored
 from rulescope import assays
 from rulescope.assays import narrowed
+from rulescope.assays.plan import Plan
 from rulescope.assays.subject import named
-from rulescope.audit import parts
-from rulescope.bench.synthetic import fill, made_up
-from rulescope.cli.choosing import folder_name
-from rulescope.errors import RecordError
-from rulescope.numerics.summary import NumericCheck, NumericFamily
-from rulescope.plan import Plan
+from rulescope.audit import audit_plan
+from rulescope.cli.selection_options import folder_name
+from rulescope.core.errors import RecordError
+from rulescope.numerics.parity_summary import NumericCheck, NumericFamily
 from rulescope.records import Store
 from rulescope.report import site
-from rulescope.report.site import checks, choosing, curves, explorer, lives, publication
-from rulescope.report.site.building import handed_over
-from rulescope.report.site.model import Site
-from rulescope.report.site.pages.assay import assay as assay_page
-from rulescope.report.site.pages.assay import described
-from rulescope.report.site.pages.provenance import provenance
+from rulescope.report.site import (
+    check_results,
+    explorer_data,
+    learning_curves,
+    lifetime_rows,
+    plan_selection,
+    publication,
+)
+from rulescope.report.site.builder import handed_over
+from rulescope.report.site.pages.assay_page import assay as assay_page
+from rulescope.report.site.pages.assay_page import described
+from rulescope.report.site.pages.provenance_page import provenance
 from rulescope.report.site.publication import TABLES
+from rulescope.report.site.site_model import Site
 from rulescope.stats import trimmed_mean
 
 
@@ -116,11 +123,11 @@ def test_a_damaged_record_is_told_again_until_it_is_lived_again(tmp_path: Path) 
 def test_only_budgets_that_the_store_has_are_shown() -> None:
     quick = ASSAY.budget("quick")
     plan = Plan.of(ASSAY, quick)
-    [shown] = choosing.choose(dict(plan.runs))
+    [shown] = plan_selection.choose(dict(plan.runs))
     assert (shown.plan.assay.id, shown.plan.budget.iterations) == ("E-POP", 600)
     assert shown.plan.runs.keys() == plan.runs.keys()
-    assert choosing.choose(dict(plan.runs), "smoke") == []
-    assert choosing.choose({}) == []
+    assert plan_selection.choose(dict(plan.runs), "smoke") == []
+    assert plan_selection.choose({}) == []
 
 
 def test_a_length_of_no_preset_is_shown_with_what_there_is_of_it() -> None:
@@ -129,7 +136,7 @@ def test_a_length_of_no_preset_is_shown_with_what_there_is_of_it() -> None:
         scale, scale.budget("quick"), iterations=700, seeds=2, scales=[0.1, 1.0], tasks=["catch"]
     )
     plan = Plan.of(scale, budget)
-    [shown] = choosing.choose(dict(plan.runs))
+    [shown] = plan_selection.choose(dict(plan.runs))
     assert shown.plan.assay.id == "E1"
     assert shown.plan.runs.keys() == plan.runs.keys()
 
@@ -138,21 +145,21 @@ def test_another_rule_has_a_page_of_its_own_and_baselines_do_not_repeat() -> Non
     change = assays.ASSAYS["E3"]
     usual = Plan.of(change, change.budget("smoke"))
     other = Plan.of(change, narrowed(change, change.budget("smoke"), rule="random:3"))
-    both = choosing.choose({**usual.runs, **other.runs})
+    both = plan_selection.choose({**usual.runs, **other.runs})
     named = [(each.plan.assay.id, each.plan.budget.rule) for each in both]
     assert sorted(name for name in named if name[0] == "E3") == [
         ("E3", "disco103"),
         ("E3", "random:3"),
     ]
-    alone = choosing.choose(dict(other.runs))
+    alone = plan_selection.choose(dict(other.runs))
     assert [each.plan.budget.rule for each in alone if each.plan.assay.id == "E3"] == ["random:3"]
 
 
 def test_an_audit_is_shown_as_what_it_was() -> None:
-    asked = parts.budgets("disco103", named("disco103"), "quick", only=("E1", "E2"))
+    asked = audit_plan.budgets("disco103", named("disco103"), "quick", only=("E1", "E2"))
     plans = [Plan.of(assay, budget) for assay, budget in asked]
     lived = {key: run for plan in plans for key, run in {**plan.runs, **plan.donors}.items()}
-    found = choosing.choose(lived)
+    found = plan_selection.choose(lived)
     assert {each.plan.assay.id: each.plan.runs.keys() for each in found} == {
         plan.assay.id: plan.runs.keys() for plan in plans
     }
@@ -189,15 +196,15 @@ def test_control_arms_are_shown_where_there_are_any() -> None:
     scale = assays.ASSAYS["E1"]
     budget = narrowed(scale, scale.budget("smoke"), arms=["live", "placebo"])
     plan = Plan.of(scale, budget)
-    shown = next(s for s in choosing.choose(dict(plan.runs)) if s.plan.assay.id == "E1")
+    shown = next(s for s in plan_selection.choose(dict(plan.runs)) if s.plan.assay.id == "E1")
     assert plan.runs.keys() <= shown.plan.runs.keys()
     assert "null" not in {cell.labels["arm"] for cell in shown.plan.cells}
 
 
 def test_curves_are_the_trimmed_means_of_the_logs(found: Site) -> None:
     [each] = found.pages
-    panel = curves.panels(each, found.lives)[-1]
-    chunk = curves.chunk(panel)
+    panel = learning_curves.panels(each, found.lives)[-1]
+    chunk = learning_curves.chunk(panel)
     for arm in chunk["arms"]:
         logs = [found.lives[seed["run"]].log["score"] for seed in arm["seeds"]]
         wanted = trimmed_mean(logs, axis=0)
@@ -207,17 +214,17 @@ def test_curves_are_the_trimmed_means_of_the_logs(found: Site) -> None:
 def test_long_logs_are_thinned_from_the_end() -> None:
     spec = next(run for run in PLAN.runs.values())
     record = made_up(type(spec)(iterations=2003, log_every=1))
-    life = lives.life(record, 0)
+    life = lifetime_rows.life(record, 0)
     assert life.every == 5
     assert life.log["iteration"][-1] == 2003
-    assert len(life.log["iteration"]) <= lives.ROWS
+    assert len(life.log["iteration"]) <= lifetime_rows.ROWS
     assert {len(column) for column in life.log.values()} == {len(life.log["iteration"])}
 
 
 def test_details_tell_of_lineage_both_ways(found: Site) -> None:
-    recipient = explorer.details(found, found.lives[RECIPIENT.id])
+    recipient = explorer_data.details(found, found.lives[RECIPIENT.id])
     assert [each[:2] for each in recipient["donors"]] == [[DONOR.id, True]]
-    donor = explorer.details(found, found.lives[DONOR.id])
+    donor = explorer_data.details(found, found.lives[DONOR.id])
     assert [each[:2] for each in donor["recipients"]] == [[RECIPIENT.id, True]]
     assert recipient["manifest"]["inherited"] == {DONOR.id: "0" * 64}
     assert dict((name, norm) for name, _, norm in donor["kept"])["recurrent/h"] > 0
@@ -225,7 +232,8 @@ def test_details_tell_of_lineage_both_ways(found: Site) -> None:
 
 def test_carriers_are_named_with_their_norms_whether_logged_or_not(found: Site) -> None:
     told = {
-        name: rest for name, *rest in explorer.details(found, found.lives[DONOR.id])["carriers"]
+        name: rest
+        for name, *rest in explorer_data.details(found, found.lives[DONOR.id])["carriers"]
     }
     assert list(told) == list(DONOR.learner.CARRIERS)
     state = made_up(DONOR).state
@@ -234,25 +242,25 @@ def test_carriers_are_named_with_their_norms_whether_logged_or_not(found: Site) 
     assert told["params"] == [False, None]
     like = found.lives[DONOR.id]
     logged = replace(like, log={**like.log, "hidden_norm": np.ones_like(like.log["score"])})
-    assert [name for name, known, _ in explorer.carriers(logged) if known] == ["recurrent"]
+    assert [name for name, known, _ in explorer_data.carriers(logged) if known] == ["recurrent"]
     unknown = replace(like, log={"hidden_norm": np.full_like(like.log["score"], np.nan)})
-    assert not any(known for _, known, _ in explorer.carriers(unknown))
+    assert not any(known for _, known, _ in explorer_data.carriers(unknown))
 
 
 def test_every_column_about_state_is_about_a_carrier() -> None:
-    assert explorer.OF.keys() == explorer.CARRIERS.keys()
+    assert explorer_data.OF.keys() == explorer_data.CARRIERS.keys()
 
 
 def test_a_donor_that_the_store_lacks_is_named(tmp_path: Path) -> None:
     store = stored(tmp_path)
     store.delete(DONOR.id)
     found = gathered(store)
-    told = explorer.details(found, found.lives[RECIPIENT.id])["donors"]
+    told = explorer_data.details(found, found.lives[RECIPIENT.id])["donors"]
     assert told == [[DONOR.id, False, "not in this store"]]
 
 
 def test_rows_of_the_explorer_say_what_the_specs_say(found: Site) -> None:
-    rows = explorer.rows(found)
+    rows = explorer_data.rows(found)
     values, places = rows["fields"]["scale"]
     for run, place in zip(rows["runs"], places, strict=True):
         assert values[place] == found.lives[run].spec.scale
@@ -324,7 +332,7 @@ def test_recorded_checks_are_tables_of_the_publication(tmp_path: Path) -> None:
     )
     (results / "worlds").mkdir()
     (results / "worlds" / "worlds.json").write_text("{}")
-    tables, damaged = checks.find(results)
+    tables, damaged = check_results.find(results)
     assert [table.label for table in tables] == ["tab:numeric"]
     assert [name for name, _ in damaged] == ["worlds"]
     found = Site(lives={}, pages=(), checks=tables)
@@ -333,7 +341,7 @@ def test_recorded_checks_are_tables_of_the_publication(tmp_path: Path) -> None:
     entry = said["tables"]["tab:numeric"]
     assert (entry["status"], entry["made_from"]) == ("made", ["rulescope check"])
     assert "| Meta-gradient |" in (tmp_path / "publication" / "tab-numeric.md").read_text()
-    assert checks.find(tmp_path / "nowhere") == ((), ())
+    assert check_results.find(tmp_path / "nowhere") == ((), ())
 
 
 def test_the_capability_gate_precedes_the_contrasts_on_the_page(tmp_path: Path) -> None:

@@ -20,11 +20,11 @@ from report.site.site_samples import (
     gathered,
     stored,
 )
+from rulescope.render.table_formats import cell
 from rulescope.report import site
-from rulescope.report.site import explorer, inside, publication
-from rulescope.report.site.model import Site
-from rulescope.report.site.pages.provenance import provenance
-from rulescope.report.tables import cell
+from rulescope.report.site import explorer_data, mechanism_views, publication
+from rulescope.report.site.pages.provenance_page import provenance
+from rulescope.report.site.site_model import Site
 
 SLUGS = ["mechanism-trajectory-random-0", "mechanism-trajectory-random-3"]
 LABEL = "mechanism-trajectory"
@@ -42,7 +42,7 @@ def test_two_rules_of_one_view_are_two_places(found: Site, report: Path) -> None
 def test_folders_whose_names_come_to_the_same_are_told_apart(results: Path, tmp_path: Path) -> None:
     for name in ("mechanism-a b", "mechanism-a-b"):
         shutil.copytree(results / SLUGS[0], tmp_path / name)
-    views, _ = inside.find(tmp_path)
+    views, _ = mechanism_views.find(tmp_path)
     assert [view.slug for view in views] == ["mechanism-a-b", "mechanism-a-b-2"]
 
 
@@ -88,7 +88,7 @@ def test_lifetimes_are_linked_where_the_store_has_them(found: Site, report: Path
 
 
 def test_a_lifetime_names_the_views_that_looked_at_it(found: Site) -> None:
-    told = explorer.details(found, found.lives[WATCHED.id])["cells"]
+    told = explorer_data.details(found, found.lives[WATCHED.id])["cells"]
     assert [SLUGS[0], f"mechanism.html#{SLUGS[0]}", "live/0.1/0"] in told
     assert f'runs.html#{WATCHED.id}"' not in provenance(found)  # not among those of no page
     assert f'runs.html#{RECIPIENT.id}"' in provenance(found)
@@ -171,7 +171,7 @@ def test_a_damaged_folder_is_told_and_left_out(
 ) -> None:
     left = shutil.copytree(results, tmp_path / "results")
     damage(left / SLUGS[0])
-    views, damaged = inside.find(left)
+    views, damaged = mechanism_views.find(left)
     assert [view.slug for view in views] == SLUGS[1:]
     [(name, reason)] = damaged
     assert name == SLUGS[0]

@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from report.site.site_samples import ASSAY
-from rulescope.assays.compare import table as comparison_table
+from rulescope.assays.comparison import table as comparison_table
 from rulescope.assays.results import Column, Table
-from rulescope.report.site.model import Site
-from rulescope.report.site.overview import FILE, overview
-from rulescope.report.tables import cell
+from rulescope.render.table_formats import cell
+from rulescope.report.site.publication_readme import FILE, overview
+from rulescope.report.site.site_model import Site
 
 
 def test_every_picture_of_the_overview_is_beside_it(report: Path) -> None:

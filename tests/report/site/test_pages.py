@@ -25,13 +25,13 @@ from rulescope.audit.profile import (
     Scales,
 )
 from rulescope.records import RuleIdentity
-from rulescope.report.site import curves, estimating
+from rulescope.render.table_formats import cell
+from rulescope.report.site import estimate_tables, learning_curves
 from rulescope.report.site.html import as_json, el
-from rulescope.report.site.model import Site
-from rulescope.report.site.pages.assay import assay
-from rulescope.report.site.pages.front import front
-from rulescope.report.site.pages.provenance import provenance, spans
-from rulescope.report.tables import cell
+from rulescope.report.site.pages.assay_page import assay
+from rulescope.report.site.pages.front_page import front
+from rulescope.report.site.pages.provenance_page import provenance, spans
+from rulescope.report.site.site_model import Site
 from rulescope.stats import Window
 
 PAGES = ("index.html", "mechanism.html", "runs.html", "provenance.html", "assay-E-POP.html")
@@ -93,7 +93,7 @@ def test_a_profile_is_shown_with_its_figures_and_links_to_its_assay(report: Path
 
 
 def test_the_answer_of_an_audit_is_on_the_front_page(found: Site) -> None:
-    panels = {each.name: curves.panels(each, found.lives) for each in found.pages}
+    panels = {each.name: learning_curves.panels(each, found.lives) for each in found.pages}
     shown = front(found, panels)
     assert "<strong>History: asset (decided by nothing)." in shown
     assert "An axis decides from 4 seeds on." in shown
@@ -106,7 +106,7 @@ def test_the_answer_of_an_audit_is_on_the_front_page(found: Site) -> None:
 
 
 def test_windows_and_two_groups_are_named_beside_their_numbers(found: Site) -> None:
-    panels = {each.name: curves.panels(each, found.lives) for each in found.pages}
+    panels = {each.name: learning_curves.panels(each, found.lives) for each in found.pages}
     figures = {
         RULE: Figure(2.0, 1.0, 3.0, 8, "bootstrap", window=Scales("interval", 0.1, 10.0)),
         PINNED: Figure(0.4, 0.0, 0.9, 8, "bootstrap", groups=Groups(5, 3, 0.02, 0.97)),
@@ -126,14 +126,14 @@ def test_estimates_of_widths_have_their_windows_beside_them(found: Site) -> None
     key = next(iter(each.results.estimates))
     window = {key: Window(2.0, 0.1, 10.0, "interval")}
     widths = replace(each, results=replace(each.results, windows=window))
-    first = estimating.kinds(widths)[0].table
+    first = estimate_tables.kinds(widths)[0].table
     assert first.columns[-1].heading == "Window"
     assert first.rows[0][-1] == "interval 0.1 to 10"
-    assert estimating.kinds(each)[0].table.columns[-1].heading != "Window"
+    assert estimate_tables.kinds(each)[0].table.columns[-1].heading != "Window"
 
 
 def test_a_profile_says_how_many_of_its_lifetimes_are_here(found: Site) -> None:
-    panels = {each.name: curves.panels(each, found.lives) for each in found.pages}
+    panels = {each.name: learning_curves.panels(each, found.lives) for each in found.pages}
     held = {run: life.manifest.science_hash for run, life in found.lives.items()}
     for runs, said in (
         (held, f"It rests on {len(held)} lifetimes, all of which are in this report."),
@@ -147,7 +147,7 @@ def test_a_profile_says_how_many_of_its_lifetimes_are_here(found: Site) -> None:
 
 def test_the_profile_of_a_file_links_to_the_assays_of_its_content(found: Site) -> None:
     mine = msgspec.structs.replace(profile(), rule="mine", content="disco103")
-    panels = {each.name: curves.panels(each, found.lives) for each in found.pages}
+    panels = {each.name: learning_curves.panels(each, found.lives) for each in found.pages}
     linked = front(replace(found, profiles={"mine": mine}), panels)
     assert '<a href="assay-E-POP.html">E-POP</a>' in linked.partition('id="assays"')[0]
     nameless = front(
@@ -157,7 +157,7 @@ def test_the_profile_of_a_file_links_to_the_assays_of_its_content(found: Site) -
 
 
 def test_profiles_whose_folders_come_to_the_same_have_places_of_their_own(found: Site) -> None:
-    panels = {each.name: curves.panels(each, found.lives) for each in found.pages}
+    panels = {each.name: learning_curves.panels(each, found.lives) for each in found.pages}
     names = ("a/b", "a-b", "a b", "\udcff")  # the last: a byte that is no UTF-8
     text = front(replace(found, profiles=dict.fromkeys(names, profile())), panels)
     assert re.findall(r'id="(profile-[^"]*)"', text) == [

@@ -7,16 +7,16 @@ from msgspec.structs import replace
 
 from rulescope import assays
 from rulescope.assays import narrowed
+from rulescope.assays.plan import Plan
 from rulescope.assays.subject import Subject
-from rulescope.audit import parts
-from rulescope.learners.disco.config import SPROUT
-from rulescope.learners.plugin_config import Plugin
-from rulescope.plan import Plan
-from rulescope.report.site import choosing
-from rulescope.report.site.variants import PUBLISHED, variants
+from rulescope.audit import audit_plan
+from rulescope.report.site import plan_selection
+from rulescope.report.site.subjects_found import PUBLISHED, variants
 from rulescope.rules import disco_format
 from rulescope.rules.loading import twin_of
-from rulescope.spec import RunSpec
+from rulescope.spec.disco_config import SPROUT
+from rulescope.spec.plugin_config import Plugin
+from rulescope.spec.run_spec import RunSpec
 
 PLUGIN = Subject(Plugin(rule="sized", source="a" * 64), None)
 """A plug-in that is installed nowhere."""
@@ -29,7 +29,7 @@ SMALL = Subject(
 
 
 def audited(subject: Subject, preset: str) -> list[Plan]:
-    budgets = parts.budgets(subject.learner.rule, subject, preset)
+    budgets = audit_plan.budgets(subject.learner.rule, subject, preset)
     return [Plan.of(assay, budget) for assay, budget in budgets]
 
 
@@ -43,7 +43,7 @@ def test_an_audit_of_what_no_name_tells_is_shown_as_what_it_was(
     subject: Subject, preset: str
 ) -> None:
     plans = audited(subject, preset)
-    found = choosing.choose(lived(plans))
+    found = plan_selection.choose(lived(plans))
     assert {each.plan.assay.id: each.plan.runs.keys() for each in found} == {
         plan.assay.id: plan.runs.keys() for plan in plans
     }
@@ -52,7 +52,7 @@ def test_an_audit_of_what_no_name_tells_is_shown_as_what_it_was(
 
 def test_an_edited_plug_in_is_another_rule() -> None:
     plans = [plan for subject in (PLUGIN, EDITED) for plan in audited(subject, "smoke")]
-    found = [each for each in choosing.choose(lived(plans)) if each.plan.assay.id == "E1"]
+    found = [each for each in plan_selection.choose(lived(plans)) if each.plan.assay.id == "E1"]
     assert [each.tag for each in found] == ["a" * 8, "b" * 8]
     held = [{run.learner for run in each.plan.runs.values()} for each in found]
     assert held == [{PLUGIN.learner}, {EDITED.learner}]
@@ -71,7 +71,7 @@ def test_other_learning_rates_and_torsos_of_a_plug_in_are_no_other_rule() -> Non
 def test_a_plug_in_and_the_published_rule_have_pages_beside_each_other() -> None:
     scale = assays.ASSAYS["E1"]
     usual = Plan.of(scale, scale.budget("smoke"))
-    found = choosing.choose({**usual.runs, **lived(audited(PLUGIN, "smoke"))})
+    found = plan_selection.choose({**usual.runs, **lived(audited(PLUGIN, "smoke"))})
     named = [each.plan.budget.rule for each in found if each.plan.assay.id == "E1"]
     assert named == ["disco103", "sized"]
 
@@ -82,7 +82,7 @@ def test_arms_that_a_plug_in_cannot_have_are_not_planned() -> None:
         change,
         narrowed(change, change.budget("paper"), subject=PLUGIN, arms=["disco", "disco-freeze"]),
     )
-    [shown] = [s for s in choosing.choose(dict(plan.runs)) if s.plan.assay.id == "E3"]
+    [shown] = [s for s in plan_selection.choose(dict(plan.runs)) if s.plan.assay.id == "E3"]
     arms = {cell.labels["arm"] for cell in shown.plan.cells}
     assert {"disco", "disco-freeze", "dqn"} <= arms
     assert "disco-no-aux" not in arms

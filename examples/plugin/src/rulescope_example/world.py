@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from rulescope import seeds
-from rulescope.envs.base import (
+from rulescope.core import seeds
+from rulescope.envs.environment import (
     Actions,
     Array,
     Environment,

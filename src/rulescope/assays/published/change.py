@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from rulescope.assays.change_tables import ARM_NAMES, CONDITION_NAMES
-from rulescope.assays.families import PRIMARY
+from rulescope.assays.change.change_tables import ARM_NAMES, CONDITION_NAMES
+from rulescope.assays.comparison_families import PRIMARY
 from rulescope.assays.published.tables import Published, bounds, tables, with_interval
 
 SEEDS = 18

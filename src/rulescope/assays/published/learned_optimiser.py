@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from rulescope.assays import open_gate
-from rulescope.assays.families import MINATAR_CONTEXT, OPEN_CARRY
+from rulescope.assays.comparison_families import MINATAR_CONTEXT, OPEN_CARRY
+from rulescope.assays.open import open_gate
 from rulescope.assays.published.tables import Published, bounds, tables, with_interval
 from rulescope.assays.results import scale_label
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from rulescope.assays.families import INTERFACE_STATE, PRIMARY
+from rulescope.assays.comparison_families import INTERFACE_STATE, PRIMARY
 from rulescope.assays.published.tables import (
     Published,
     bounds,

@@ -13,12 +13,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from rulescope.agents.explicit import OutputGradients
-from rulescope.agents.network import Outputs
+from rulescope.learners.disco.agent_backward import OutputGradients
+from rulescope.learners.disco.agent_network import Outputs
 from rulescope.learners.disco.batch import Batch
-from rulescope.learners.disco.config import Coefficients
-from rulescope.learners.disco.interface import TwoHot
-from rulescope.learners.disco.meta_net import Targets
+from rulescope.learners.disco.rule_network import Targets
+from rulescope.learners.disco.value_interface import TwoHot
+from rulescope.spec.disco_config import Coefficients
 
 
 class Groups:

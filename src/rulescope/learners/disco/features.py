@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from rulescope.learners.disco.batch import Batch
-from rulescope.learners.disco.value import Estimate
+from rulescope.learners.disco.value_estimates import Estimate
 
 Weights = Mapping[str, Tensor]
 

@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from rulescope.agents.network import Outputs
+from rulescope.learners.disco.agent_network import Outputs
 from rulescope.learners.disco.batch import Batch
-from rulescope.learners.disco.config import Coefficients
-from rulescope.learners.disco.interface import ValueInterface
-from rulescope.learners.disco.meta_net import Targets
+from rulescope.learners.disco.rule_network import Targets
+from rulescope.learners.disco.value_interface import ValueInterface
+from rulescope.spec.disco_config import Coefficients
 
 MASK_EPSILON = 1e-8
 

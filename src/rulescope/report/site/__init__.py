@@ -1,5 +1,5 @@
 """A store as a report to browse: static pages that open from disk, the same bytes every time."""
 
-from rulescope.report.site.building import gather, require_replaceable, summary, write
+from rulescope.report.site.builder import gather, require_replaceable, summary, write
 
 __all__ = ["gather", "require_replaceable", "summary", "write"]

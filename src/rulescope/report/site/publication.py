@@ -10,15 +10,15 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from rulescope.assays import ASSAYS, Assay, Results, catalogue
-from rulescope.assays.agreement import AGREEMENT_RULE, JUDGED
+from rulescope.assays import ASSAYS, Assay, Results, design_tables
+from rulescope.assays.figures import FIGURES, write_figure
+from rulescope.assays.published_agreement import AGREEMENT_RULE, JUDGED
 from rulescope.assays.results import Table
-from rulescope.report.figures import FIGURES, write_figure
-from rulescope.report.files import write_whole
-from rulescope.report.schematic_figures import SCHEMATICS
-from rulescope.report.site.lives import Tell, quiet
-from rulescope.report.site.model import PUBLICATION, AssayPage, Exhibited, Site
-from rulescope.report.tables import write_table
+from rulescope.assays.schematic_figures import SCHEMATICS
+from rulescope.render.result_files import write_whole
+from rulescope.render.table_formats import write_table
+from rulescope.report.site.lifetime_rows import Tell, quiet
+from rulescope.report.site.site_model import PUBLICATION, AssayPage, Exhibited, Site
 
 INDEX = "figures.json"
 PUBLISHED = "published"
@@ -64,7 +64,7 @@ TABLES: dict[str, str] = {
     "tab:open-0": "OPEN",
     "tab:open-1": "OPEN",
     "tab:numeric": CHECK,
-    **dict.fromkeys(catalogue.LABELS, CATALOGUE),
+    **dict.fromkeys(design_tables.LABELS, CATALOGUE),
 }
 """The published tables, and where each comes from."""
 
@@ -145,7 +145,7 @@ def _group(
 
 def _without_lifetimes(site: Site, folder: Path, root: Path) -> dict[str, Entry]:
     """Write the tables of the design and of recorded checks; return the list of them."""
-    design = catalogue.tables(list(ASSAYS.values()))
+    design = design_tables.tables(list(ASSAYS.values()))
     made = {table.label: (table, CATALOGUE) for table in design}
     made |= {table.label: (table, CHECK) for table in site.checks}
     return {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rulescope.report.files import stem
+from rulescope.render.result_files import stem
 
 
 def distinct(names: Iterable[str]) -> list[str]:

@@ -1,9 +1,8 @@
 """OPEN, a learned optimiser with a GRU carry for every parameter.
 
-:class:`OPEN` is an ordinary optimiser of torch's; :class:`~rulescope.rules.open.step.Open` is the
-step itself on flat vectors, which the learner of an audit uses.
+:class:`OPEN` is a torch optimiser; ``open_step.Open`` is the step itself, on flat vectors.
 """
 
-from rulescope.rules.open.optimiser import OPEN
+from rulescope.rules.open.open_optimiser import OPEN
 
 __all__ = ["OPEN"]

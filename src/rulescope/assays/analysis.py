@@ -1,0 +1,167 @@
+"""What all analyses share: readouts of single lifetimes, and the words around estimates."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from rulescope.assays.bimodal_cells import in_words as in_words_of_humps
+from rulescope.assays.bimodal_cells import noted_below, two_humped_cells
+from rulescope.assays.frame import Floats, Frame, Label
+from rulescope.assays.results import Results, Table, in_numbers
+from rulescope.stats import (
+    Estimate,
+    Family,
+    TailWarning,
+    Window,
+    endpoint,
+    last_fraction,
+    tail_from,
+    tail_mean,
+)
+
+CORE_DRAWS = 10_000
+"""Bootstrap draws of the primary assays, of P1, and of areas after a change."""
+ATLAS_DRAWS = 1_000
+"""Bootstrap draws of most other assays."""
+FEWEST = 3
+"""Seeds below which there is no bootstrap."""
+SCORE = (
+    "score: mean log row of the last {part} of a lifetime (0 random, 1 optimal), "
+    "integer-trimmed mean over seeds"
+)
+
+
+def tail20(frame: Frame, column: str = "score", **labels: Label) -> Floats:
+    """Return [..., seeds]: the mean of a log column over the last fifth of each lifetime."""
+    rows = tail_from(frame.iteration, 0.8, frame.iterations)
+    return tail_mean(frame.log(column, **labels), rows)
+
+
+def tail15(frame: Frame, column: str = "score", **labels: Label) -> Floats:
+    """Return [..., seeds]: the mean of the finite ones among the last 15 % of the log rows."""
+    return tail_mean(frame.log(column, **labels), last_fraction(len(frame.iteration), 0.15))
+
+
+def tail10(frame: Frame, column: str = "score", **labels: Label) -> Floats:
+    """Return [..., seeds]: the mean of the finite ones among the last 10 % of the log rows."""
+    return tail_mean(frame.log(column, **labels), last_fraction(len(frame.iteration), 0.1))
+
+
+def final(frame: Frame, column: str = "score", **labels: Label) -> Floats:
+    """Return [..., seeds]: the last row of a log column."""
+    return tail_mean(frame.log(column, **labels), endpoint(frame.iteration, frame.iterations))
+
+
+def by_seed(frame: Frame, values: Floats, name: str) -> dict[str, Floats]:
+    """Return ``values`` [*axes, seeds] as series [seeds], one for each cell that has lifetimes.
+
+    Their keys are those that :meth:`Results.by_seed` looks for, of the estimate ``name/<labels>``.
+    """
+    return {
+        f"seeds/{name}/{key}": values[place] for key, place in frame.places() if frame.counts[place]
+    }
+
+
+def absent(family: int = 1) -> Estimate:
+    """Return the estimate of something planned for which there are no lifetimes."""
+    return Estimate(math.nan, math.nan, math.nan, n=0, family=family, method="none")
+
+
+def exactly(value: float, n: int) -> Estimate:
+    """Return an estimate for which no interval is given."""
+    return Estimate(float(value), math.nan, math.nan, n=n, method="none")
+
+
+@contextmanager
+def noted(notes: list[str]) -> Iterator[None]:
+    """Turn warnings about thin tails into notes, each once; other warnings go their way."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", TailWarning)
+        yield
+    for found in caught:
+        if not issubclass(found.category, TailWarning):
+            warnings.warn_explicit(found.message, found.category, found.filename, found.lineno)
+        elif str(found.message) not in notes:
+            notes.append(str(found.message))
+
+
+def missing(frame: Frame) -> list[str]:
+    """Return a note if planned lifetimes are missing."""
+    gone, planned = int((frame.planned & ~frame.lived).sum()), int(frame.planned.sum())
+    if not gone:
+        return []
+    return [f"{gone} of {planned} lifetimes are missing; estimates use the seeds that exist"]
+
+
+def in_words(frame: Frame) -> str:
+    """Return whose lifetimes ``frame`` holds, how many of each cell, and how long they are."""
+    counts = frame.counts[frame.counts > 0]
+    seeds = in_numbers(int(counts.min(initial=len(frame.seeds))), int(counts.max(initial=0)))
+    return f"{_subject(frame)}{seeds}, {_length(frame)}"
+
+
+def _subject(frame: Frame) -> str:
+    agent = f"agent {frame.agent}, " if frame.agent else ""
+    return f"{frame.rule}, {agent}" if frame.ruled else ""
+
+
+def _length(frame: Frame) -> str:
+    planned = frame.lengths > 0
+    shortest = int(frame.lengths[planned].min(initial=frame.iterations))
+    less = frame.interactions * shortest // max(frame.iterations, 1)
+    if frame.spans is not None:
+        less = int(frame.spans[planned].min(initial=frame.interactions))
+    iterations = _span(shortest, frame.iterations)
+    return f"{iterations} iterations ({_span(less, frame.interactions)} interactions) a lifetime"
+
+
+def _span(least: int, most: int) -> str:
+    return f"{most:,}" if least == most else f"{least:,} to {most:,}"
+
+
+def summed_up(
+    assay: str,
+    frame: Frame,
+    estimates: Mapping[str, Estimate],
+    tables: tuple[Table, ...],
+    notes: list[str],
+    series: Mapping[str, Floats] | None = None,
+    other_grid: frozenset[str] = frozenset(),
+    windows: Mapping[str, Window] | None = None,
+) -> Results:
+    """Return the results of an analysis of ``frame``; two-humped cells are named in notes."""
+    humped = two_humped_cells(assay, series or {})
+    notes = [*notes, in_words_of_humps(humped)] if humped else notes
+    return Results(
+        assay=assay,
+        budget=in_words(frame),
+        axes=dict(frame.axes),
+        seeds=len(frame.seeds),
+        estimates=estimates,
+        tables=noted_below(tables, estimates, humped),
+        series=series or {},
+        windows=windows or {},
+        notes=tuple(notes),
+        iterations=frame.iterations,
+        rule=frame.rule,
+        agent=frame.agent,
+        other_grid=other_grid,
+    )
+
+
+def adjusted(family: Family) -> str:
+    """Return the kind of interval that shares its error over ``family``."""
+    return f"adjusted for a family of {family.size}"
+
+
+def below(frame: Frame, what: str, draws: int, kind: str = "pointwise") -> str:
+    """Return the note below a table; n is added where the table is printed, from its cells."""
+    parts = [f"{_subject(frame)}{_length(frame)}", what]
+    if frame.counts.max() >= FEWEST:
+        parts.append(f"95 % percentile intervals, {kind}, {draws:,} seed-block draws")
+    else:
+        parts.append("too few seeds for a bootstrap interval")
+    return "; ".join(parts) + "."

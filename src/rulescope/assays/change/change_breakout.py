@@ -1,0 +1,87 @@
+"""E-A4m, change-breakout: does what holds for Catch hold when left and right change in Breakout?
+
+Returns are absolute: nobody knows what an optimal player earns.
+"""
+
+from __future__ import annotations
+
+from rulescope.assays.assay import Arm, Assay, Budget, Cell, at_unit_scale
+from rulescope.assays.change.level_analysis import analyse_levels
+from rulescope.assays.change.switch_readouts import frozen, single_task_grid
+from rulescope.assays.frame import Frame
+from rulescope.assays.results import Results
+
+TASK = "minatar-breakout"
+ARMS = ("disco", "disco-freeze", "a2c", "ppo")
+CONDITIONS = ("action-flip", "none")
+RETURN = "mean_return"
+FROZEN_FROM = 4
+"""The frozen arm keeps its state from a quarter of the lifetime on: 2,000 of 8,000 iterations."""
+EVERY = 40
+"""Iterations between two log rows."""
+
+
+def grid(budget: Budget) -> list[Cell]:
+    """Return a cell for every condition and arm of ``budget``."""
+    at_unit_scale(budget, "E-A4m")
+    return single_task_grid(budget, TASK, _arms)
+
+
+def _arms(budget: Budget) -> dict[str, Arm]:
+    return {
+        "disco": Arm("disco"),
+        "disco-freeze": frozen(budget.iterations, FROZEN_FROM),
+        "a2c": Arm("a2c"),
+        "ppo": Arm("ppo"),
+    }
+
+
+def analyse(frame: Frame) -> Results:
+    """Estimate the returns of every cell before and after the switch."""
+    return analyse_levels(
+        "E-A4m",
+        frame,
+        column=RETURN,
+        label="tab:unified-recovery-breakout",
+        title="Breakout: returns around a change of what actions do",
+        unit="absolute return of an episode (mean of the last 100)",
+    )
+
+
+def _budget(
+    seeds: int,
+    iterations: int,
+    arms: tuple[str, ...] = ARMS,
+    conditions: tuple[str, ...] = CONDITIONS,
+) -> Budget:
+    return Budget(
+        seeds=seeds,
+        iterations=iterations,
+        arms=arms,
+        tasks=(TASK,),
+        conditions=conditions,
+        log_every=EVERY,
+    )
+
+
+PRESETS = {
+    "smoke": _budget(1, 160, arms=("disco", "a2c"), conditions=("action-flip",)),
+    "quick": _budget(1, 1600, conditions=("action-flip",)),
+    "standard": _budget(4, 8000),
+    "paper": _budget(18, 8000),
+}
+
+ASSAY = Assay(
+    id="E-A4m",
+    name="change-breakout",
+    question="Is competence rebuilt in Breakout, too, when left and right change places?",
+    arms=ARMS,
+    tasks=(TASK,),
+    presets=PRESETS,
+    grid=grid,
+    analyse=analyse,
+    conditions=CONDITIONS,
+    columns=(RETURN,),
+    states=(),
+    figures=("fig:behavior", "v5:fig:recovery-overview", "change-streams", "orig:behavior"),
+)

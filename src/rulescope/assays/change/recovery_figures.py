@@ -1,0 +1,390 @@
+"""Figures of every change at once: areas by condition, levels around the switch, streams."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import Normalize
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from rulescope.assays.change.change_figures import (
+    AREA,
+    BOARDS,
+    CONDITIONS,
+    PAIR,
+    arm_words,
+    name_rows,
+    named,
+    pair_row,
+    stream_panel,
+)
+from rulescope.assays.figure_data import Curve, caption, estimate, estimates, evidence, parts, point
+from rulescope.assays.panels import dots, score_axis
+from rulescope.render.line_labels import End, name_apart, name_ends
+from rulescope.render.style import (
+    DARK,
+    GREY,
+    PALE,
+    SMALL,
+    TINY,
+    Page,
+    absent,
+    in_order,
+    look,
+    styled,
+    subject,
+)
+
+if TYPE_CHECKING:
+    from rulescope.assays.results import Results
+
+CELL = (0.56, 0.3)
+"""Inches: a cell of a heat map."""
+NOT_PLANNED = "#D9D9D9"
+CONDITIONS_OF_E3 = ("action-flip", "reward-move", "none")
+MAPPING = ("observation-flip", "reward-sign", "none")
+BREAKOUT = ("action-flip", "none")
+SIGN_TURNED = 1.5 / 1.75
+"""Score of random play in 8×8 Catch once the sign of the reward is turned."""
+
+
+@styled
+def recovery_overview(results: Mapping[str, Results]) -> Figure:
+    """``v5:fig:recovery-overview``: areas of all cells, and what auxiliary losses do."""
+    e3, mapping, breakout = (results.get(name) for name in ("E3", "E-A4x", "E-A4m"))
+    used = [e for found in (e3, mapping, breakout) for e in estimates(found, "auc/")]
+    arms = in_order(parts(e3, "auc/", 2) | parts(mapping, "auc/", 1) | parts(breakout, "auc/", 1))
+    words = [
+        "A–C: AUC, the mean from the switch to the end; grey: not run." if used else "",
+        PAIR.replace("Hollow", "D: hollow") if estimates(e3, "no-aux/") else "",
+        evidence([*used, *estimates(e3, "no-aux/")]),
+        arm_words(arms),
+    ]
+    page = Page(4.9, caption([e3, mapping, breakout], *words, seeds=False))
+    scores, returns = Normalize(0.0, 1.0), Normalize(0.0, _top(breakout))
+    grid = [f"{condition}/{task}" for task in BOARDS for condition in CONDITIONS_OF_E3]
+    names = [CONDITIONS[key.split("/")[0]] for key in grid]
+    first = heat_map(page, (1.1, 0.35), e3, grid, names, 6, ("Blues", scores))
+    page.heading(first, "A", "Catch, score: 8×8 (left) and 16×16 (right)", indent=1.0)
+    second = heat_map(
+        page,
+        (5.38, 0.35),
+        mapping,
+        MAPPING,
+        [CONDITIONS[key] for key in MAPPING],
+        3,
+        ("Blues", scores),
+    )
+    page.heading(second, "B", "Catch 8×8, score", indent=0.82)
+    third = heat_map(
+        page,
+        (1.1, 2.98),
+        breakout,
+        BREAKOUT,
+        [CONDITIONS[key] for key in BREAKOUT],
+        4,
+        ("Oranges", returns),
+    )
+    page.heading(third, "C", "Breakout, return", indent=1.0)
+    if estimates(e3, "auc/") or estimates(mapping, "auc/"):
+        _scale_bar(page, (5.38, 1.75, 1.68), "Blues", scores, "AUC of the score (A, B)")
+    if estimates(breakout, "auc/"):
+        _scale_bar(page, (1.1, 4.5, 1.12), "Oranges", returns, "AUC of the return (C)")
+    effects = page.axes(4.2, 2.98, 2.85, 1.5)
+    page.heading(effects, "D", f"Without auxiliary losses, minus {subject()}", indent=1.1)
+    _auxiliary(effects, e3)
+    return page.figure
+
+
+def _top(results: Results | None) -> float:
+    return max([1.0, *(e.value for e in estimates(results, "auc/"))])
+
+
+def heat_map(
+    page: Page,
+    corner: tuple[float, float],
+    results: Results | None,
+    columns: Sequence[str],
+    names: Sequence[str],
+    rows: int,
+    colours: tuple[str, Normalize],
+) -> Axes:
+    """Draw the areas ``auc/{column}/{arm}`` as coloured numbers, an arm a row.
+
+    ``rows`` is how many arms the published grid has, for the size of an empty panel. Columns
+    beyond the third stand a little apart: they are another board.
+    """
+    places = [turn + 0.18 * (turn // 3) for turn in range(len(columns))]
+    arms = in_order(
+        {arm for key in columns for arm in parts(results, f"auc/{key}/", 0, planned=True)}
+    )
+    width, height = (places[-1] + 1) * CELL[0], (len(arms) or rows) * CELL[1]
+    axes = page.axes(*corner, width, height)
+    if not any(estimate(results, f"auc/{key}/{arm}") for key in columns for arm in arms):
+        absent(axes)
+        return axes
+    for row, arm in enumerate(arms):
+        for place, key in zip(places, columns, strict=True):
+            _heat_cell(axes, place, -row, results, f"auc/{key}/{arm}", colours)
+    name_rows(axes, arms)
+    axes.set_xlim(-0.02, places[-1] + 1.02)
+    axes.set_ylim(-len(arms) + 0.48, 0.52)
+    axes.set_xticks([place + 0.5 for place in places], [name.replace(" ", "\n") for name in names])
+    axes.tick_params(axis="x", length=0, labelsize=TINY, pad=1)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    return axes
+
+
+def _heat_cell(
+    axes: Axes,
+    place: float,
+    row: float,
+    results: Results | None,
+    key: str,
+    colours: tuple[str, Normalize],
+) -> None:
+    """Draw one area; grey if it was never planned, a dash if it could not be had."""
+    found = estimate(results, key)
+    planned = results is not None and key in results.estimates
+    fill, words, ink = (NOT_PLANNED, "", DARK) if not planned else ("#FFFFFF", "—", GREY)
+    if found is not None:
+        tint, norm = colours
+        rgb = mpl.colormaps[tint](0.08 + 0.84 * float(np.clip(norm(found.value), 0, 1)))[:3]
+        fill, words = mpl.colors.to_hex(rgb), f"{found.value:.2f}".replace("-", "−")
+        ink = "#FFFFFF" if np.dot(rgb, (0.2126, 0.7152, 0.0722)) < 0.45 else "#111111"
+    axes.add_patch(Rectangle((place + 0.02, row - 0.46), 0.96, 0.92, fc=fill, ec=PALE, lw=0.4))
+    axes.text(place + 0.5, row, words, ha="center", va="center", size=SMALL, color=ink)
+
+
+def _scale_bar(
+    page: Page, place: tuple[float, float, float], tint: str, norm: Normalize, words: str
+) -> None:
+    """Draw what the colours mean, ``left``, ``top`` and ``width`` in inches."""
+    left, top, width = place
+    axes = page.axes(left, top, width, 0.09)
+    shades = 0.08 + 0.84 * np.linspace(0, 1, 128)
+    low, high = float(norm.vmin or 0.0), float(norm.vmax or 1.0)
+    axes.imshow(
+        shades[np.newaxis], cmap=tint, vmin=0, vmax=1, aspect="auto", extent=(low, high, 0, 1)
+    )
+    axes.set_yticks([])
+    axes.locator_params(axis="x", nbins=3)
+    axes.tick_params(axis="x", labelsize=TINY, pad=1)
+    axes.set_xlabel(words, labelpad=1, size=TINY)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+
+
+def _auxiliary(axes: Axes, results: Results | None) -> None:
+    """Draw what changes without auxiliary losses: a row for each board and change."""
+    rows = [
+        (board, task, condition)
+        for task, board in BOARDS.items()
+        for condition in CONDITIONS_OF_E3
+        if estimates(results, f"no-aux/{condition}/{task}/")
+    ]
+    if not rows:
+        absent(axes)
+        return
+    how = look("disco-no-aux")
+    ends = [0.0]
+    for turn, (_, task, condition) in enumerate(rows):
+        pair = [estimate(results, f"no-aux/{condition}/{task}/{kind}") for kind in ("auc", "final")]
+        pair_row(axes, -turn, pair[0], pair[1], how)
+        ends += [v for e in pair if e is not None for v in (e.value, e.low, e.high)]
+    axes.set_yticks(
+        [-turn for turn in range(len(rows))], [f"{b}, {CONDITIONS[c]}" for b, _, c in rows]
+    )
+    axes.tick_params(axis="y", length=0)
+    axes.set_ylim(-len(rows) + 0.4, 0.6)
+    low, high = float(np.nanmin(ends)), float(np.nanmax(ends))
+    room = 0.06 * (high - low) or 0.1
+    axes.set_xlim(low - room, high + room)
+    axes.axvline(0.0, color=GREY, lw=0.8, zorder=1)
+    axes.locator_params(axis="x", nbins=5)
+    axes.grid(axis="x")
+    axes.set_xlabel("difference in score", labelpad=2)
+
+
+@styled
+def recovery_mapping(results: Mapping[str, Results]) -> Figure:
+    """``v5:fig:recovery-mapping``: levels before, at the lowest and at the end; areas."""
+    found = results.get("E-A4x")
+    kinds = ("pre", "trough", "endpoint")
+    used = [e for kind in (*kinds, "auc") for e in estimates(found, f"{kind}/")]
+    arms = in_order(parts(found, "auc/", 1))
+    turned = (
+        "Dotted: random play once the sign of the reward is turned (scores keep the references"
+        " from before)."
+    )
+    text = (
+        "Before: last five log rows up to the switch; lowest: lowest row after it; end: last row."
+    )
+    if not estimates(found, "auc/reward-sign/"):
+        turned = ""
+    words = (text, AREA, evidence(used), turned, arm_words(arms)) if used else ()
+    page = Page(4.25, caption([found], *words))
+    width, gap, left = 1.6, 0.22, 0.62
+    panels = [page.axes(left + turn * (width + gap), 0.35, width, 1.75) for turn in range(3)]
+    lines: list[Curve] = []
+    drawn: list[tuple[Axes, list[End]]] = []
+    for turn, (axes, condition) in enumerate(zip(panels, MAPPING, strict=True)):
+        page.heading(axes, "A" if turn == 0 else "", CONDITIONS[condition])
+        mine, ends = _path(axes, found, condition, kinds, arms)
+        lines += mine
+        if mine:
+            drawn.append((axes, ends))
+    for turn, (axes, ends) in enumerate(drawn):
+        score_axis(axes, lines)
+        if turn:
+            axes.set_ylabel("")
+            axes.tick_params(axis="y", labelleft=False)
+        if turn == len(drawn) - 1:
+            name_ends(axes, ends) if axes is panels[-1] else name_apart(panels[-1], ends)
+    areas = page.axes(left, 2.75, 3 * width + 2 * gap, 1.25)
+    page.heading(areas, "B", "AUC: mean score from the switch to the end")
+    _areas(areas, found, arms, (width, gap))
+    return page.figure
+
+
+def _path(
+    axes: Axes, results: Results | None, condition: str, kinds: Sequence[str], arms: Sequence[str]
+) -> tuple[list[Curve], list[End]]:
+    """Draw each arm from before the switch over its lowest level to its end."""
+    lines: list[Curve] = []
+    ends: list[End] = []
+    for turn, arm in enumerate(arms):
+        marks = [estimate(results, f"{kind}/{condition}/{arm}") for kind in kinds]
+        if all(e is None for e in marks):
+            continue
+        how = named(arm)
+        places = [place + 0.09 * (turn - (len(arms) - 1) / 2) for place in range(len(kinds))]
+        heights = np.array([[np.nan] * 3 if e is None else [e.value, e.low, e.high] for e in marks])
+        axes.plot(places, heights[:, 0], color=how.colour, ls=how.line, lw=1.0, alpha=0.6)
+        dots(axes, places, marks, how)
+        line = Curve(np.array(places), *heights.T)
+        lines.append(line)
+        ends.append(End(how.name, how, *line.last, line.level))
+    if not lines:
+        absent(axes)
+        return [], []
+    if condition == "reward-sign":
+        axes.axhline(SIGN_TURNED, color=GREY, lw=0.8, ls=(0, (1.2, 1.4)), zorder=1)
+    axes.set_xticks(range(len(kinds)), ["before", "lowest", "end"])
+    axes.tick_params(axis="x", length=0)
+    axes.set_xlim(-0.4, len(kinds) - 0.6)
+    return lines, ends
+
+
+def _areas(
+    axes: Axes, results: Results | None, arms: Sequence[str], panels: tuple[float, float]
+) -> None:
+    """Draw the areas of each condition below its panel of levels."""
+    if not estimates(results, "auc/"):
+        absent(axes)
+        return
+    width, gap = panels
+    centres = [width / 2 + turn * (width + gap) for turn in range(3)]
+    lines: list[Curve] = []
+    for edge in (width + gap / 2, 2 * width + 1.5 * gap):
+        axes.axvline(edge, color=PALE, lw=0.8, zorder=0)
+    for centre, condition in zip(centres, MAPPING, strict=True):
+        found = [estimate(results, f"auc/{condition}/{arm}") for arm in arms]
+        for turn, (arm, e) in enumerate(zip(arms, found, strict=True)):
+            place = centre + 0.45 * (turn - (len(arms) - 1) / 2)
+            dots(axes, [place], [e], named(arm))
+            if e is not None:
+                words = f"{e.value:.2f}".replace("-", "−")
+                axes.text(place + 0.07, e.value, words, size=SMALL, va="center")
+                lines.append(point(e))
+        if all(e is None for e in found):
+            axes.text(centre, 0.5, "not run", ha="center", va="center", color=GREY, size=SMALL)
+    score_axis(axes, lines)
+    axes.set_xlim(0, 3 * width + 2 * gap)
+    axes.set_xticks(centres, [CONDITIONS[condition] for condition in MAPPING])
+    axes.tick_params(axis="x", length=0)
+    axes.set_ylabel("score", labelpad=2)
+
+
+class Row(NamedTuple):
+    """Streams of an assay in one task, a panel for each condition."""
+
+    assay: str
+    title: str
+    middle: str
+    """What stands between condition and arm in the keys of its streams."""
+    conditions: tuple[str, ...]
+
+
+ROWS = (
+    Row("E3", "Catch 8×8", "/catch/", CONDITIONS_OF_E3),
+    Row("E3", "Catch 16×16", "/catch-long/", CONDITIONS_OF_E3),
+    Row("E-A4x", "Catch 8×8", "/", MAPPING),
+    Row("E-A4m", "Breakout", "/", BREAKOUT),
+)
+
+
+@styled
+def change_streams(results: Mapping[str, Results]) -> Figure:
+    """``change-streams``: how every learner fares before and after each change."""
+    found = {row: _arms_of(results.get(row.assay), row) for row in ROWS}
+    rows = [row for row, arms in found.items() if arms] or [ROWS[0]]
+    used = [e for row in rows for e in estimates(results.get(row.assay), "auc/")]
+    bands = evidence(used).replace("intervals:", "bands:")
+    shown = [results.get(name) for name in dict.fromkeys(row.assay for row in rows)]
+    words = arm_words([arm for row in rows for arm in found[row]])
+    dashed = "Dashed: the switch." if used else ""
+    page = Page(0.1 + 2.1 * len(rows), caption(shown, bands, dashed, words, seeds=False))
+    for turn, row in enumerate(rows):
+        _stream_row(page, 0.35 + 2.1 * turn, "ABCD"[turn], row, results.get(row.assay), found[row])
+    return page.figure
+
+
+def _arms_of(results: Results | None, row: Row) -> list[str]:
+    series = {} if results is None else results.series
+    starts = tuple(f"trajectory/{condition}{row.middle}" for condition in row.conditions)
+    ends = (key.rpartition("/") for key in series)
+    return in_order({arm for start, _, arm in ends if f"{start}/" in starts})
+
+
+def _stream_row(
+    page: Page, top: float, letter: str, row: Row, results: Results | None, arms: Sequence[str]
+) -> None:
+    width, gap = 1.62, 0.22
+    panels = [
+        page.axes(0.62 + turn * (width + gap), top, width, 1.45)
+        for turn in range(len(row.conditions))
+    ]
+    lines: list[Curve] = []
+    drawn: list[tuple[Axes, list[End]]] = []
+    for turn, (axes, condition) in enumerate(zip(panels, row.conditions, strict=True)):
+        title = f"{row.title}, {CONDITIONS[condition]}" if turn == 0 else CONDITIONS[condition]
+        page.heading(axes, letter if turn == 0 else "", title)
+        mine, ends = stream_panel(axes, results, f"{condition}{row.middle}", arms)
+        if mine:
+            lines += mine
+            drawn.append((axes, ends))
+    for turn, (axes, ends) in enumerate(drawn):
+        _stream_axis(axes, row, lines)
+        axes.set_xlabel("iteration" if turn == 0 else "", labelpad=2)
+        if turn:
+            axes.set_ylabel("")
+            axes.tick_params(axis="y", labelleft=False)
+        if turn == len(drawn) - 1:
+            name_ends(axes, ends) if axes is panels[-1] else name_apart(panels[-1], ends)
+
+
+def _stream_axis(axes: Axes, row: Row, lines: Sequence[Curve]) -> None:
+    """Make the vertical axis one of scores, or of returns where there is no reference."""
+    if row.assay != "E-A4m":
+        score_axis(axes, lines)
+        return
+    top = max(float(np.nanmax(np.fmax(line.y, line.high))) for line in lines)
+    axes.set_ylim(0, top * 1.05)
+    axes.set_ylabel("return of an episode", labelpad=2)

@@ -1,0 +1,198 @@
+"""Our estimates beside the published ones."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from rulescope.assays import find, published
+from rulescope.assays.bimodal_cells import LEVELS, SEEDS
+from rulescope.assays.published import Published
+from rulescope.assays.published_agreement import (
+    AGREEMENT_RULE,
+    JUDGED,
+    ORDER,
+    SHARES,
+    Agreement,
+    Verdict,
+    as_estimate,
+    judge,
+    kind,
+    rounding,
+)
+from rulescope.assays.results import Column, Results, Table, counted
+from rulescope.spec.learner_config import VARIANTS
+from rulescope.stats import Estimate
+
+SMALL = 0.1
+
+
+BASELINES = frozenset(
+    name.partition("-")[0] for name, spec in VARIANTS.items() if not hasattr(spec, "rule")
+)
+"""First words of the arms that are learners without a rule."""
+OWN_LEVELS = (*LEVELS, *SHARES, "pre", "rmd", "time", "steps", "mastery", "rate")
+"""Kinds of estimates about one arm alone, whose key names it."""
+
+
+class Comparison(NamedTuple):
+    """One estimate of ours and the value that was published for it."""
+
+    key: str
+    ours: Estimate
+    published: Published
+    agreement: Agreement
+    same_budget: bool
+    """Whether ours rests on the same rule, conventions, seeds and iterations as the published."""
+    same_grid: bool
+    """Whether ours rests on the same scales, where that matters."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether ours agrees with the published, or why that cannot be judged."""
+        return self.agreement.verdict
+
+
+def compare(results: Results) -> list[Comparison]:
+    """Return a comparison for each of our estimates that has a published value.
+
+    Disagreements come first, then what too few seeds cannot tell, then what agrees; within these
+    the order is that of our estimates.
+    """
+    printed = published.estimates(results.assay)
+    off = _rounding(printed)
+    paper = find(results.assay).budget("paper")
+    # A deeper sea has longer lifetimes: compare with what was published for the seas that were run.
+    tasks = [str(task) for task in results.axes.get("task", ()) if task in paper.tasks]
+    longest = max(paper.length(task) for task in tasks or paper.tasks)
+    terms = (paper.rule, paper.agent, longest)
+    as_published = (results.rule, results.agent, results.iterations) == terms
+    shorter = results.iterations != longest
+    other: Verdict | None = "other agent" if results.agent != paper.agent else None
+    if results.rule != paper.rule:
+        other = "other rule"
+    rows = []
+    for key, ours in results.estimates.items():
+        if key not in printed or math.isnan(ours.value):
+            continue
+        seeds = results.series.get(f"{SEEDS}{key}")
+        found = judge(results.assay, key, ours, printed[key], seeds=seeds, rounded=off[kind(key)])
+        barred = None if _of_baseline(key) else other
+        barred = barred or ("other budget" if shorter else None)
+        barred = barred or ("other grid" if key in results.other_grid else None)
+        rows.append(
+            Comparison(
+                key=key,
+                ours=ours,
+                published=printed[key],
+                agreement=found if barred is None else found._replace(verdict=barred),
+                same_budget=as_published and ours.n == printed[key].n,
+                same_grid=key not in results.other_grid,
+            )
+        )
+    return sorted(rows, key=lambda row: ORDER.index(row.verdict))
+
+
+def _of_baseline(key: str) -> bool:
+    """Tell whether an estimate is about a learner without a rule: it is the same for any agent.
+
+    >>> _of_baseline("auc/action-flip/catch/dqn-cleared"), _of_baseline("contrast/action-flip/100k")
+    (True, False)
+    """
+    name, *labels = key.split("/")
+    named = {label.partition("-")[0] for label in labels}
+    return name in OWN_LEVELS and bool(named & BASELINES)
+
+
+def table(results: Results, rows: Sequence[Comparison]) -> Table:
+    """Return comparisons as a table."""
+    digits = _digits(rows)
+    return Table(
+        label=f"comparison-{results.assay}",
+        title=f"{results.assay}: our estimates beside the published ones",
+        columns=(
+            Column("Estimate"),
+            Column("n", digits=0),
+            Column("Ours", digits=digits),
+            Column("Published", digits=digits),
+            Column("Ours − published", digits=digits),
+            Column("Agreement"),
+        ),
+        rows=tuple(
+            (
+                row.key,
+                row.ours.n,
+                row.ours,
+                as_estimate(row.published),
+                apart(row),
+                row.agreement.words,
+            )
+            for row in rows
+        ),
+        note=" ".join([f"Ours: {results.budget}.", *remarks(results, rows)]),
+        tells_n=False,
+    )
+
+
+def apart(row: Comparison) -> Estimate | None:
+    """Return the difference of a comparison where there is something to judge."""
+    found = row.agreement.difference
+    if row.verdict not in JUDGED or math.isnan(found.low):
+        return None
+    return replace(found, method="bootstrap")  # printed with its interval
+
+
+def remarks(results: Results, rows: Sequence[Comparison]) -> list[str]:
+    """Return sentences for who reads ``rows``: how many differ, by which rule, and the terms."""
+    counts = tally(rows)
+    judged = sum(counts.values())
+    said = [f"{in_words(counts)}. {AGREEMENT_RULE}"] if judged else []
+    paper = find(results.assay).budget("paper")
+    if (results.rule, results.agent) != (paper.rule, paper.agent):
+        agent = f", agent {paper.agent}" if paper.agent else ""
+        said.append(f"The published values are of {paper.rule}{agent}.")
+    if not all(row.same_budget for row in rows):
+        said.append("Ours do not have the published budget.")
+    if not all(row.same_grid for row in rows):
+        said.append("Other grid: ours depends on which cells were run, which are not all.")
+    return said
+
+
+def tally(rows: Iterable[Comparison]) -> dict[Verdict, int]:
+    """Return how many of ``rows`` have each of the three verdicts, disagreements first."""
+    found = Counter(row.verdict for row in rows)
+    return {verdict: found[verdict] for verdict in JUDGED}
+
+
+def in_words(counts: Mapping[Verdict, int]) -> str:
+    """Return how many comparisons have each verdict.
+
+    >>> in_words({"differs": 1, "too few seeds to tell": 12, "agrees": 3})
+    'Of 16 comparisons 1 differs, 12 have too few seeds to tell, 3 agree'
+    """
+    differs, untold, agrees = (counts[verdict] for verdict in JUDGED)
+    return (
+        f"Of {counted(differs + untold + agrees, 'comparison')} {differs:,} "
+        f"differ{'s' if differs == 1 else ''}, {untold:,} {'has' if untold == 1 else 'have'} too "
+        f"few seeds to tell, {agrees:,} agree{'s' if agrees == 1 else ''}"
+    )
+
+
+def _rounding(printed: Mapping[str, Published]) -> dict[str, float]:
+    """Return by how much printed numbers of each kind may be off."""
+    kinds: dict[str, list[Published]] = {}
+    for key, value in printed.items():
+        kinds.setdefault(kind(key), []).append(value)
+    return {name: rounding(values) for name, values in kinds.items()}
+
+
+def _digits(rows: Sequence[Comparison]) -> int:
+    """Return the decimals that tell values apart: rewards per interaction are small numbers.
+
+    (Whole numbers, such as a share of all lifetimes, need none.)
+    """
+    values = [row.published.value for row in rows if row.published.value % 1]
+    return 6 if values and all(abs(value) < SMALL for value in values) else 3

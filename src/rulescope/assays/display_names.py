@@ -1,0 +1,86 @@
+"""Names as tables and figures print them: of the rule under audit, of arms, of learning rates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from rulescope.rules.loading import short
+from rulescope.spec.disco_config import VARIANTS
+
+if TYPE_CHECKING:
+    from rulescope.assays.results import Results
+
+SUBJECTS = {"disco103": "Disco103", "sprout": "Sprout", "open": "OPEN"}
+"""Names of rules that are written otherwise than they are typed."""
+UNKNOWN = "rule"
+"""Name of the rule under audit where no results tell."""
+
+
+def subject_name(rule: str) -> str:
+    """Return the name of the rule under audit as it is printed.
+
+    >>> subject_name("disco103"), subject_name("sprout"), subject_name("mine")
+    ('Disco103', 'Sprout', 'mine')
+    """
+    return SUBJECTS.get(rule, short(rule))
+
+
+def subject_of(results: Iterable[Results]) -> str:
+    """Return the printed name of the rule under audit in ``results``.
+
+    Baselines have no rule, and OPEN is audited by itself: where an arm is named after the rule
+    under audit, its results tell.
+    """
+    known = list(results)
+    telling = [
+        found
+        for found in known
+        if any(str(arm).startswith("disco") for arm in found.axes.get("arm", ()))
+    ]
+    return next((subject_name(found.rule) for found in (*telling, *known)), UNKNOWN)
+
+
+def rate_label(rate: float) -> str:
+    """Return a learning rate as it is printed.
+
+    >>> rate_label(0.01), rate_label(0.00025)
+    ('1e-2', '2.5e-4')
+    """
+    digits, _, exponent = f"{rate:e}".partition("e")
+    return f"{float(digits):g}e{int(exponent)}"
+
+
+ARMS: Mapping[str, str] = {
+    "disco": "{}",
+    "disco-pin": "{}, pinned",
+    "disco-null": "null rule",
+    "disco-hold": "{}, held",
+    "disco-freeze": "{}, frozen",
+    "disco-freeze-40": "{}, frozen at 40",
+    "disco-no-aux": "{}, no aux",
+    "disco-entropy": "{}, entropy",
+    "disco-lr3e4": f"{{}}, lr {rate_label(VARIANTS['disco-lr3e4'].learning_rate)}",
+    "disco-legacy": "{}, legacy",
+    "disco-minatar": "{} (M1)",
+    "a2c": "A2C",
+    "a2c-popart": "A2C-PopArt",
+    "ppo": "PPO",
+    "dqn": "DQN",
+    "dqn-28672": "DQN 28,672",
+    "dqn-cleared": "DQN cleared",
+    "dqn-cleared-interactions": "DQN cleared, no restart",
+    "open": "OPEN",
+    "open-adam": "PPO, Adam",
+    "random": "random policy",
+}
+"""Arms of assays that compare learners; in braces, the rule under audit."""
+
+
+def arm_name(arm: str, subject: str) -> str:
+    """Return the printed name of an arm under the rule that is printed as ``subject``.
+
+    >>> arm_name("disco-pin", "Sprout"), arm_name("a2c", "Sprout"), arm_name("live", "Sprout")
+    ('Sprout, pinned', 'A2C', 'live')
+    """
+    return ARMS[arm].format(subject) if arm in ARMS else arm

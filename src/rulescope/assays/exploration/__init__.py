@@ -1,0 +1,1 @@
+"""Exploration in DeepSea: E-A5, ladder, discovery, F1."""

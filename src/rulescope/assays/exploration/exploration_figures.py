@@ -1,0 +1,218 @@
+"""Figures of the DeepSea assays: the staircase (E-A5, ladder) and its conventions (F1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from rulescope.assays.figure_data import (
+    Floats,
+    caption,
+    curve,
+    estimate,
+    estimates,
+    evidence,
+    parts,
+)
+from rulescope.assays.panels import dots, single
+from rulescope.render.line_labels import End, inches, name_ends
+from rulescope.render.style import GREY, PALE, SMALL, Page, absent, in_order, look, styled, subject
+
+if TYPE_CHECKING:
+    from rulescope.assays.results import Results
+
+CONVENTIONS = {"legacy": "disco-legacy", "reference": "disco"}
+"""The arm of each convention."""
+SOLVED = 0.495
+READOUTS = ("solved", "goal-in-log", "return")
+LEFT, RIGHT, WIDE, HIGH = 0.62, 3.78, 2.4, 1.75
+"""Inches: where the panels of a page stand, and how large they are."""
+DEFINITIONS = (
+    "Solved: mean return of at least 0.495 over the last fifth of a lifetime (C). Goal in the log: "
+    "a logged mean return ever above 0, which misses goals between log rows. Points of one depth "
+    "stand side by side."
+)
+
+
+@styled
+def app_exploration(results: Mapping[str, Results]) -> Figure:
+    """``v5:fig:app-exploration``: who solves, goals in the log, final returns; two conventions."""
+    stairs, pairs = results.get("E-A5"), results.get("F1")
+    used = [e for kind in READOUTS for e in estimates(stairs, f"{kind}/")]
+    used += estimates(pairs, "difference/")
+    gaps = (
+        f"D: difference of returns within seeds; below, how many lifetimes of {subject()} solve it."
+    )
+    words = [DEFINITIONS if stairs else "", gaps if estimates(pairs, "difference/") else ""]
+    page = Page(4.95, caption([stairs, pairs], evidence(used), *words))
+    _stairs(page, stairs)
+    axes = page.axes(RIGHT, 2.72, WIDE, HIGH - 0.15)
+    page.heading(axes, "D", f"{subject()} minus A2C by convention")
+    conventions(axes, pairs)
+    return page.figure
+
+
+@styled
+def ladder(results: Mapping[str, Results]) -> Figure:
+    """``ladder``: the staircase from depth 4 to 30, and the deepest majority of each learner."""
+    stairs = results.get("ladder")
+    used = [e for kind in READOUTS for e in estimates(stairs, f"{kind}/")]
+    page = Page(4.95, caption([stairs], evidence(used), DEFINITIONS if stairs else ""))
+    _stairs(page, stairs)
+    axes = page.axes(RIGHT + 0.45, 2.72, WIDE - 0.45, HIGH)
+    page.heading(axes, "D", "Deepest sea that a majority solves", indent=0.87)
+    _deepest(axes, stairs)
+    return page.figure
+
+
+def _stairs(page: Page, results: Results | None) -> None:
+    """Draw the three readouts of a staircase as panels A to C; names stand at B."""
+    for letter, kind, title, left, top in (
+        ("A", "solved", "Solved in the end", LEFT, 0.35),
+        ("B", "goal-in-log", "Goal in the log", RIGHT, 0.35),
+        ("C", "return", "Final return", LEFT, 2.72),
+    ):
+        axes = page.axes(left, top, WIDE, HIGH)
+        page.heading(axes, letter, title)
+        ends = depth_curves(axes, results, kind)
+        if letter == "B":
+            axes.set_ylabel("")
+            name_ends(axes, ends)
+
+
+def depth_curves(axes: Axes, results: Results | None, kind: str) -> list[End]:
+    """Draw a readout of every learner over depth; return where the lines end.
+
+    ``kind`` is solved, goal-in-log or return. Learners stand side by side at each depth, because
+    many have the same share there.
+    """
+    arms = in_order(parts(results, f"{kind}/", 0))
+    if results is None or not arms:
+        absent(axes)
+        return []
+    curves = {arm: line for arm in arms if (line := curve(results, f"{kind}/{arm}/")) is not None}
+    depths = np.unique(np.concatenate([line.x for line in curves.values()]))
+    apart = float(np.diff(depths).min(initial=4.0)) * min(0.1, 0.6 / len(curves))
+    ends = []
+    for turn, (arm, line) in enumerate(curves.items()):
+        how, shift = look(arm), apart * (turn - (len(curves) - 1) / 2)
+        x = line.x + shift
+        axes.vlines(x, line.low, line.high, color=how.colour, lw=1.0, alpha=0.4)
+        axes.plot(
+            x,
+            line.y,
+            color=how.colour,
+            ls=how.line,
+            lw=1.2,
+            marker=how.marker,
+            mfc=how.face,
+            ms=3.8,
+            mew=0.8,
+            zorder=3,
+        )
+        for place, values in zip(x, line.seeds, strict=False):
+            single(axes, float(place), values, how)
+        last, height = line.last
+        ends.append(End(how.name, how, last + shift, height, line.level))
+    depth_axis(axes, depths)
+    tops = [line.high for line in curves.values()] + [line.y for line in curves.values()]
+    axes.set_ylim(-0.06, max(1.06, float(np.nanmax(np.concatenate(tops))) + 0.04))
+    axes.set_yticks([0.0, 0.25, 0.5, 0.75, 1.0], ["0", "", "0.5", "", "1"])
+    for reference in (0.0, 1.0):
+        axes.axhline(reference, color=PALE, lw=0.8, zorder=0)
+    if kind != "goal-in-log":
+        half = SOLVED if kind == "return" else 0.5
+        axes.axhline(half, color=GREY, lw=0.6, ls=(0, (2, 2)), zorder=0)
+    axes.set_ylabel("mean return" if kind == "return" else "share of lifetimes", labelpad=2)
+    return ends
+
+
+def depth_axis(axes: Axes, depths: Floats) -> None:
+    """Make the horizontal axis one of depths, each with its name where there is room."""
+    low, high = float(depths.min()), float(depths.max())
+    room = max(0.06 * (high - low), 1.0)
+    axes.set_xlim(low - room, high + room)
+    unit = inches(axes)[0] / (high - low + 2 * room)
+    names, last = [], -np.inf
+    for depth in depths.tolist():
+        fits = (depth - last) * unit > 0.19
+        names.append(f"{depth:g}" if fits else "")
+        last = depth if fits else last
+    axes.set_xticks(depths.tolist(), names)
+    axes.set_xlabel("depth", labelpad=2)
+
+
+def conventions(axes: Axes, results: Results | None) -> None:
+    """Draw the rule minus A2C at each depth under each convention, with the counts of F1 below."""
+    depths = sorted(parts(results, "difference/", 1), key=int)
+    if results is None or not depths:
+        absent(axes)
+        return
+    places, names = [], []
+    for group, depth in enumerate(depths):
+        for side, (convention, arm) in enumerate(CONVENTIONS.items()):
+            found = estimate(results, f"difference/{convention}/{depth}")
+            if found is None:
+                continue
+            place = 2.6 * group + side
+            dots(axes, [place], [found], look(arm), size=5.0)
+            places.append(place)
+            names.append(f"{convention}\n{_count(results, arm, depth)}")
+        axes.annotate(
+            f"depth {depth} (A2C {_count(results, 'a2c', depth)})",
+            (2.6 * group + 0.5, 0.0),
+            xycoords=axes.get_xaxis_transform(),
+            xytext=(0, -26),
+            textcoords="offset points",
+            ha="center",
+            va="top",
+            size=SMALL,
+        )
+    axes.set_xticks(places, names)
+    axes.tick_params(axis="x", length=0, labelsize=6.8)
+    axes.set_xlim(-0.7, 2.6 * (len(depths) - 1) + 1.7)
+    axes.axhline(0.0, color=GREY, lw=0.8, zorder=1)
+    axes.grid(axis="y")
+    low, high = axes.get_ylim()  # near nothing must not look like much
+    axes.set_ylim(min(low, -0.1), max(high, 0.1))
+    axes.locator_params(axis="y", nbins=7)
+    axes.set_ylabel("difference of returns", labelpad=2)
+
+
+def _count(results: Results, arm: str, depth: str) -> str:
+    found = estimate(results, f"solved/{arm}/{depth}")
+    return "–" if found is None else f"{round(found.value * found.n)}/{found.n}"
+
+
+def _deepest(axes: Axes, results: Results | None) -> None:
+    """Draw the deepest majority of each learner, a row each."""
+    arms = in_order(parts(results, "deepest/", 0, planned=True))
+    if results is None or not arms:
+        absent(axes)
+        return
+    for turn, arm in enumerate(arms):
+        found, how = estimate(results, f"deepest/{arm}"), look(arm)
+        value = 0.0 if found is None else found.value
+        axes.plot([0.0, value], [-turn, -turn], color=how.colour, lw=1.3, alpha=0.6)
+        if found is not None:
+            axes.plot([value], [-turn], marker=how.marker, color=how.colour, mfc=how.face, ls="")
+        axes.annotate(
+            "none" if found is None else f"{value:g}",
+            (value, -turn),
+            xytext=(6, 0),
+            textcoords="offset points",
+            va="center",
+            size=SMALL,
+        )
+    axes.set_yticks([-turn for turn in range(len(arms))], [look(arm).name for arm in arms])
+    for tick, arm in zip(axes.get_yticklabels(), arms, strict=True):
+        tick.set_color(look(arm).ink)
+    axes.tick_params(axis="y", length=0, labelsize=6.8)
+    axes.set_ylim(-len(arms) + 0.4, 0.6)
+    deepest = max([float(depth) for depth in parts(results, "solved/", 1)])
+    axes.set_xlim(0.0, deepest * 1.1)
+    axes.set_xlabel("depth", labelpad=2)

@@ -1,0 +1,44 @@
+"""Ladder: the staircase of E-A5 from depth 4 to 30, by the rule as it was first indexed.
+
+The historical convention appends a bootstrap observation and takes the trace coefficient one step
+later (agent ``legacy``). No number of this ladder was published.
+"""
+
+from __future__ import annotations
+
+from rulescope.assays.assay import Assay
+from rulescope.assays.cohorts import LADDER
+from rulescope.assays.exploration.staircase import ARMS, budget, grid, task_at
+from rulescope.assays.exploration.staircase import analyse as analyse_staircase
+from rulescope.assays.frame import Frame
+from rulescope.assays.results import Results
+
+DEPTHS = (4, 6, 8, 10, 12, 14, 16, 20, 24, 30)
+
+
+def analyse(frame: Frame) -> Results:
+    """Estimate who solves which depth, who has a goal in the log, final returns, and how deep."""
+    return analyse_staircase(frame, "ladder", "ladder", DEPTHS)
+
+
+PRESETS = {
+    "smoke": budget(1, ("disco", "a2c"), (4, 6), episodes=400, log_every=10),
+    "quick": budget(2, ("disco", "a2c", "dqn"), (4, 6, 8), episodes=4000),
+    "standard": budget(2, ARMS, DEPTHS),
+    "paper": budget(15, ARMS, DEPTHS),
+}
+
+ASSAY = Assay(
+    id="ladder",
+    name="ladder",
+    question="Where does each learner stop, from a sea of depth 4 to one of depth 30?",
+    arms=ARMS,
+    tasks=tuple(task_at(depth) for depth in DEPTHS),
+    presets=PRESETS,
+    grid=grid,
+    analyse=analyse,
+    columns=("mean_return",),
+    states=(),
+    figures=("ladder",),
+    cohort=LADDER,
+)

@@ -1,0 +1,205 @@
+"""What figures take out of results: curves along a scale, and words about the evidence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rulescope.assays.bimodal_cells import SEEDS, in_words, two_humped_cells
+from rulescope.stats import Estimate
+
+if TYPE_CHECKING:
+    from rulescope.assays.results import Results
+
+Floats = NDArray[np.float64]
+FAINT = "Faint dots: single lifetimes."
+TASKS = {"catch": "Catch", "catch-dense": "CatchDense", "catch-long": "CatchLong"}
+INTERFACES = {"default": "default", "support30": "support 30", "linear": "linear"}
+ARM_WORDS = {
+    "pin": "pin: recurrent state set to zero after each iteration",
+    "hold": "hold: moving averages kept as they were after the first update",
+    "both": "both: pin and hold",
+    "placebo": "placebo: state written back as it is",
+    "null": "null: a rule with random weights",
+    "freeze": "freeze: the own state, kept from a fifth of the lifetime on",
+    "random": "random: a state drawn to resemble the donors'",
+    "permute": "permute: the units of the own state shuffled at a fifth of the lifetime",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Cell(Estimate):
+    """An estimate with the values of the lifetimes behind it, where they are known."""
+
+    seeds: tuple[float, ...] = ()
+
+
+class Curve(NamedTuple):
+    """Estimates along a scale, in its order; what could not be estimated is NaN."""
+
+    x: Floats
+    y: Floats
+    low: Floats
+    high: Floats
+    seeds: tuple[tuple[float, ...], ...] = ()
+    """Of every point, the values of its lifetimes where they are known; empty if none are."""
+
+    @property
+    def last(self) -> tuple[float, float]:
+        """The last point that there is."""
+        where = int(np.flatnonzero(np.isfinite(self.y))[-1])
+        return float(self.x[where]), float(self.y[where])
+
+    @property
+    def level(self) -> float:
+        """The mean height of the whole curve."""
+        return float(np.nanmean(self.y))
+
+
+def estimate(results: Results | None, key: str) -> Estimate | None:
+    """Return the estimate at ``key``; None if it was not planned or could not be made."""
+    found = None if results is None else results.estimates.get(key)
+    if results is None or found is None or math.isnan(found.value):
+        return None
+    seeds = seeds_of(results, key)
+    return Cell(**asdict(found), seeds=seeds) if seeds else found
+
+
+def seeds_of(results: Results, key: str) -> tuple[float, ...]:
+    """Return the values of the lifetimes behind an estimate, if they are known."""
+    values = results.series.get(f"{SEEDS}{key}")
+    return () if values is None else tuple(values[np.isfinite(values)].tolist())
+
+
+def reach(found: Iterable[Estimate | None]) -> list[float]:
+    """Return every number that is drawn of ``found``: values, bounds, and single lifetimes."""
+    known = [one for one in found if one is not None]
+    ends = [end for one in known for end in (one.value, one.low, one.high)]
+    ends += [seed for one in known if isinstance(one, Cell) for seed in one.seeds]
+    return [end for end in ends if math.isfinite(end)]
+
+
+def estimates(results: Results | None, start: str) -> list[Estimate]:
+    """Return all estimates that could be made and whose key begins with ``start``."""
+    if results is None:
+        return []
+    return [
+        found
+        for key, found in results.estimates.items()
+        if key.startswith(start) and not math.isnan(found.value)
+    ]
+
+
+def parts(results: Results | None, start: str, place: int, *, planned: bool = False) -> set[str]:
+    """Return what stands at ``place`` in those keys after ``start`` that have an estimate.
+
+    With ``planned``, also in those whose estimate could not be made.
+    """
+    if results is None:
+        return set()
+    return {
+        key.removeprefix(start).split("/")[place]
+        for key, found in results.estimates.items()
+        if key.startswith(start) and (planned or not math.isnan(found.value))
+    }
+
+
+def _bounds(found: Estimate) -> tuple[float, float]:
+    """Return the interval; a single lifetime has none, and must not look certain."""
+    return (found.low, found.high) if found.n > 1 else (math.nan, math.nan)
+
+
+def curve(results: Results, start: str, end: str = "") -> Curve | None:
+    """Return the estimates at ``{start}{scale}{end}``; None if there is none."""
+    points: list[tuple[float, Estimate, tuple[float, ...]]] = []
+    for key, found in results.estimates.items():
+        middle = key.removeprefix(start).removesuffix(end)
+        if key == f"{start}{middle}{end}" and "/" not in middle:
+            points.append((float(middle), found, seeds_of(results, key)))
+    points.sort(key=lambda point: point[0])
+    if not any(math.isfinite(found.value) for _, found, _ in points):
+        return None
+    table = np.array([(x, e.value, *_bounds(e)) for x, e, _ in points], dtype=np.float64)
+    seeds = tuple(each for _, _, each in points)
+    return Curve(table[:, 0], table[:, 1], table[:, 2], table[:, 3], seeds if any(seeds) else ())
+
+
+def point(found: Estimate) -> Curve:
+    """Return one estimate as a curve, for limits of axes."""
+    x, y, low, high = (np.array([end]) for end in (0.0, found.value, found.low, found.high))
+    return Curve(x, y, low, high, (found.seeds,) if isinstance(found, Cell) else ())
+
+
+def evidence(found: Iterable[Estimate]) -> str:
+    """Say how many seeds and what kind of intervals stand behind these estimates."""
+    known = list(found)
+    if not known:
+        return ""
+    counts = sorted({e.n for e in known})
+    many = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]}–{counts[-1]}"
+    methods = {e.method for e in known if not math.isnan(e.low) and e.n > 1} - {"none"}
+    kinds = [_KINDS[method] for method in _KINDS if method in methods]
+    words = f"n = {many} {'seed' if counts == [1] else 'seeds'} a cell"
+    return f"{words}; intervals: {', or '.join(kinds)}." if kinds else f"{words}."
+
+
+_KINDS = {
+    "bootstrap": "pointwise 95% (bootstrap over seeds)",
+    "wilson": "95% (Wilson)",
+    "range": "lowest to highest seed, too few for a confidence interval",
+}
+
+
+def adjusted(found: Estimate) -> str:
+    """Return an estimate in words with its interval, and the family that it is adjusted for."""
+    text = f"{found.value:.3f}".replace("-", "−")
+    if math.isnan(found.low) or found.method == "none":
+        return text
+    low, high = (f"{end:.3f}".replace("-", "−") for end in (found.low, found.high))
+    if found.method == "range":
+        return f"{text} ({low} to {high})"
+    family = f", family of {found.family}" if found.family > 1 else ""
+    return f"{text} [{low}, {high}]{family}"
+
+
+def caption(results: Iterable[Results | None], *words: str, seeds: bool = True) -> str:
+    """Return the line below a figure: budgets of the assays, evidence, what arms mean.
+
+    And which cells are two-humped. ``seeds`` says whether single lifetimes are drawn where they
+    are known.
+    """
+    known = [found for found in results if found is not None]
+    assays: dict[str, list[str]] = {}
+    for found in known:
+        assays.setdefault(found.budget.rstrip("."), []).append(found.assay)
+    budgets = [f"{', '.join(names)}: {budget}." for budget, names in assays.items()]
+    drawn = seeds and any(
+        key.startswith(SEEDS) and np.isfinite(values).sum() > 1  # a single one is the cell's value
+        for found in known
+        for key, values in found.series.items()
+    )
+    dots = FAINT if drawn else ""
+    return " ".join(part for part in (*words, dots, _humped(known), *budgets) if part)
+
+
+def _humped(results: Iterable[Results]) -> str:
+    """Name the two-humped cells behind a figure."""
+    cells = {
+        f"{found.assay} {key}": count
+        for found in results
+        for key, count in two_humped_cells(found.assay, found.series).items()
+    }
+    words = in_words(cells)
+    return f"{words[:1].upper()}{words[1:]}." if words else ""
+
+
+def arm_words(arms: Iterable[str]) -> str:
+    """Explain the names of those ``arms`` that need it."""
+    names = dict.fromkeys(arm.split("-")[0] for arm in arms)
+    known = [ARM_WORDS[name] for name in names if name in ARM_WORDS]
+    return f"{'; '.join(known)}." if known else ""

@@ -1,0 +1,1 @@
+"""Long lifetimes: F2, and the learning rates of the baselines (E-LR)."""

@@ -1,0 +1,1 @@
+"""Which agent made which published cohort, and what depends on the indexing convention."""

@@ -1,0 +1,1 @@
+"""Inheritance: whose state a learner starts from (E2), and which directions of it matter."""

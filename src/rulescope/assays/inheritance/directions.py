@@ -1,0 +1,246 @@
+"""Directions: which directions of the rule's state carry what it does at extreme reward scales?
+
+Prefix lifetimes of four reward scales tell along which directions the state varies. Others, of
+seeds that had no part in it, live on without those directions, without as many random ones, or with
+nothing else. Published is only that such an assay was made, of 48 prefixes and 96 branches with
+eight contrasts, none of which could be told from zero; how it was made is ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from rulescope.assays.analysis import (
+    CORE_DRAWS,
+    SCORE,
+    absent,
+    below,
+    exactly,
+    missing,
+    noted,
+    summed_up,
+    tail20,
+)
+from rulescope.assays.assay import Assay, Budget, Cell, learner, lifetime, prefix
+from rulescope.assays.frame import Floats, Frame
+from rulescope.assays.results import Column, Results, Table, Value, scale_label
+from rulescope.spec.run_spec import Ablate, Intervention, RunSpec
+from rulescope.stats import Estimate, estimate, estimates, paired_differences, seed_blocks
+
+LIVE = "live"
+WITHOUT: dict[str, Literal["principal", "random", "complement"]] = {
+    "without-principal": "principal",
+    "without-random": "random",
+    "only-principal": "complement",
+}
+"""What each arm is without, in the words of the intervention."""
+ARMS = (LIVE, *WITHOUT)
+ARM_NAMES = {
+    "live": "Live",
+    "without-principal": "Without the principal directions",
+    "without-random": "Without random directions",
+    "only-principal": "With the principal directions only",
+}
+CONTRASTS = {
+    "necessary": ("without-principal", LIVE),
+    "sufficient": ("only-principal", LIVE),
+    "control": ("without-random", LIVE),
+    "specific": ("without-principal", "without-random"),
+}
+"""At each recipient scale. Does it need the directions, do they suffice, does it need any two, and
+does it need these more than any?"""
+CONTRAST_NAMES = {
+    "necessary": "without principal − live",
+    "sufficient": "only principal − live",
+    "control": "without random − live",
+    "specific": "without principal − without random",
+}
+SCALES = (1e-3, 1e3)
+COMPONENTS = 2
+"""The plane in which terminal states have nearly all of their variation between scales (E1)."""
+TRAINING_SCALES = (1e-3, 1e-1, 1e1, 1e3)
+TRAINING_SEEDS = range(2000, 2012)
+"""Far from those of any grid: directions are tried on lifetimes that they were not taken from."""
+
+
+def training_seeds(iterations: int) -> range:
+    """Return the seeds of the prefixes at each scale: twelve, or fewer for a short lifetime.
+
+    (They are the same whatever part of a grid is run: the identity of a run must not depend on
+    what is run beside it.)
+
+    >>> len(training_seeds(2000)), len(training_seeds(60))
+    (12, 2)
+    """
+    return TRAINING_SEEDS[: min(max(iterations // 50, 2), len(TRAINING_SEEDS))]
+
+
+def prefixes(budget: Budget) -> tuple[RunSpec, ...]:
+    """Return the lifetimes whose terminal states the directions are taken from."""
+    return tuple(
+        RunSpec(
+            learner=learner(budget),
+            scale=scale,
+            iterations=budget.prefix,
+            log_every=min(budget.log_every, budget.prefix),
+            seed=seed,
+        )
+        for scale in TRAINING_SCALES
+        for seed in training_seeds(budget.iterations)
+    )
+
+
+def grid(budget: Budget) -> list[Cell]:
+    """Return a cell for every recipient scale and arm of ``budget``."""
+    made = {arm: _interventions(budget, arm) for arm in budget.arms}
+    return [
+        Cell(
+            {"scale": scale, "arm": arm},
+            tuple(
+                lifetime(budget, learner(budget), seed, scale=scale, interventions=made[arm])
+                for seed in range(budget.seeds)
+            ),
+        )
+        for scale in budget.scales
+        for arm in budget.arms
+    ]
+
+
+def _interventions(budget: Budget, arm: str) -> tuple[Intervention, ...]:
+    """Return what is done in ``arm``: at the age of the prefixes, and ever after."""
+    if arm == LIVE:
+        return ()
+    return (
+        Ablate(
+            carrier="recurrent",
+            donors=prefixes(budget),
+            components=COMPONENTS,
+            which=WITHOUT[arm],
+            at=budget.prefix,
+            mode="clamp",
+        ),
+    )
+
+
+def analyse(frame: Frame) -> Results:
+    """Estimate every cell, and the contrasts at each recipient scale within seeds."""
+    scores = tail20(frame)
+    notes = missing(frame)
+    blocks = seed_blocks(len(frame.seeds), CORE_DRAWS)
+    found: dict[str, Estimate] = {}
+    series: dict[str, Floats] = {}
+    with noted(notes):
+        cells = estimates(scores, blocks)
+        for i, scale in enumerate(frame.axes["scale"]):
+            label = scale_label(float(scale))
+            for j, arm in enumerate(frame.axes["arm"]):
+                found[f"score/{label}/{arm}"] = cells[i, j]
+                series[f"seeds/score/{label}/{arm}"] = scores[i, j]
+            arms = dict(zip((str(arm) for arm in frame.axes["arm"]), scores[i], strict=True))
+            for name, pair in CONTRASTS.items():
+                found[f"contrast/{label}/{name}"] = (
+                    estimate(paired_differences(*(arms[arm] for arm in pair)), blocks)
+                    if set(pair) <= set(arms)
+                    else absent()
+                )
+    contrasts = [one for key, one in found.items() if key.startswith("contrast/")]
+    found["spanning"] = _spanning(contrasts)
+    tables = tuple(
+        table for table in (_scores(frame, found), _contrasts(frame, found)) if table.rows
+    )
+    partial = frozenset(() if _whole(frame, contrasts) else ("spanning",))
+    return summed_up("directions", frame, found, tables, notes, series, partial)
+
+
+def _spanning(contrasts: list[Estimate]) -> Estimate:
+    """Count the contrasts whose interval has zero in it, of those that have one."""
+    judged = [one for one in contrasts if one.method == "bootstrap"]
+    if not judged:
+        return absent()
+    return exactly(sum(one.low <= 0.0 <= one.high for one in judged), min(o.n for o in judged))
+
+
+def _whole(frame: Frame, contrasts: list[Estimate]) -> bool:
+    """Tell whether there are all eight contrasts of the published count, and no others."""
+    judged = sum(one.method == "bootstrap" for one in contrasts)
+    return frame.axes["scale"] == SCALES and judged == len(contrasts) == 8
+
+
+def _note(frame: Frame, what: str) -> str:
+    count = len(TRAINING_SCALES) * len(training_seeds(frame.iterations))
+    return below(
+        frame,
+        f"{what}; directions: the first {COMPONENTS} principal ones of {count} prefixes of "
+        f"{prefix(frame.iterations):,} iterations at scales "
+        f"{', '.join(scale_label(scale) for scale in TRAINING_SCALES)}, of other seeds; taken out "
+        "after every iteration from then on",
+        CORE_DRAWS,
+    )
+
+
+def _scores(frame: Frame, found: Mapping[str, Estimate]) -> Table:
+    rows: list[tuple[Value, ...]] = []
+    for scale in frame.axes["scale"]:
+        for arm in (arm for arm in ARMS if arm in frame.axes["arm"]):
+            cell = found[f"score/{scale_label(float(scale))}/{arm}"]
+            if cell.n:
+                rows.append((scale_label(float(scale)), ARM_NAMES[arm], cell.n, cell))
+    return Table(
+        "directions-scores",
+        "Scores without some directions of the rule's state",
+        (Column("Recipient scale"), Column("State"), Column("n"), Column("Score [95% CI]", 4)),
+        tuple(rows),
+        _note(frame, SCORE.format(part="fifth")),
+        tells_n=False,
+    )
+
+
+def _contrasts(frame: Frame, found: Mapping[str, Estimate]) -> Table:
+    rows: list[tuple[Value, ...]] = []
+    for scale in frame.axes["scale"]:
+        for name, words in CONTRAST_NAMES.items():
+            one = found[f"contrast/{scale_label(float(scale))}/{name}"]
+            if not one.missing:
+                rows.append((scale_label(float(scale)), name, words, one.n, one))
+    return Table(
+        "directions",
+        "What the directions of the rule's state do: contrasts within seeds",
+        (
+            Column("Recipient scale"),
+            Column("Contrast"),
+            Column("Arms"),
+            Column("n"),
+            Column("Difference of scores [95% CI]", 4),
+        ),
+        tuple(rows),
+        _note(frame, "difference of scores within each seed, then the trimmed mean over seeds"),
+        tells_n=False,
+    )
+
+
+PRESETS = {
+    "smoke": Budget(seeds=1, iterations=60, arms=(LIVE, "without-principal"), scales=(1e-3,)),
+    "quick": Budget(
+        seeds=2,
+        iterations=600,
+        arms=(LIVE, "without-principal", "without-random"),
+        scales=(1e-3,),
+    ),
+    "standard": Budget(seeds=4, iterations=2000, arms=ARMS, scales=SCALES),
+    "paper": Budget(seeds=12, iterations=2000, arms=ARMS, scales=SCALES),
+}
+
+ASSAY = Assay(
+    id="directions",
+    name="directions",
+    question="Which directions of the rule's state carry what it does at extreme reward scales?",
+    arms=ARMS,
+    tasks=("catch",),
+    presets=PRESETS,
+    grid=grid,
+    analyse=analyse,
+    columns=("score",),
+    states=(),
+    figures=("directions",),
+)

@@ -1,0 +1,198 @@
+"""M1, scale-minatar: is what was learned in a MinAtar game kept when rewards are scaled?
+
+Unlike Catch these games have no known best play. An arm is therefore measured by itself: the reward
+rate that each seed has at a scale (in the game's own units) over the one it has at scale 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from rulescope.assays.analysis import below, by_seed, exactly, missing, noted, summed_up, tail10
+from rulescope.assays.assay import Arm, Assay, Budget, Cell, lifetimes
+from rulescope.assays.cohorts import HISTORICAL
+from rulescope.assays.frame import Floats, Frame
+from rulescope.assays.results import Column, Results, Table, Value, scale_label
+from rulescope.spec.run_spec import Hold, Pin
+from rulescope.stats import (
+    Estimate,
+    estimate,
+    estimates,
+    retention,
+    retention_ratios,
+    seed_blocks,
+    usable_scales,
+)
+
+TASKS = ("minatar-breakout", "minatar-freeway")
+ARMS = {
+    "disco": Arm("disco"),
+    "disco-pin": Arm("disco", (Pin(carrier="recurrent"),)),
+    "disco-hold": Arm("disco", (Hold(carrier="averages"),)),
+    "a2c": Arm("a2c"),
+}
+SCALES = (1e-2, 1e-1, 1.0, 1e1, 1e2)
+DRAWS = 4_000
+PASSING = 0.8
+"""The retention at which a scale is usable."""
+GAMES = {"minatar-breakout": "Breakout", "minatar-freeway": "Freeway"}
+NAMES = {"a2c": "A2C", "disco": "{}", "disco-hold": "Frozen EMA", "disco-pin": "Pinned 0"}
+"""As printed, in the printed order; in braces, the rule under audit."""
+RATE = "rate: reward per interaction without the multiplier, mean of the last 10 % of the log"
+RETENTION = (
+    "retention: a seed's rate over its own rate at scale 1, where the rate there is at least 0.001"
+)
+PAIRS = "n: seeds whose rates at the scale and at scale 1 give a finite ratio"
+
+
+def grid(budget: Budget) -> list[Cell]:
+    """Return a cell for every game, arm and scale of ``budget``."""
+    return [
+        Cell(
+            {"task": task, "arm": arm, "scale": scale},
+            lifetimes(budget, ARMS[arm], task=task, scale=scale),
+        )
+        for task in budget.tasks
+        for arm in budget.arms
+        for scale in sorted(budget.scales)
+    ]
+
+
+def analyse(frame: Frame) -> Results:
+    """Estimate rates, what is retained of them, and how many scales are usable."""
+    rates = tail10(frame, "reward_rate")
+    notes = missing(frame)
+    found: dict[str, Estimate] = {}
+    with noted(notes):
+        cells = estimates(rates, seed_blocks(len(frame.seeds), DRAWS))
+        for i, task in enumerate(frame.axes["task"]):
+            for j, arm in enumerate(frame.axes["arm"]):
+                name = f"{task}/{arm}"
+                for k, scale in enumerate(frame.axes["scale"]):
+                    found[f"rate/{name}/{scale_label(float(scale))}"] = cells[i, j, k]
+                found |= _retained(name, frame, rates[i, j])
+    tables = (_retention(frame, found), _usable(frame, found))
+    series = by_seed(frame, rates, "rate")
+    return summed_up("M1", frame, found, tables, notes, series, _other_grid(frame, found))
+
+
+def _other_grid(frame: Frame, found: Mapping[str, Estimate]) -> frozenset[str]:
+    """Return the keys of counts over other scales than the published."""
+    other: set[str] = set()
+    for task, arm in _names(frame):
+        scales = tuple(
+            scale
+            for scale in frame.axes["scale"]
+            if found[f"rate/{task}/{arm}/{scale_label(float(scale))}"].n
+        )
+        if scales != SCALES:
+            other |= {f"{kind}/{task}/{arm}" for kind in ("usable", "usable-low", "usable-high")}
+    return frozenset(other)
+
+
+def _retained(name: str, frame: Frame, rates: Floats) -> dict[str, Estimate]:
+    """Estimate the retention of one arm [scales, seeds] at each scale, and count usable ones."""
+    scales = [float(scale) for scale in frame.axes["scale"]]
+    unit = rates[scales.index(1.0)] if 1.0 in scales else np.full(len(frame.seeds), np.nan)
+    blocks = seed_blocks(len(frame.seeds), DRAWS)
+    found: dict[str, Estimate] = {}
+    for scale, values in zip(scales, rates, strict=True):
+        kept = estimate(retention_ratios(unit, values), blocks)
+        known = math.isfinite(retention(unit, values))
+        found[f"retention/{name}/{scale_label(scale)}"] = (
+            kept if known else exactly(math.nan, kept.n)
+        )
+    usable = usable_scales(scales, [one.value for one in found.values()], PASSING)
+    fewest = min((one.n for one in found.values() if one.n), default=0)
+    count = usable.count if usable.measured else math.nan
+    return found | {
+        f"usable/{name}": exactly(count, fewest),
+        f"usable-low/{name}": exactly(usable.low, fewest),
+        f"usable-high/{name}": exactly(usable.high, fewest),
+    }
+
+
+def _names(frame: Frame) -> list[tuple[str, str]]:
+    """Return the tasks and arms that were run, in the printed order."""
+    arms = [arm for arm in NAMES if arm in frame.axes["arm"]]
+    return [(str(task), arm) for task in frame.axes["task"] for arm in arms]
+
+
+def _retention(frame: Frame, found: Mapping[str, Estimate]) -> Table:
+    rows: list[tuple[Value, ...]] = []
+    for task, arm in _names(frame):
+        for scale in (scale_label(float(scale)) for scale in frame.axes["scale"]):
+            rate, kept = (found[f"{key}/{task}/{arm}/{scale}"] for key in ("rate", "retention"))
+            passing = None if kept.missing else "yes" if kept.value >= PASSING else "no"
+            n = kept.n if 1.0 in frame.axes["scale"] else rate.n
+            name = NAMES[arm].format(frame.subject)
+            rows.append((GAMES[task], name, scale, n, rate, kept, passing))
+    return Table(
+        "v5:tab:app-minatar-retention",
+        "MinAtar: reward rates by reward scale",
+        (
+            Column("Game"),
+            Column("Algorithm"),
+            Column("Scale"),
+            Column("n"),
+            Column("Descaled rate", 6, interval=False),
+            Column("Retention [95% CI]"),
+            Column("Passing"),
+        ),
+        tuple(rows),
+        below(frame, f"{RATE}; {RETENTION}; {PAIRS}; integer-trimmed means over seeds", DRAWS),
+        tells_n=False,
+    )
+
+
+def _usable(frame: Frame, found: Mapping[str, Estimate]) -> Table:
+    rows: list[tuple[Value, ...]] = []
+    for task, arm in _names(frame):
+        count, low, high = (
+            found[f"{key}/{task}/{arm}"] for key in ("usable", "usable-low", "usable-high")
+        )
+        ends = [None if end.missing else scale_label(end.value) for end in (low, high)]
+        rows.append((GAMES[task], NAMES[arm].format(frame.subject), count, *ends))
+    return Table(
+        "v5:tab:app-minatar-usable",
+        "MinAtar: usable reward scales",
+        (
+            Column("Environment"),
+            Column("Algorithm"),
+            Column("Usable scales", 0),
+            Column("Low scale"),
+            Column("High scale"),
+        ),
+        tuple(rows),
+        below(frame, f"usable: retention at least {PASSING}; {RATE}; {RETENTION}", DRAWS),
+    )
+
+
+_ONE = Budget(seeds=1, iterations=8000, arms=tuple(ARMS), scales=SCALES, tasks=TASKS, log_every=40)
+
+PRESETS = {
+    "smoke": replace(
+        _ONE, iterations=80, arms=("disco", "a2c"), scales=(1.0, 100.0), tasks=TASKS[:1]
+    ),
+    "quick": replace(_ONE, iterations=600, scales=(0.01, 1.0, 100.0), tasks=TASKS[:1]),
+    "standard": replace(_ONE, seeds=3, iterations=4000, tasks=TASKS[:1]),
+    "paper": replace(_ONE, seeds=8),
+}
+
+ASSAY = Assay(
+    id="M1",
+    name="scale-minatar",
+    question="Is what was learned in a MinAtar game kept when rewards are scaled?",
+    arms=tuple(ARMS),
+    tasks=TASKS,
+    presets=PRESETS,
+    grid=grid,
+    analyse=analyse,
+    columns=("reward_rate",),
+    states=(),
+    cohort=HISTORICAL,
+)

@@ -1,0 +1,249 @@
+"""Figures that show no data: what is audited, and what is done to a history."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
+from numpy.typing import NDArray
+
+from rulescope.assays.interface.interface_figures import draw_path
+from rulescope.render.style import DARK, GREY, PALE, SMALL, Page, look, styled
+
+if TYPE_CHECKING:
+    from rulescope.assays.results import Results
+
+Floats = NDArray[np.float64]
+Point = tuple[float, float]
+
+
+class _Box(NamedTuple):
+    """A part of the loop: where it is, and what stands in it."""
+
+    centre: Point
+    title: str
+    words: str
+    colour: str = DARK
+
+
+WIDE, TALL = 1.62, 0.74
+"""Inches of a box."""
+_LOOP = {
+    "world": _Box((0.95, 1.9), "World", "reward scale, episode ends,\nchanges"),
+    "replay": _Box((2.85, 1.9), "Experience", "recent trajectories, kept"),
+    "rule": _Box((4.75, 1.9), "Learned rule", "its weights never change", "#0072B2"),
+    "state": _Box((4.75, 0.55), "Its history", "recurrent state, averages", "#D55E00"),
+    "agent": _Box((2.85, 0.55), "Agent", "policy and predictions,\nslow copy, moments"),
+}
+_ARROWS: tuple[tuple[Point, Point, str, Point], ...] = (
+    ((1.76, 1.9), (2.04, 1.9), "", (0, 0)),
+    ((3.66, 1.9), (3.94, 1.9), "", (0, 0)),
+    ((4.45, 1.53), (3.3, 0.92), "targets", (3.55, 1.3)),
+    ((2.04, 0.55), (0.95, 1.53), "actions", (1.02, 0.86)),
+    ((4.65, 1.53), (4.65, 0.92), "", (0, 0)),
+    ((4.85, 0.92), (4.85, 1.53), "", (0, 0)),
+)
+_AXES = (
+    ("horizon", "how long, how far?"),
+    ("reward scale", "in what units?"),
+    ("streams", "without episodes?"),
+    ("change", "when the world turns?"),
+    ("exploration", "what is hidden?"),
+)
+
+
+@styled
+def framework(_results: Mapping[str, Results]) -> Figure:
+    """``fig:framework``: what learns, where its history is, and along which axes it is asked."""
+    page = Page(
+        2.5,
+        "An audit exchanges the orange part and nothing else: pinned to zero, frozen, or taken "
+        "from another lifetime. What changes along the five axes is the effect of that history.",
+    )
+    axes = _canvas(page, page.width, 2.5)
+    for box in _LOOP.values():
+        _draw(axes, box)
+    for start, end, words, place in _ARROWS:
+        _arrow(axes, start, end)
+        axes.text(*place, words, size=SMALL, color=GREY, ha="center", va="center")
+    axes.text(5.78, 2.17, "asked along five axes", size=SMALL, color=GREY)
+    for turn, (name, question) in enumerate(_AXES):
+        height = 1.88 - 0.36 * turn
+        axes.text(5.78, height, name, size=8, color=DARK)
+        axes.text(5.78, height - 0.145, question, size=SMALL, color=GREY)
+    return page.figure
+
+
+def _canvas(page: Page, width: float, height: float) -> Axes:
+    """Return axes in inches, with nothing around them."""
+    axes = page.axes(0, 0, width, height)
+    axes.set(xlim=(0, width), ylim=(0, height))
+    axes.set_axis_off()
+    return axes
+
+
+def _draw(axes: Axes, box: _Box) -> None:
+    x, y = box.centre
+    axes.add_patch(
+        FancyBboxPatch(
+            (x - WIDE / 2, y - TALL / 2),
+            WIDE,
+            TALL,
+            boxstyle="round,pad=0,rounding_size=0.08",
+            facecolor="#FFFFFF",
+            edgecolor=box.colour,
+            linewidth=1.3,
+        )
+    )
+    lines = box.words.count("\n") + 1
+    axes.text(x, y + 0.075 * lines, box.title, size=8.5, color=box.colour, ha="center", va="center")
+    axes.text(
+        x, y - 0.145, box.words, size=SMALL, color=DARK, ha="center", va="center", linespacing=1.2
+    )
+
+
+def _arrow(axes: Axes, start: Point, end: Point) -> None:
+    axes.add_patch(
+        FancyArrowPatch(
+            start,
+            end,
+            arrowstyle="-|>",
+            mutation_scale=8,
+            color=GREY,
+            linewidth=1.0,
+            shrinkA=0,
+            shrinkB=0,
+        )
+    )
+
+
+def _own(times: Floats) -> Floats:
+    """Return how a state might move through a lifetime: away from zero, then around a place."""
+    return 1 - np.exp(-3.5 * times) + 0.09 * np.sin(17 * times) * np.exp(-0.8 * times)
+
+
+class _Row(NamedTuple):
+    """One intervention: its name, what is done, and how the number moves under it."""
+
+    title: str
+    words: str
+    paths: Mapping[str, Callable[[Floats], Floats]]
+    """By the arm whose look the line has."""
+
+
+FREEZE = 0.15
+"""When a freeze begins, as a part of a lifetime."""
+DONORS = {"match": 0.8, "cross": -0.75}
+"""Where the states of donors of the same and of the opposite scale ended."""
+
+
+def _revised(start: float) -> Callable[[Floats], Floats]:
+    """Return how a state moves that begins at ``start`` and is updated from then on."""
+    return lambda times: start + (_own(np.ones_like(times)) - start) * (1 - np.exp(-3.0 * times))
+
+
+def _held(start: float) -> Callable[[Floats], Floats]:
+    """Return how a state moves that is brought back to ``start`` after every iteration."""
+    return lambda times: np.full_like(times, start)
+
+
+_STATE = (
+    _Row("live", "updated in every iteration", {"live": _own}),
+    _Row("pin", "zero after every iteration", {"pin": np.zeros_like}),
+    _Row(
+        "freeze",
+        "its own state of one moment, restored",
+        {"freeze": lambda times: _own(np.minimum(times, FREEZE))},
+    ),
+)
+_TRANSPLANT = (
+    _Row(
+        "transplant, natural",
+        "begins with a donor’s state, then updated",
+        {f"{donor}-natural": _revised(start) for donor, start in DONORS.items()},
+    ),
+    _Row(
+        "transplant, clamp",
+        "a donor’s state, restored after every iteration",
+        {f"{donor}-clamp": _held(start) for donor, start in DONORS.items()},
+    ),
+)
+
+
+@styled
+def interventions(_results: Mapping[str, Results]) -> Figure:
+    """``fig:interventions``: its own state, a donor's state, and the path of the value target."""
+    page = Page(
+        5.75,
+        "A, B: one number of the recurrent state through a lifetime, made up for illustration; "
+        "pale: left alone. Weights of the rule, seed and world are the same in every row; "
+        "everything but the state is updated as usual. Donors were trained at the recipient’s "
+        "reward scale (match) or at the opposite extreme (cross). C: how a scalar target becomes "
+        "weights of atoms, and how a value is read from predicted probabilities.",
+    )
+    _rows(page, 0.38, "A", "A learner’s own state", _STATE)
+    _rows(page, 2.38, "B", "A donor’s state in a new learner", _TRANSPLANT)
+    for words, place, side in (("start", 3.3, "left"), ("end of a lifetime", 7.0, "right")):
+        page.figure.text(
+            place / page.width,
+            1 - 3.6 / page.height,
+            words,
+            size=SMALL,
+            color=GREY,
+            va="center",
+            ha=side,
+        )
+    path = page.axes(0.52, 4.12, 6.43, 1.55)
+    page.heading(path, "C", "Transform, clip, two-hot weights and readout of the value")
+    draw_path(path)
+    return page.figure
+
+
+def _rows(page: Page, top: float, letter: str, title: str, rows: Sequence[_Row]) -> None:
+    """Draw one panel: a row for each intervention, its words on the left."""
+    times, step = np.linspace(0, 1, 400), 0.56
+    for turn, row in enumerate(rows):
+        axes = page.axes(3.3, top + step * turn, 3.7, 0.48)
+        axes.plot(times, _own(times), color=PALE, linewidth=2.4)
+        axes.axhline(0, color=GREY, linewidth=0.6)
+        for arm, path in row.paths.items():
+            _line(axes, times, path(times), arm)
+        if row.title == "freeze":
+            axes.axvline(FREEZE, color=GREY, linewidth=0.7, linestyle=":")
+        axes.set(xlim=(0, 1), ylim=(-1.05, 1.25), xticks=[], yticks=[])
+        axes.spines[["left", "bottom"]].set_visible(False)
+        ink = look(next(iter(row.paths))).ink if len(row.paths) == 1 else DARK
+        middle = top + 0.24 + step * turn
+        for text, lift, size, colour in (
+            (row.title, 0.06, 8.5, ink),
+            (row.words, -0.09, SMALL, DARK),
+        ):
+            page.figure.text(
+                0.52 / page.width,
+                1 - (middle - lift) / page.height,
+                text,
+                size=size,
+                color=colour,
+                va="center",
+            )
+    place = 1 - (top - 0.13) / page.height
+    page.figure.text(0.1 / page.width, place, letter, weight="bold", size=9.5, va="baseline")
+    page.figure.text(0.52 / page.width, place, title, size=8, color="#111111", va="baseline")
+
+
+def _line(axes: Axes, times: Floats, values: Floats, arm: str) -> None:
+    """Draw how the state moves; a donor's begins with a mark and its name."""
+    how = look(arm)
+    axes.plot(times, values, color=how.colour, linestyle=how.line, linewidth=1.8)
+    donor = arm.partition("-")[0]
+    if donor in DONORS:
+        axes.plot([0], [values[0]], marker=how.marker, color=how.colour, clip_on=False)
+        axes.text(-0.025, values[0], donor, color=how.ink, size=SMALL, va="center", ha="right")
+
+
+SCHEMATICS = {"fig:framework": framework, "fig:interventions": interventions}
+"""By label."""

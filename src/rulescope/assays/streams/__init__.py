@@ -1,0 +1,1 @@
+"""Streams and episode boundaries: exposure, synthetic terminals, CatchStream (E-A3c)."""

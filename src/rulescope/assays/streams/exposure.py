@@ -1,0 +1,117 @@
+"""Exposure: what changes when episode ends are not signalled, or when there are none?
+
+The same learner lives in Catch and is told the truth about episode ends (episodic), in Catch and
+is never told of one, while the world goes on resetting (masked), and in Tracking, which has no
+episodes to tell of (natural).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from rulescope.assays.analysis import by_seed, missing, noted, summed_up
+from rulescope.assays.assay import (
+    CONTROLS,
+    EPISODIC,
+    MASKED,
+    Arm,
+    Assay,
+    Budget,
+    Cell,
+    at_unit_scale,
+    lifetimes,
+)
+from rulescope.assays.cohorts import HISTORICAL
+from rulescope.assays.frame import Floats, Frame
+from rulescope.assays.results import Results
+from rulescope.assays.streams.stream_readouts import exposed, late, trajectories
+from rulescope.assays.streams.stream_tables import exposures
+from rulescope.core.errors import SpecError
+from rulescope.spec.world_config import Boundary
+
+ID = "exposure"
+ARMS = ("disco", "a2c", "ppo", "dqn")
+
+
+class Exposure(NamedTuple):
+    """A world, and which of its episode ends are signalled."""
+
+    task: str
+    boundary: Boundary
+
+
+EXPOSURES = {
+    "episodic": Exposure("catch", EPISODIC),
+    "masked": Exposure("catch", MASKED),
+    "natural": Exposure("tracking", EPISODIC),
+}
+TASKS = tuple(dict.fromkeys(exposure.task for exposure in EXPOSURES.values()))
+
+
+def grid(budget: Budget) -> list[Cell]:
+    """Return a cell for every exposure in a world of ``budget`` and every arm."""
+    at_unit_scale(budget, ID)
+    chosen = {
+        name: EXPOSURES[name] for name in budget.conditions if EXPOSURES[name].task in budget.tasks
+    }
+    if not chosen:
+        raise SpecError(
+            f"--tasks: none of {', '.join(budget.conditions)} is in {', '.join(budget.tasks)}; "
+            "natural is in tracking, the others are in catch"
+        )
+    return [
+        Cell(
+            {"condition": name, "arm": arm},
+            lifetimes(
+                budget,
+                CONTROLS.get(arm, Arm(arm)),
+                task=exposure.task,
+                boundary=exposure.boundary,
+            ),
+        )
+        for name, exposure in chosen.items()
+        for arm in budget.arms
+    ]
+
+
+def analyse(frame: Frame) -> Results:
+    """Estimate score, time to the threshold and share that reaches it; learning curves."""
+    notes = missing(frame)
+    series: dict[str, Floats] = {}
+    with noted(notes):
+        found = exposed(frame)
+        series |= {**trajectories(frame), **by_seed(frame, late(frame), "score")}
+    return summed_up(ID, frame, found, (exposures(frame, found),), notes, series)
+
+
+def _budget(seeds: int, iterations: int, arms: tuple[str, ...] = ARMS) -> Budget:
+    return Budget(
+        seeds=seeds,
+        iterations=iterations,
+        arms=arms,
+        tasks=TASKS,
+        conditions=tuple(EXPOSURES),
+        log_every=40,
+    )
+
+
+ASSAY = Assay(
+    id=ID,
+    name="exposure",
+    question="Does a learner need the signal of episode ends, or need there be any?",
+    arms=(*ARMS, *CONTROLS),
+    tasks=TASKS,
+    conditions=tuple(EXPOSURES),
+    presets={
+        "smoke": _budget(1, 80, ("disco", "a2c")),
+        "quick": _budget(2, 1000, ("disco", "a2c")),
+        "standard": _budget(4, 6000),
+        "paper": _budget(18, 6000),
+    },
+    grid=grid,
+    analyse=analyse,
+    columns=("rate_score",),
+    states=(),
+    figures=("v5:fig:app-streams", "fig:behavior", "orig:behavior", "synthetic-terminals"),
+    cohort=HISTORICAL,
+)

@@ -1,0 +1,399 @@
+"""From the results of the assays to the axes of a profile: which numbers stand in which line."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from msgspec.structs import replace
+
+from rulescope.assays.change.change import REPLAYS
+from rulescope.assays.frame import Floats
+from rulescope.assays.inheritance.inheritance import CROSSED
+from rulescope.assays.results import Results
+from rulescope.audit import verdicts
+from rulescope.audit.evidence import Found, frozen_column, labels, with_groups
+from rulescope.audit.profile import (
+    NULL,
+    PINNED,
+    RULE,
+    Axis,
+    Figure,
+    Measure,
+    Scales,
+    divided,
+)
+from rulescope.stats import (
+    interaction_differences,
+    paired_differences,
+    paired_estimate,
+    widened,
+)
+
+LEARNERS = {
+    "disco": RULE,
+    "disco-pin": PINNED,
+    "disco-null": NULL,
+    "a2c": "A2C",
+    "dqn": "DQN",
+    "dqn-28672": "DQN, small replay",
+    "dqn-cleared": "DQN, replay cleared",
+}
+"""Columns of arms that are learners; the arm ``disco`` is the rule under audit."""
+HISTORY = {"live": RULE, "pin": PINNED}
+THOUSAND = 1000.0
+DIGITS = {"rate": 4}
+"""Decimals of differences in units that need more than two."""
+HUMPED = ("score", "return")
+"""Units in which two groups of lifetimes are looked for: their rule is one of scores."""
+
+
+class Line(NamedTuple):
+    """Where the numbers of one measure are."""
+
+    key: str
+    title: str
+    assay: str
+    place: str
+    """Key of an estimate, with ``{}`` in place of the arm if there is one for each."""
+    unit: str = "score"
+    arms: Mapping[str, str] = LEARNERS
+    digits: int = 2
+    size: float = 1.0
+    """What the estimate is divided by."""
+    difference: bool = False
+    each: Callable[[Results], Floats | None] | None = None
+    """Of a difference: its values [seeds]. Its interval then covers Student's t interval, and
+    without an estimate at ``place`` it is estimated from them."""
+
+
+def competence(found: Found) -> Axis:
+    """How good does a learner become, and how soon?"""
+    lines = [
+        Line("score", "Final score, Catch 8×8", "exposure", "score/episodic/{}"),
+        Line("reach", "Lifetimes that reach 0.8", "exposure", "fraction/episodic/{}", "share"),
+        Line(
+            "pace",
+            "Thousand interactions until 0.8, of those that reach it",
+            "exposure",
+            "steps/episodic/{}",
+            "thousands",
+            digits=1,
+            size=THOUSAND,
+        ),
+        Line("long", "Final score, Catch 24×24", "F2", "endpoint/{}"),
+        Line(
+            "mastery",
+            "Thousand interactions to within 10 % of its final score, 24×24",
+            "F2",
+            "mastery/{}",
+            "thousands",
+            digits=1,
+            size=THOUSAND,
+        ),
+    ]
+    return axis_of(
+        "Competence and pace",
+        "How good does it become, and how soon?",
+        found,
+        lines,
+        verdicts.competence,
+    )
+
+
+def scale(found: Found) -> Axis:
+    """In which range of reward scales does it learn, and does its history widen it?"""
+    scales = [float(label) for label in labels(found, "E1", "scale")]
+    most = f"{math.log10(max(scales) / min(scales)):.2g}" if scales else "no"
+    lines = [Line("best", "Best score at any scale", "E1", "best/catch/{}", "score", HISTORY)]
+    for criterion, words in (("0.8", "score ≥ 0.8"), ("half-best", "half of its best score")):
+        width = Line(
+            criterion,
+            f"Decades of reward scale, of {most}, with {words}",
+            "E1",
+            f"width/catch/{{}}/{criterion}",
+            "decades",
+            HISTORY,
+        )
+        contrast = effect(
+            f"contrast/{criterion}",
+            f"Decades: live − pinned, with {words}",
+            "E1",
+            f"contrast/catch/{criterion}",
+            "decades",
+        )
+        # At one scale every width is 0, so a difference of widths says nothing.
+        lines += [width, contrast] if len(scales) > 1 else [width]
+    return axis_of(
+        "Reward scale",
+        "In what range of reward scales does it learn, with and without its history?",
+        found,
+        lines,
+        verdicts.scale,
+    )
+
+
+def inheritance(found: Found) -> Axis:
+    """Does it matter whose history a learner inherits?"""
+    sources = {
+        "live": "its own history",
+        "match-natural": "starts from a donor of its scale",
+        "cross-natural": "starts from a donor of the reciprocal scale",
+        "match-clamp": "held at a donor of its scale",
+        "cross-clamp": "held at a donor of the reciprocal scale",
+    }
+    lines = []
+    for at in labels(found, "E2", "scale"):
+        lines += [
+            Line(f"{arm}/{at}", f"Score at scale {at}: {words}", "E2", f"score/{at}/{arm}")
+            for arm, words in sources.items()
+        ]
+        title = f"Harm of the reciprocal donor at scale {at}: held − not held"
+        lines.append(
+            effect(f"interaction/{at}", title, "E2", f"interaction/{at}", each=_interaction(at))
+        )
+    return axis_of(
+        "Inheritance",
+        "Does it matter from whose lifetime the state comes, and can the learner revise it?",
+        found,
+        lines,
+        verdicts.inheritance,
+    )
+
+
+def _interaction(at: str) -> Callable[[Results], Floats | None]:
+    """Return a function that reads the interaction of each seed at a scale."""
+
+    def each(results: Results) -> Floats | None:
+        arms = [results.by_seed(f"score/{at}/{arm}") for arm in CROSSED]
+        known = [values for values in arms if values is not None]
+        return interaction_differences(*known) if len(known) == len(CROSSED) else None
+
+    return each
+
+
+def between(first: str, second: str) -> Callable[[Results], Floats | None]:
+    """Return a function that reads one readout minus another within each seed."""
+
+    def each(results: Results) -> Floats | None:
+        one, other = results.by_seed(first), results.by_seed(second)
+        return None if one is None or other is None else paired_differences(one, other)
+
+    return each
+
+
+def boundaries(found: Found) -> Axis:
+    """Does it need episodes, and reports of their ends?"""
+    ends = [f"score/{condition}/disco" for condition in ("episodic", "masked")]
+    lines = [
+        Line("told", "Score with reported episode ends", "exposure", "score/episodic/{}"),
+        Line("masked", "Score without reports", "exposure", "score/masked/{}"),
+        effect(
+            "ends",
+            "Score: with − without reported ends",
+            "exposure",
+            "ends",
+            each=between(*ends),
+        ),
+        Line("natural", "Score in Tracking, which has no ends", "exposure", "score/natural/{}"),
+        Line("stream", "Score in a Catch that never resets", "E-A3c", "score/{}"),
+    ]
+    return axis_of(
+        "Streams and boundaries",
+        "Does it need episodes, and reports of their ends?",
+        found,
+        lines,
+        verdicts.boundaries,
+    )
+
+
+def change(found: Found) -> Axis:
+    """How does it adapt when the world changes, and does it need replay for that?"""
+    lines = []
+    learners = {**LEARNERS, "disco-freeze": frozen_column(found)}
+    for condition in labels(found, "E3", "condition"):
+        where, said = f"{condition}/catch", condition.replace("-", " ")
+        lines += [
+            Line(f"pre/{condition}", f"Score before the {said}", "E3", f"pre/{where}/{{}}"),
+            Line(f"auc/{condition}", f"Mean score after the {said}", "E3", f"auc/{where}/{{}}"),
+            Line(
+                f"final/{condition}",
+                f"Final score after the {said}",
+                "E3",
+                f"final/{where}/{{}}",
+            ),
+            Line(
+                f"attained/{condition}",
+                f"Lifetimes at 0.8 again after the {said}",
+                "E3",
+                f"attained/{where}/{{}}/0.8",
+                "share",
+            ),
+            Line(
+                f"time/{condition}",
+                # A restricted mean: a lifetime that never gets there counts with the whole rest.
+                f"Thousand interactions to 0.8 after the {said}, or the end",
+                "E3",
+                f"time/{where}/{{}}/0.8",
+                "thousands",
+                digits=1,
+            ),
+        ]
+        lines += [
+            effect(
+                f"{replay}/{condition}",
+                f"Mean score after the {said}, rule − {words}",
+                "E3",
+                f"contrast/{condition}/{replay}",
+                each=between(f"auc/{where}/disco", f"auc/{where}/{REPLAYS[replay]}"),
+            )
+            for replay, words in (
+                ("100k", "DQN"),
+                ("28672", "DQN of small replay"),
+                ("cleared", "DQN, replay cleared"),
+            )
+        ]
+    lines = [line if line.difference else line._replace(arms=learners) for line in lines]
+    return axis_of(
+        "Change and replay",
+        "How does it adapt when the world changes, and does keeping old experience matter?",
+        found,
+        lines,
+        verdicts.change,
+    )
+
+
+def exploration(found: Found) -> Axis:
+    """How deep does a reward have to lie until it is no longer found, and kept?"""
+    lines = []
+    for task in labels(found, "E-A5", "task"):
+        depth = task.rpartition("-")[2]
+        sea = f"DeepSea {depth}"
+        lines += [
+            Line(
+                f"found/{depth}",
+                f"{sea}: goal in the log",
+                "E-A5",
+                f"goal-in-log/{{}}/{depth}",
+                "share",
+            ),
+            Line(f"solved/{depth}", f"{sea}: solved", "E-A5", f"solved/{{}}/{depth}", "share"),
+            Line(
+                f"return/{depth}", f"{sea}: final return", "E-A5", f"return/{{}}/{depth}", "return"
+            ),
+        ]
+    return axis_of(
+        "Exploration",
+        "Is a rare reward found (discovery), and is what was found kept (consolidation)?",
+        found,
+        lines,
+        verdicts.exploration,
+    )
+
+
+AXES: tuple[Callable[[Found], Axis], ...] = (
+    competence,
+    scale,
+    inheritance,
+    boundaries,
+    change,
+    exploration,
+)
+"""In the order of a profile."""
+
+
+def axes_of(found: Found) -> tuple[Axis, ...]:
+    """Return every axis of a profile; what was not run has no measures."""
+    return tuple(axis(found) for axis in AXES)
+
+
+def effect(
+    key: str,
+    title: str,
+    assay: str,
+    place: str,
+    unit: str = "score",
+    each: Callable[[Results], Floats | None] | None = None,
+) -> Line:
+    """Return the line of a difference, which is the rule's alone."""
+    digits = DIGITS.get(unit, 2)
+    return Line(key, title, assay, place, unit, digits=digits, difference=True, each=each)
+
+
+def axis_of(
+    name: str,
+    question: str,
+    found: Found,
+    lines: Sequence[Line],
+    verdict: Callable[[verdicts.Measures], str],
+) -> Axis:
+    """Return the axis with those ``lines`` that ``found`` can fill."""
+    measures = tuple(measure for line in lines if (measure := _measured(found, line)) is not None)
+    return Axis(name, question, measures, verdict({measure.key: measure for measure in measures}))
+
+
+def _measured(found: Found, line: Line) -> Measure | None:
+    """Return what ``line`` asks for, if it could be estimated for the rule."""
+    if line.assay not in found:
+        return None
+    results = found[line.assay]
+    if line.difference:
+        figures = _effect(results, line)
+    else:
+        figures = {
+            column: divided(_figure(results, key, line.unit), line.size)
+            for column, key in _keys(line).items()
+            if key in results.estimates
+        }
+    if RULE not in figures or figures[RULE].n == 0:
+        return None
+    return Measure(
+        line.key,
+        line.title,
+        line.unit,
+        figures,
+        line.assay,
+        line.digits,
+        line.difference,
+        {} if line.difference else _differences(results, line),
+    )
+
+
+def _keys(line: Line) -> dict[str, str]:
+    """Return the key of the estimate of each column."""
+    if "{}" not in line.place:  # it is the rule's alone
+        return {RULE: line.place}
+    return {column: line.place.format(arm) for arm, column in line.arms.items()}
+
+
+def _effect(results: Results, line: Line) -> dict[str, Figure]:
+    """Return a difference as the rule's own figure, none if it was not planned."""
+    planned = results.estimates.get(line.place)
+    each = None if line.each is None else line.each(results)
+    if planned is not None:
+        return {RULE: Figure.of(planned if each is None else widened(planned, each))}
+    if each is None or not np.isfinite(each).any():
+        return {}
+    return {RULE: Figure.of(paired_estimate(each, np.zeros_like(each)))}
+
+
+def _figure(results: Results, key: str, unit: str) -> Figure:
+    """Return the estimate at ``key``, with what a mean or a width leaves out."""
+    made = Figure.of(results.estimates[key])
+    window, seeds = results.windows.get(key), results.by_seed(key)
+    if window is not None:
+        made = replace(made, window=Scales.of(window))
+    return with_groups(made, seeds) if seeds is not None and unit in HUMPED else made
+
+
+def _differences(results: Results, line: Line) -> dict[str, Figure]:
+    """Return the rule minus every other column, paired by seed, where seeds are known."""
+    seeds = {column: results.by_seed(key) for column, key in _keys(line).items()}
+    own = seeds.pop(RULE, None)
+    return {
+        column: divided(Figure.of(paired_estimate(own, values)), line.size)
+        for column, values in seeds.items()
+        if own is not None and values is not None and np.isfinite(own - values).any()
+    }

@@ -1,0 +1,1 @@
+"""Shared basics: errors, arrays and files on disk, seeds, structs, signals, runtime identity."""

@@ -1,0 +1,112 @@
+"""Files and folders that are known to be on the disk, and failures that name their path."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from rulescope.core.errors import PassingError, RecordError
+
+T = TypeVar("T")
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turn failures to read into a :class:`PassingError` that names ``path``."""
+    try:
+        yield
+    except OSError as fault:
+        raise PassingError(f"{path}: cannot be read ({fault.strerror or fault})") from fault
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn failures to write into a :class:`PassingError` that names ``path``."""
+    try:
+        yield
+    except OSError as fault:
+        raise PassingError(f"{path}: cannot be written ({fault.strerror or fault})") from fault
+
+
+def read_json(path: Path, kind: type[T], what: str) -> T:
+    """Return the JSON at ``path`` as a ``kind``; ``what`` names it where it is something else."""
+    with reading(path):
+        content = path.read_bytes()
+    try:
+        return msgspec.json.decode(content, type=kind)
+    except msgspec.MsgspecError as fault:
+        raise RecordError(f"{path}: not {what} ({fault})") from None
+
+
+def as_json(data: msgspec.Struct) -> bytes:
+    """Return ``data`` as JSON to be read by people too; :func:`read_json` undoes it."""
+    return msgspec.json.format(msgspec.json.encode(data), indent=1) + b"\n"
+
+
+def is_folder(path: Path) -> bool:
+    """Tell whether ``path`` is a folder; not being allowed to know is an error."""
+    with reading(path):
+        return path.is_dir()
+
+
+def listed(folder: Path) -> list[Path]:
+    """Return the visible entries of ``folder``, sorted; none if it does not exist."""
+    with reading(folder):
+        try:
+            return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+        except FileNotFoundError:
+            return []
+
+
+def write(path: Path, content: bytes) -> None:
+    """Write a new file and wait until it is on the disk."""
+    with path.open("xb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def make(folder: Path) -> None:
+    """Make ``folder`` and its parents, each known to the disk before anything is put in it."""
+    if folder.is_dir():
+        return
+    make(folder.parent)
+    with suppress(FileExistsError):  # another process may be doing the same
+        folder.mkdir()
+    sync(folder.parent)
+
+
+def sync(folder: Path) -> None:
+    """Wait until the names in ``folder`` are on the disk."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError as fault:
+        # Some network file systems cannot sync a folder, and say so.
+        if fault.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(handle)
+
+
+def require_possible(path: Path) -> None:
+    """Raise what writing at or below ``path`` would raise, as far as that is known beforehand.
+
+    Nothing is made or written. ``path`` may be a folder, or what is not there yet.
+    """
+    place = path.absolute()
+    while not os.path.lexists(place):
+        place = place.parent
+    with writing(path):
+        if not place.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, f"{place} is not a folder")
+        if os.statvfs(place).f_flag & os.ST_RDONLY:
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+        if not os.access(place, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, f"no permission to write in {place}")

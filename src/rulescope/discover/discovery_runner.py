@@ -1,0 +1,163 @@
+"""From a specification to a discovered rule on disk: found, resumed, or made."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from rulescope.core import arrays, disk, runtime
+from rulescope.core.errors import RecordError, SpecError
+from rulescope.core.signals import Interrupts
+from rulescope.core.structs import expanded
+from rulescope.discover import rule_weights
+from rulescope.discover.discovery_spec import Discovery, checked
+from rulescope.discover.meta_training import Outcome, Training
+from rulescope.records import Store, trackers
+from rulescope.rules import disco_format, loading
+
+_log = logging.getLogger(__name__)
+
+CHECKPOINT_SECONDS = 60.0
+"""A killed discovery loses at most about this much work."""
+RULE, LOG, MANIFEST = "rule.npz", "log.npz", "manifest.json"
+
+Report = Callable[[Training, Outcome], None]
+
+
+def find_or_make(
+    spec: Discovery, store: Store, report: Report | None = None, start: Path | None = None
+) -> Path:
+    """Return the folder of the discovery of ``spec``, after making what is missing of it.
+
+    ``start`` is the file of the rule that ``spec`` starts from, if it does not start afresh.
+    It goes on from its checkpoint in ``store``, to the bit. Ctrl-C leaves one.
+    """
+    folder = store.root / "discoveries" / spec.id
+    if (folder / MANIFEST).exists():
+        read(folder)
+        return folder
+    spec = checked(spec)
+    rule = _start(spec, start)
+    store.require_writable()
+    training = Training(spec, rule)
+    runtime.require_one_source()
+    identity = _identity()
+    seconds = _resume(training, store, identity)
+    started = kept = time.monotonic()
+
+    def keep() -> None:
+        nonlocal kept
+        kept = time.monotonic()
+        spent = np.array(seconds + kept - started)
+        state = training.save() | {"made/identity": np.array(identity), "made/seconds": spent}
+        store.save_checkpoint(spec.id, state)
+
+    with Interrupts() as interrupts:
+        while not training.finished:
+            outcome = training.advance()
+            if report is not None:
+                report(training, outcome)
+            if interrupts.asked:
+                keep()
+                raise KeyboardInterrupt
+            if time.monotonic() - kept >= CHECKPOINT_SECONDS:
+                keep()
+    _write(folder, training, seconds + time.monotonic() - started, store)
+    store.drop_checkpoint(spec.id)
+    return folder
+
+
+def _start(spec: Discovery, path: Path | None) -> rule_weights.Rule | None:
+    """Return the rule that ``spec`` starts from, or None for a fresh one."""
+    if not spec.start:
+        return None
+    found = loading.load(spec.start, path)
+    if disco_format.sizes_of(found.arrays) != rule_weights.sizes(spec.sizes):
+        raise SpecError(f"{path}: the rule to start from has other sizes than the specification")
+    return rule_weights.from_arrays(found.arrays)
+
+
+def _identity() -> str:
+    """Return what a continuation must share: the program and the machine."""
+    shared = [runtime.program_identity(), runtime.runtime_identity()]
+    return hashlib.sha256(json.dumps(shared, sort_keys=True).encode()).hexdigest()
+
+
+def _resume(training: Training, store: Store, identity: str) -> float:
+    """Load the checkpoint, if there is one of this program and machine; return seconds spent."""
+    checkpoint = store.load_checkpoint(training.spec.id)
+    if checkpoint is None:
+        return 0.0
+    if str(checkpoint.get("made/identity")) != identity:
+        _log.warning(
+            "discovery %s starts again: its checkpoint is another version's", training.spec.id[:12]
+        )
+        return 0.0
+    training.load(checkpoint)
+    return float(checkpoint["made/seconds"])
+
+
+def _write(folder: Path, training: Training, seconds: float, store: Store) -> None:
+    """Write the finished discovery, all of it or nothing."""
+    runtime.require_one_source()
+    files = {
+        RULE: arrays.pack(rule_weights.as_arrays(training.kept)),
+        LOG: arrays.pack(training.columns()),
+    }
+    manifest = {
+        "id": training.spec.id,
+        "spec": expanded(training.spec),
+        "files": {name: hashlib.sha256(content).hexdigest() for name, content in files.items()},
+        "parameters": sum(array.numel() for array in training.rule.values()),
+        "seconds": round(seconds, 1),
+        "source": runtime.source_identity(),
+        "runtime": runtime.runtime_identity(),
+    }
+    files[MANIFEST] = msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"
+    with disk.writing(folder), store.staging(training.spec.id) as staged:
+        for name, content in files.items():
+            disk.write(staged / name, content)
+        disk.make(folder.parent)
+        staged.rename(folder)
+        disk.sync(folder.parent)
+
+
+def to_tensorboard(folder: Path, out: Path) -> Path:
+    """Write the meta-curves of a finished discovery for TensorBoard; return their folder."""
+    manifest, log = read(folder), arrays.read(folder / LOG)
+    place = out / f"discovery-{folder.name[:12]}"
+    steps = log.pop("meta_step")
+    rows = (
+        (int(step), {name: float(column[i]) for name, column in log.items()})
+        for i, step in enumerate(steps)
+    )
+    with disk.writing(place):
+        place.mkdir(parents=True, exist_ok=True)
+        trackers.event_file(place, rows, 0.0, manifest["seconds"] / max(float(steps[-1]), 1.0))
+    return place
+
+
+def read(folder: Path) -> dict[str, Any]:
+    """Return the manifest of a finished discovery, after checking every file against it."""
+    path = folder / MANIFEST
+    with disk.reading(path):
+        content = path.read_bytes()
+    try:
+        manifest: dict[str, Any] = msgspec.json.decode(content, type=dict[str, Any])
+        expected: dict[str, str] = msgspec.convert(manifest["files"], dict[str, str])
+    except (msgspec.MsgspecError, KeyError) as fault:
+        raise RecordError(f"{path}: not the manifest of a discovery ({fault})") from None
+    for name in (RULE, LOG):
+        with disk.reading(folder / name):
+            found = hashlib.sha256((folder / name).read_bytes()).hexdigest()
+        if found != expected.get(name):
+            raise RecordError(f"{folder / name}: does not match its sha256 in {MANIFEST}")
+    return manifest

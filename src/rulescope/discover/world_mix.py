@@ -1,0 +1,82 @@
+"""Several worlds side by side, played as one: what a population of agents lives in.
+
+Boards of different sizes are shown in the corner of one that is large enough for all, and where a
+world has fewer actions than another, those too many do what the first ones do. So agents of
+different worlds have the same shape, and are updated together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rulescope import envs
+from rulescope.core.arrays import Arrays
+from rulescope.discover.discovery_spec import World
+from rulescope.envs.environment import Actions, Array, Step
+from rulescope.learners.learner import under
+
+
+class Habitat:
+    """The worlds of N agents with ``lanes`` lanes each; the lanes of an agent are neighbours."""
+
+    def __init__(self, worlds: Sequence[World], lanes: int) -> None:
+        self.worlds = [
+            envs.make(world.environment, world.boundary, 1.0, lanes * world.agents)
+            for world in worlds
+        ]
+        self.actions = max(env.actions for env in self.worlds)
+        self.board = tuple(
+            max(sides) for sides in zip(*(e.observation_shape for e in self.worlds), strict=True)
+        )
+        ends = np.cumsum([env.lanes for env in self.worlds])
+        self._lanes = [
+            slice(int(end) - e.lanes, int(end)) for e, end in zip(self.worlds, ends, strict=True)
+        ]
+
+    def reset(self, seed: int) -> Array:
+        """Start every world anew; return the first observations [lanes, *board]."""
+        return self._shown([env.reset(seed + i) for i, env in enumerate(self.worlds)])
+
+    def step(self, actions: Actions) -> Step:
+        """Advance every lane by one action."""
+        steps = [
+            env.step(actions[lanes] % env.actions)
+            for env, lanes in zip(self.worlds, self._lanes, strict=True)
+        ]
+        return Step(
+            observation=self._shown([step.observation for step in steps]),
+            reward=np.concatenate([step.reward for step in steps]),
+            terminal=np.concatenate([step.terminal for step in steps]),
+            payoff=np.concatenate([step.payoff for step in steps]),
+            ended=np.concatenate([step.ended for step in steps]),
+        )
+
+    def _shown(self, observations: list[Array]) -> Array:
+        boards = np.zeros((self._lanes[-1].stop, *self.board), np.float32)
+        for lanes, own in zip(self._lanes, observations, strict=True):
+            boards[lanes, : own.shape[1], : own.shape[2]] = own
+        return boards
+
+    def scores(self, payoffs: NDArray[np.floating[Any]]) -> list[float]:
+        """Return the score of each world for ``payoffs`` [..., lanes]: 0 random, 1 optimal play."""
+        return [
+            env.references.rate_score(float(payoffs[..., lanes].mean()))
+            for env, lanes in zip(self.worlds, self._lanes, strict=True)
+        ]
+
+    def save(self) -> dict[str, NDArray[Any]]:
+        """Return everything that :meth:`load` needs."""
+        return {
+            f"{i}/{name}": np.array(a)
+            for i, env in enumerate(self.worlds)
+            for name, a in env.save().items()
+        }
+
+    def load(self, state: Arrays) -> None:
+        """Go on from what :meth:`save` returned."""
+        for i, env in enumerate(self.worlds):
+            env.load(under(str(i), state))

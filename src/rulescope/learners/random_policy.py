@@ -1,0 +1,28 @@
+"""A learner that learns nothing: every action is as likely as any other."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rulescope.core import seeds
+from rulescope.learners.learner import Carrier, Choice, Learner, Rollout
+
+
+class UniformLearner(Learner):
+    """Uniformly random actions; it carries nothing but its random stream."""
+
+    metrics = ()
+
+    def __init__(self, actions: int, seed: int) -> None:
+        self.actions = actions
+        self.streams = {"action": seeds.stream(seed, "action")}
+        self.carriers: dict[str, Carrier] = {}
+
+    def act(self, observation: NDArray[np.float32]) -> Choice:
+        """Draw an action for each lane."""
+        return Choice(self.streams["action"].integers(self.actions, size=len(observation)), {})
+
+    def learn(self, rollout: Rollout, measure: bool) -> dict[str, float]:  # noqa: ARG002
+        """Do nothing."""
+        return {}

@@ -1,0 +1,140 @@
+"""First-in-first-out replay of whole trajectories, with every distinct observation stored once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from rulescope.core.arrays import Arrays
+
+Ids = NDArray[np.int64]
+
+
+class ObservationTable:
+    """Observations by number; equal ones share a number for as long as any is in use."""
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self.rows = np.zeros((64, *shape), dtype=np.float32)
+        self._uses = np.zeros(64, dtype=np.int64)
+        self._number: dict[bytes, int] = {}
+        self._free = list(range(63, -1, -1))
+
+    def intern(self, observations: NDArray[np.float32]) -> Ids:
+        """Return the numbers [K] of ``observations`` [K, *shape], counting one use of each."""
+        numbers = np.empty(len(observations), dtype=np.int64)
+        for k, observation in enumerate(observations):
+            key = observation.tobytes()
+            number = self._number.get(key)
+            if number is None:
+                number = self._number[key] = self._allocate()
+                self.rows[number] = observation
+            numbers[k] = number
+        np.add.at(self._uses, numbers, 1)
+        return numbers
+
+    def release(self, numbers: Ids) -> None:
+        """Give back one use of each of ``numbers``; rows without uses are forgotten."""
+        np.subtract.at(self._uses, numbers, 1)
+        for number in np.unique(numbers[self._uses[numbers] == 0]).tolist():
+            del self._number[self.rows[number].tobytes()]
+            self._free.append(number)
+
+    def _allocate(self) -> int:
+        if not self._free:
+            size = len(self.rows)
+            self.rows = np.concatenate([self.rows, np.zeros_like(self.rows)])
+            self._uses = np.concatenate([self._uses, np.zeros_like(self._uses)])
+            self._free = list(range(2 * size - 1, size - 1, -1))
+        return self._free.pop()
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """B stored trajectories, trajectory first; ``rows[index]`` are their observations."""
+
+    rows: NDArray[np.float32]
+    """[R, *shape] distinct observations, in order of first appearance."""
+    index: Ids
+    """[B, T + 1]"""
+    columns: dict[str, NDArray[Any]]
+    """What else was stored with each trajectory, [B, ...]."""
+
+
+class TrajectoryReplay:
+    """A ring of ``capacity`` trajectories of ``length`` observations and some other columns."""
+
+    def __init__(
+        self,
+        capacity: int,
+        length: int,
+        shape: tuple[int, ...],
+        columns: dict[str, tuple[tuple[int, ...], type[np.generic]]],
+    ) -> None:
+        """``columns`` gives the shape and type of what is stored beside the observations."""
+        self.capacity = capacity
+        self._shape = shape
+        self._table = ObservationTable(shape)
+        self._ids = np.zeros((capacity, length), dtype=np.int64)
+        self._columns = {
+            name: np.zeros((capacity, *size), dtype=kind) for name, (size, kind) in columns.items()
+        }
+        self._oldest = 0
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def append(self, observations: NDArray[np.float32], **columns: Any) -> None:
+        """Store one trajectory: ``observations`` [length, *shape] and every column's entry."""
+        slot = (self._oldest + self._count) % self.capacity
+        if self._count == self.capacity:
+            self._table.release(self._ids[slot])
+            self._oldest = (self._oldest + 1) % self.capacity
+        else:
+            self._count += 1
+        self._ids[slot] = self._table.intern(observations)
+        for name, values in self._columns.items():
+            values[slot] = columns[name]
+
+    def sample(self, rng: Generator, size: int) -> Sample:
+        """Draw ``size`` trajectories uniformly with replacement (0 is the oldest stored)."""
+        return self._select(rng.integers(self._count, size=size))
+
+    def _select(self, ages: Ids) -> Sample:
+        slots = (self._oldest + ages) % self.capacity
+        numbers, index = by_first_appearance(self._ids[slots])
+        return Sample(
+            rows=self._table.rows[numbers],
+            index=index,
+            columns={name: values[slots] for name, values in self._columns.items()},
+        )
+
+    def get(self) -> dict[str, NDArray[Any]]:
+        """Return the content, oldest trajectory first, free of how it is numbered inside."""
+        content = self._select(np.arange(self._count))
+        return {"rows": content.rows, "index": content.index, **content.columns}
+
+    def set(self, content: Arrays) -> None:
+        """Replace the content by what :meth:`get` returned."""
+        self._table = ObservationTable(self._shape)
+        self._oldest = self._count = 0
+        for k, index in enumerate(content["index"]):
+            entry = {name: content[name][k] for name in self._columns}
+            self.append(content["rows"][index], **entry)
+
+
+def by_first_appearance(numbers: Ids) -> tuple[Ids, Ids]:
+    """Return the distinct ``numbers`` in order of first appearance, and each one's place there.
+
+    This order depends on what was stored alone, not on how a table happened to number their
+    observations, so a resumed lifetime adds up its floats in the same order.
+    """
+    distinct, first, inverse = np.unique(numbers, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    return distinct[order], place[inverse].reshape(numbers.shape)

@@ -1,0 +1,102 @@
+"""The published numerical table in our numbers: which comparisons make up each of its families."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from rulescope.core import disk
+from rulescope.core.runtime import Identity
+from rulescope.numerics.tolerances import Comparison
+
+FOLDER, FILE = "check", "check.json"
+"""Where ``rulescope check`` records its result, below a folder of results."""
+
+
+class NumericFamily(msgspec.Struct, frozen=True):
+    """Our side of one line of the published table."""
+
+    name: str
+    """As published."""
+    precision: str
+    """Ours, and what it is compared with."""
+    outputs: int
+    """Different outputs compared."""
+    comparisons: int
+    """Over all weights, starts, forms and steps."""
+    absolute: float | None
+    """Largest absolute error; None if it is not finite."""
+    relative: float | None
+    """Largest error relative to the scale of its array; likewise."""
+    passed: bool
+
+
+class NumericCheck(msgspec.Struct, frozen=True):
+    """What ``rulescope check`` found, as it is recorded."""
+
+    families: tuple[NumericFamily, ...]
+    rules: tuple[str, ...]
+    """Rules whose weights were used."""
+    runtime: Identity
+    """Versions and machine, on which the last digits of float32 depend."""
+    passed: bool
+    """Whether every comparison, also of families that were not published, is within tolerance."""
+
+    def to_json(self) -> bytes:
+        """Return the file of this check."""
+        return disk.as_json(self)
+
+
+def _of(*families: str, precision: str = "float32") -> Callable[[Comparison], bool]:
+    return lambda item: item.family in families and item.precision == precision
+
+
+def _first_parameters(item: Comparison) -> bool:
+    """Tell whether these are parameters after one step of the optimiser, as was published."""
+    return _of("updated parameters")(item) and "/step0: params/" in item.output
+
+
+PUBLISHED: dict[str, tuple[str, Callable[[Comparison], bool]]] = {
+    "Forward outputs": ("float32 / float32", _of("forward")),
+    "Inner outputs/gradients": ("float32 / float32", _of("inner outputs", "gradients")),
+    "Updated parameters": ("float32 / float32", _first_parameters),
+    "Value estimator": ("float64 / float64", _of("value estimator", precision="float64")),
+    "Meta-gradient": ("float32 / float32", _of("meta-gradient")),
+    "Float32/float64 control": ("float32 / float64, both ours", _of("float32/float64")),
+}
+"""The published families, in the printed order: our precision beside that of what it is compared
+with, and the comparisons that belong to it."""
+
+
+def summed_up(found: Sequence[Comparison], rules: Sequence[str], runtime: Identity) -> NumericCheck:
+    """Return the published families of ``found``; those without comparisons are left out."""
+    families = []
+    for name, (precision, belongs) in PUBLISHED.items():
+        items = [item for item in found if belongs(item)]
+        if items:
+            families.append(
+                NumericFamily(
+                    name,
+                    precision,
+                    outputs=len({item.output.rpartition(": ")[2] for item in items}),
+                    comparisons=len(items),
+                    absolute=_largest(item.absolute for item in items),
+                    relative=_largest(item.relative for item in items),
+                    passed=all(item.passed for item in items),
+                )
+            )
+    passed = all(item.passed for item in found)
+    return NumericCheck(tuple(families), tuple(rules), runtime, passed)
+
+
+def _largest(errors: Iterable[float]) -> float | None:
+    largest = float(np.max(list(errors)))  # a NaN is the largest
+    return largest if np.isfinite(largest) else None
+
+
+def read(path: Path) -> NumericCheck:
+    """Read what :meth:`NumericCheck.to_json` wrote."""
+    return disk.read_json(path, NumericCheck, "a numerical check")

@@ -1,0 +1,138 @@
+"""Versions of the packages of others that a run is made with: worlds, plug-ins, what they need."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import threading
+from collections.abc import Iterable, Iterator
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from types import ModuleType
+
+from rulescope import plugins
+from rulescope.core.runtime import Identity
+from rulescope.spec.plugin_config import Plugin
+from rulescope.spec.run_spec import RunSpec
+from rulescope.spec.world_config import Gymnasium, MinAtar, PluginWorld
+
+_KNOWN = ("rulescope", "numpy", "torch")
+"""Named in every manifest already."""
+
+
+def declared(spec: RunSpec) -> Identity:
+    """Return what the runtime identity of ``spec`` holds besides that of the machine.
+
+    ``package_NAME`` is the version of a distribution that makes the world or the rule, or that such
+    a one declares to need; ``world_sha256`` is the source of a Gymnasium world. It is the same in
+    every process, whatever was imported there, so a checkpoint can depend on it.
+    """
+    roots, modules = plugins.distributions(spec)
+    roots |= {name for module in modules for name in _offering(module)}
+    identity = _versions(roots)
+    if isinstance(spec.environment, MinAtar):
+        # Its games need NumPy alone; what it declares besides is for drawing and training.
+        installed = _installed("minatar")
+        identity |= {"package_minatar": installed[0]} if installed else {}
+    if isinstance(spec.environment, Gymnasium):
+        from rulescope.envs.gymnasium_adapter import origin
+
+        identity["world_sha256"] = origin(spec.environment).source
+    return identity
+
+
+def found(spec: RunSpec) -> Identity:
+    """Return :func:`declared`, and what is known only at the end of a run.
+
+    That is the packages that a plug-in imported without declaring them, and for code of others
+    ``native_threads``: threads of this process that Python did not start, such as those of JAX or
+    of a BLAS. Torch counts only its own.
+    """
+    _, modules = plugins.distributions(spec)
+    imported = {name for module in _imported_by(modules) for name in _offering(module)}
+    identity = _versions(imported) | declared(spec)
+    foreign = isinstance(spec.learner, Plugin) or isinstance(
+        spec.environment, PluginWorld | Gymnasium
+    )
+    threads = _native_threads() if foreign else None
+    return identity if threads is None else identity | {"native_threads": threads}
+
+
+def _versions(roots: Iterable[str]) -> Identity:
+    """Return the versions of the distributions ``roots`` and of all that they need."""
+    versions: Identity = {}
+    waiting = sorted(roots)
+    while waiting:
+        key = _normal(waiting.pop())
+        if key in _KNOWN or f"package_{key}" in versions:
+            continue
+        installed = _installed(key)
+        if installed is not None:
+            versions[f"package_{key}"], needed = installed
+            waiting += needed
+    return dict(sorted(versions.items()))
+
+
+@cache
+def _installed(name: str) -> tuple[str, tuple[str, ...]] | None:
+    """Return the version of a distribution, and the names of those that it needs."""
+    try:
+        found = metadata.distribution(name)
+    except metadata.PackageNotFoundError:
+        return None
+    needed = [line for line in found.requires or () if "extra ==" not in line]
+    names = (re.match(r"[A-Za-z0-9._-]+", line) for line in needed)
+    return found.version, tuple(match[0] for match in names if match)
+
+
+def _normal(name: str) -> str:
+    """Return the name of a distribution in one spelling, which can be part of a column's name.
+
+    >>> _normal("Farama-Notifications")
+    'farama_notifications'
+    """
+    return re.sub(r"[-_.]+", "_", name).lower()
+
+
+@cache
+def _offering(module: str) -> tuple[str, ...]:
+    """Return the distributions that the top-level package of ``module`` comes from."""
+    top = module.partition(".")[0]
+    return tuple(_owners().get(top, ()))
+
+
+@cache
+def _owners() -> dict[str, list[str]]:
+    return dict(metadata.packages_distributions())
+
+
+def _imported_by(modules: Iterable[str]) -> set[str]:
+    """Return the modules whose contents the packages of ``modules`` use, by name."""
+    tops = {module.partition(".")[0] for module in modules}
+    own = [m for name, m in list(sys.modules.items()) if name.partition(".")[0] in tops]
+    return {name for module in own for name in _named_in(module)}
+
+
+def _named_in(module: ModuleType) -> Iterator[str]:
+    for value in list(vars(module).values()):
+        name = value.__name__ if isinstance(value, ModuleType) else _home(value)
+        if isinstance(name, str):
+            yield name
+
+
+def _home(value: object) -> object:
+    try:
+        return getattr(value, "__module__", None)
+    except Exception:  # a lazy object of another package may raise anything
+        return None
+
+
+def _native_threads() -> int | None:
+    """Return how many threads of this process Python did not start, on Linux."""
+    try:
+        tasks = {int(path.name) for path in Path("/proc/self/task").iterdir()}
+    except OSError:
+        return None
+    return len(tasks - {each.native_id for each in threading.enumerate()} - {os.getpid()})

@@ -1,0 +1,1 @@
+"""How tables and figures look: style, table formats, line labels, files."""

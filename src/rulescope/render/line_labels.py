@@ -1,0 +1,132 @@
+"""Names beside the ends of lines, moved apart where the lines meet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from matplotlib.axes import Axes
+
+from rulescope.render.style import END_LABEL, SMALL, Look
+
+
+class End(NamedTuple):
+    """Where a line ends, and what it is called."""
+
+    text: str
+    look: Look
+    x: float
+    y: float
+    level: float
+    """Breaks ties between lines that end together: the higher line is named first."""
+
+
+def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
+    """Return places at least ``gap`` apart, as near as can be to the ``wanted`` ones (ascending).
+
+    They keep their order and stay within ``low`` and ``high`` if there is room for all.
+    """
+    # Without the gaps this is isotonic regression: neighbours in each other's way share a mean.
+    pools: list[list[float]] = []
+    for turn, place in enumerate(wanted):
+        pools.append([place - turn * gap])
+        while len(pools) > 1 and _mean(pools[-2]) > _mean(pools[-1]):
+            pools[-2:] = [pools[-2] + pools[-1]]
+    flat = [_mean(pool) for pool in pools for _ in pool]
+    last = max(low, high - (len(wanted) - 1) * gap)
+    return [min(max(place, low), last) + turn * gap for turn, place in enumerate(flat)]
+
+
+def inches(axes: Axes) -> tuple[float, float]:
+    """Return the width and height of ``axes``."""
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    box = axes.get_position()
+    return box.width * figure.get_figwidth(), box.height * figure.get_figheight()
+
+
+def name_ends(
+    axes: Axes, ends: Sequence[End], *, offset: float = 0.13, size: float = SMALL
+) -> None:
+    """Write each name right of ``axes``, with its marker and a thin line to the end it belongs to.
+
+    Call this last: it reads the limits of the axes. ``offset`` is in inches.
+    """
+    if not ends:
+        return
+    width, height = inches(axes)
+    axes.get_xlim(), axes.get_ylim()  # matplotlib finds limits only when it is asked for them
+    flat = axes.transData + axes.transAxes.inverted()
+    places = [
+        (min(float(x), 1.0), min(max(float(y), 0.0), 1.0))
+        for x, y in (flat.transform((end.x, end.y)) for end in ends)
+    ]
+    order = _order([y for _, y in places], [end.level for end in ends])
+    gap = size * 1.3 / 72 / height
+    wanted = _rising([places[i][1] for i in order])
+    found = spread(wanted, gap, gap * 0.3, 1.0)
+    for i, y in zip(order, found, strict=True):
+        at = 1 + offset / width
+        axes.plot(
+            [places[i][0], at],
+            [places[i][1], y],
+            color=ends[i].look.colour,
+            lw=0.6,
+            alpha=0.6,
+            transform=axes.transAxes,
+            clip_on=False,
+            zorder=1,
+        )
+        _name(axes, ends[i], at, y, size)
+
+
+def name_apart(axes: Axes, ends: Sequence[End], *, offset: float = 0.13) -> None:
+    """Write the names right of ``axes`` although their lines are in other ones."""
+    gap = SMALL * 1.3 / 72 / inches(axes)[1]
+    for turn, end in enumerate(sorted(ends, key=lambda end: -end.level)):
+        _name(axes, end, 1 + offset / inches(axes)[0], 1.0 - turn * gap, SMALL)
+
+
+def _name(axes: Axes, end: End, x: float, y: float, size: float) -> None:
+    axes.plot(
+        [x],
+        [y],
+        marker=end.look.marker,
+        color=end.look.colour,
+        mfc=end.look.face,
+        ms=3.8,
+        ls="",
+        transform=axes.transAxes,
+        clip_on=False,
+    )
+    axes.text(
+        x + 0.06 / inches(axes)[0],
+        y,
+        end.text,
+        color=end.look.ink,
+        size=size,
+        va="center_baseline",
+        transform=axes.transAxes,
+        label=END_LABEL,
+    )
+
+
+def _order(places: Sequence[float], levels: Sequence[float]) -> list[int]:
+    """Return the lines from the lowest end to the highest; those that meet, by whole lines."""
+    groups: list[list[int]] = []
+    for i in sorted(range(len(places)), key=lambda i: places[i]):
+        if groups and places[i] - places[groups[-1][-1]] < 0.06:
+            groups[-1].append(i)
+        else:
+            groups.append([i])
+    return [i for group in groups for i in sorted(group, key=lambda i: levels[i])]
+
+
+def _rising(places: list[float]) -> list[float]:
+    """Return ``places`` with none below an earlier one (ties were put in another order)."""
+    highest = float("-inf")
+    return [highest := max(highest, place) for place in places]
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)

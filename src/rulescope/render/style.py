@@ -1,0 +1,377 @@
+"""How figures look: one colour, marker and line for each arm everywhere; type, pages, files."""
+
+from __future__ import annotations
+
+import io
+import textwrap
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import wraps
+from pathlib import Path
+from typing import Any, NamedTuple, ParamSpec, TypeVar
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.colors import to_hex, to_rgb
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+from matplotlib.transforms import Bbox, BboxBase
+
+from rulescope.assays.display_names import UNKNOWN, arm_name, subject_of
+from rulescope.assays.results import Results
+from rulescope.render.result_files import write_whole
+
+WIDTH = 7.2
+"""Inches: the width of a printed page's text."""
+DARK, GREY, PALE = "#333333", "#8A8A8A", "#E4E4E4"
+SMALL, TINY = 7.0, 6.6
+"""Points: labels at lines, and the line below the figure."""
+EDGE = 1.0
+"""Pixels of a page that words keep free at either side."""
+GAP = 3.0
+"""Pixels between two words side by side."""
+FLOOR = 5.5
+"""Points: no label is made smaller than this to fit."""
+LONGEST = 8
+"""Letters of a rule's name in a figure: for these there is room beside lines."""
+END_LABEL = "end of a line"
+"""The artist label of names that stand beside the ends of lines."""
+STYLE: dict[Any, Any] = {
+    "font.family": "DejaVu Sans",  # comes with matplotlib, so it is the same everywhere
+    "mathtext.fontset": "dejavusans",
+    "font.size": 8,
+    "axes.titlesize": 8,
+    "axes.labelsize": 7.5,
+    "axes.labelcolor": DARK,
+    "axes.edgecolor": GREY,
+    "axes.linewidth": 0.7,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "axes.unicode_minus": True,
+    "xtick.labelsize": 7.2,
+    "ytick.labelsize": 7.2,
+    "xtick.color": GREY,
+    "ytick.color": GREY,
+    "xtick.labelcolor": DARK,
+    "ytick.labelcolor": DARK,
+    "xtick.major.width": 0.7,
+    "ytick.major.width": 0.7,
+    "xtick.major.size": 2.5,
+    "ytick.major.size": 2.5,
+    "grid.color": PALE,
+    "grid.linewidth": 0.6,
+    "lines.linewidth": 1.5,
+    "lines.markersize": 4.2,
+    "pdf.fonttype": 42,  # whole fonts, which publishers ask for
+    "svg.hashsalt": "rulescope",
+}
+
+Line = str | tuple[float, tuple[float, ...]]
+
+
+class Look(NamedTuple):
+    """How an arm is drawn, wherever it is drawn."""
+
+    name: str
+    """As printed beside its line."""
+    colour: str
+    marker: str
+    line: Line = "-"
+    filled: bool = True
+    """Natural transfers are hollow, clamped ones filled."""
+
+    @property
+    def face(self) -> str:
+        """The colour inside of its marker."""
+        return self.colour if self.filled else "#FFFFFF"
+
+    @property
+    def ink(self) -> str:
+        """Its colour for text: dark enough to be read on white."""
+        red, green, blue = to_rgb(self.colour)
+        bright = 0.2126 * red + 0.7152 * green + 0.0722 * blue
+        part = min(1.0, 0.42 / bright) if bright else 1.0
+        return str(to_hex((red * part, green * part, blue * part)))
+
+
+DASHED: Line = (0.0, (4.0, 1.6))
+DOTTED: Line = (0.0, (1.2, 1.4))
+MIXED: Line = (0.0, (5.0, 1.4, 1.2, 1.4))
+ARMS: dict[str, Look] = {
+    "live": Look("live", "#0072B2", "o"),
+    "pin": Look("pin", "#D55E00", "s", DASHED),
+    "hold": Look("hold", "#E69F00", "^", MIXED),
+    "both": Look("both", "#CC79A7", "D", DOTTED),
+    "freeze": Look("freeze", "#6E6E6E", "P"),
+    "match-natural": Look("match", "#009E73", "v", DASHED, filled=False),
+    "match-clamp": Look("match", "#009E73", "v"),
+    "cross-natural": Look("cross", "#000000", "X", DASHED, filled=False),
+    "cross-clamp": Look("cross", "#000000", "X"),
+    "random-natural": Look("random", "#56B4E9", "h", DASHED, filled=False),
+    "random-clamp": Look("random", "#56B4E9", "h"),
+    "permute-natural": Look("permute", "#B8A200", "p", DOTTED, filled=False),
+    "permute-clamp": Look("permute", "#B8A200", "p", MIXED),
+    "placebo": Look("placebo", "#9A9A9A", "x", DOTTED),
+    "null": Look("null", "#B4B4B4", "+", MIXED),
+}
+"""Okabe-Ito colours, which colour-blind readers can tell apart (greys for controls)."""
+LEARNERS: dict[str, Look] = {
+    "disco": Look("", "#0072B2", "o"),
+    "disco-pin": Look("", "#D55E00", "s", DASHED),
+    "disco-null": Look("", "#B4B4B4", "+", MIXED),
+    "disco-hold": Look("", "#E69F00", "^", MIXED),
+    "disco-freeze": Look("", "#6E6E6E", "P", DASHED),
+    "disco-freeze-40": Look("", "#6E6E6E", "P", DOTTED, filled=False),
+    "disco-no-aux": Look("", "#56B4E9", "h", MIXED),
+    "disco-entropy": Look("", "#56B4E9", "h", DASHED),
+    "disco-lr3e4": Look("", "#56B4E9", "h", DOTTED),
+    "disco-legacy": Look("", "#0072B2", "o", DASHED, filled=False),
+    "a2c": Look("", "#009E73", "v"),
+    "a2c-popart": Look("", "#B8A200", "p", DASHED),
+    "ppo": Look("", "#CC79A7", "D"),
+    "dqn": Look("", "#000000", "X"),
+    "dqn-28672": Look("", "#7A5C2E", "<", DASHED),
+    "dqn-cleared": Look("", "#999933", ">", DOTTED, filled=False),
+    "dqn-cleared-interactions": Look("", "#999933", "*", MIXED),
+    "open": Look("", "#882255", "s"),
+    "open-adam": Look("", "#CC79A7", "D", DASHED),
+    "disco-minatar": Look("", "#0072B2", "o", DOTTED, filled=False),
+    "random": Look("", "#9A9A9A", "x", DOTTED),
+}
+"""Arms of assays that compare learners; no figure has these and the above. (They are named by
+:func:`look`, after the rule under audit.)"""
+_OTHERS = ("<", ">", "*", "d")
+
+
+_subject: ContextVar[str] = ContextVar("subject", default=UNKNOWN)
+
+
+def subject() -> str:
+    """Return the name of the rule under audit in what is being drawn."""
+    return _subject.get()
+
+
+@contextmanager
+def naming(name: str) -> Iterator[None]:
+    """Name arms after the rule under audit, which is printed as ``name``."""
+    token = _subject.set(name)
+    try:
+        yield
+    finally:
+        _subject.reset(token)
+
+
+_note: ContextVar[str] = ContextVar("note", default="")
+
+
+@contextmanager
+def _noting(words: str) -> Iterator[None]:
+    """End captions with ``words``."""
+    token = _note.set(words)
+    try:
+        yield
+    finally:
+        _note.reset(token)
+
+
+def _says(figure: Figure, words: str) -> bool:
+    return any(words in text.get_text() for text in figure.findobj(Text) if isinstance(text, Text))
+
+
+def look(arm: str) -> Look:
+    """Return how ``arm`` is drawn; an arm that is not known yet is dark grey.
+
+    In a figure it is named after the rule under audit (see :func:`naming`).
+    """
+    if arm in LEARNERS:
+        return LEARNERS[arm]._replace(name=arm_name(arm, subject()))
+    if arm in ARMS:
+        return ARMS[arm]
+    return Look(arm, "#555555", _OTHERS[sum(arm.encode()) % len(_OTHERS)], MIXED)
+
+
+def in_order(arms: set[str]) -> list[str]:
+    """Return ``arms`` in the order in which they are always drawn."""
+    known = [*ARMS, *LEARNERS]
+    return sorted(arms, key=lambda arm: (known.index(arm) if arm in known else len(known), arm))
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@contextmanager
+def drawing() -> Iterator[None]:
+    """Draw in our style, whatever a reader's own matplotlib settings are."""
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(STYLE)
+        yield
+
+
+def styled(function: Callable[P, R]) -> Callable[P, R]:
+    """Make ``function`` draw in our style, and name the rule that its results are of."""
+
+    @wraps(function)
+    def drawn(*args: P.args, **kwargs: P.kwargs) -> R:
+        given = args[0] if args and isinstance(args[0], Mapping) else {}
+        found = [one for one in given.values() if isinstance(one, Results)]
+        name = subject_of(found)
+        short = abbreviated(name)
+        with drawing(), naming(short):
+            made = function(*args, **kwargs)
+            if short != name and isinstance(made, Figure) and _says(made, short):
+                with _noting(f"{short}: {name}."):
+                    made = function(*args, **kwargs)
+            if isinstance(made, Figure):
+                keep_inside(made)
+            return made
+
+    return drawn
+
+
+def abbreviated(name: str) -> str:
+    """Return the name of a rule as figures have room for it: its beginning and its end.
+
+    >>> abbreviated("Disco103"), abbreviated("my-plugin-rule-v2")
+    ('Disco103', 'my-pl…v2')
+    """
+    return name if len(name) <= LONGEST else f"{name[: LONGEST - 3]}…{name[-2:]}"
+
+
+def keep_inside(figure: Figure) -> None:
+    """Keep end labels, and names of the rule under audit, on the page and off other words.
+
+    Panels have fixed places, and a rule may be called anything. The end labels of a panel have one
+    size, not below :data:`FLOOR`. Where that is not small enough, an ellipsis ends them.
+    """
+    groups: dict[object, list[Text]] = {}
+    every = _shown(figure)
+    for text in every:
+        if text.get_label() == END_LABEL:
+            groups.setdefault(text.axes, []).append(text)
+        elif subject() in text.get_text():
+            groups[text] = [text]
+    if not groups:
+        return
+    figure.draw_without_rendering()
+    boxes = {text: text.get_window_extent() for text in every}
+    for group in groups.values():
+        others = [box for text, box in boxes.items() if text not in group]
+        _shrink(group, others, figure.bbox.width)
+        boxes |= {text: text.get_window_extent() for text in group}
+
+
+def _shown(figure: Figure) -> list[Text]:
+    """Return the texts that are drawn."""
+    found = list(figure.texts)
+    for axes in figure.axes:
+        found += axes.texts
+        if not axes.axison:
+            continue
+        found += [axes.xaxis.label, axes.yaxis.label]
+        for axis, limits in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
+            low, high = sorted(limits)
+            ticks = axis.get_major_ticks()
+            found += [tick.label1 for tick in ticks if low <= tick.get_loc() <= high]
+    return [text for text in found if text.get_visible() and text.get_text().strip()]
+
+
+def _shrink(group: Sequence[Text], others: Sequence[BboxBase], width: float) -> None:
+    """Make the texts of ``group`` smaller, then shorter, until each has room among ``others``."""
+    size = min(float(text.get_fontsize()) for text in group)
+    while size > FLOOR and not all(_has_room(text, others, width) for text in group):
+        size = max(size - 0.1, FLOOR)
+        for text in group:
+            text.set_fontsize(size)
+    for text in group:
+        while (
+            text.get_label() == END_LABEL
+            and len(text.get_text()) > 3
+            and not _has_room(text, others, width)
+        ):
+            text.set_text(f"{text.get_text().rstrip('…')[:-1].rstrip(' ,')}…")
+
+
+def _has_room(text: Text, others: Sequence[BboxBase], width: float) -> bool:
+    """Return whether ``text`` is within the page's ``width`` and on none of the ``others``."""
+    box = text.get_window_extent()
+    if box.x0 < EDGE or box.x1 > width - EDGE:
+        return False
+    wide = Bbox.from_extents(box.x0 - GAP, box.y0, box.x1 + GAP, box.y1)
+    shared = (Bbox.intersection(wide, other) for other in others)
+    return not any(
+        both is not None and both.width > EDGE and both.height > 2 * EDGE for both in shared
+    )
+
+
+class Page:
+    """A figure whose panels are placed in inches from its upper left corner.
+
+    Fixed places, rather than a layout engine, so that labels beside lines know their room.
+    """
+
+    def __init__(self, height: float, caption: str, width: float = WIDTH) -> None:
+        said = f"{caption} {_note.get()}".strip()
+        letters = int((width - 0.2) * 72 / (TINY * 0.53))
+        lines = textwrap.wrap(said, letters, break_on_hyphens=False)  # which are part of names
+        below = 0.08 + len(lines) * TINY * 1.35 / 72
+        self.width, self.height = width, height + below
+        self.figure = Figure(figsize=(self.width, self.height))
+        self.figure.text(
+            0.1 / self.width,
+            0.05 / self.height,
+            "\n".join(lines),
+            size=TINY,
+            color="#555555",
+            va="bottom",
+            linespacing=1.25,
+        )
+
+    def axes(self, left: float, top: float, width: float, height: float) -> Axes:
+        """Return new axes, ``left`` and ``top`` inches from the corner."""
+        box = (
+            left / self.width,
+            1 - (top + height) / self.height,
+            width / self.width,
+            height / self.height,
+        )
+        return self.figure.add_axes(box)
+
+    def heading(self, axes: Axes, letter: str, title: str, indent: float = 0.42) -> None:
+        """Put the panel's letter and title above ``axes``, the letter ``indent`` inches out."""
+        box = axes.get_position()
+        y = box.y1 + 0.09 / self.height
+        if letter:
+            x = box.x0 - indent / self.width
+            self.figure.text(x, y, letter, weight="bold", size=9.5, va="baseline")
+        self.figure.text(box.x0, y, title, size=8, va="baseline", color="#111111")
+
+
+def absent(axes: Axes, words: str = "not run") -> None:
+    """Say quietly that there is nothing to draw in ``axes``."""
+    axes.set(xticks=[], yticks=[], xlabel="", ylabel="")
+    for spine in axes.spines.values():
+        spine.set_color(PALE)
+    axes.text(0.5, 0.5, words, transform=axes.transAxes, ha="center", va="center", color=GREY)
+
+
+def save(figure: Figure, path: Path, title: str | None = None) -> Path:
+    """Write ``figure`` whole, with nothing in it that changes from one time to the next.
+
+    The ending of ``path`` decides the format.
+    """
+    metadata: dict[str, dict[str, str | None]] = {
+        ".png": {"Software": "rulescope"},
+        ".pdf": {"CreationDate": None},
+        ".svg": {"Date": None},
+    }
+    kept = metadata.get(path.suffix, {})
+    if title is not None and kept:
+        kept["Title"] = title
+    buffer = io.BytesIO()
+    with drawing():
+        figure.savefig(buffer, format=path.suffix.lstrip("."), dpi=200, metadata=kept)
+    return write_whole(path, buffer.getvalue())

@@ -1,0 +1,112 @@
+"""The results of an assay as a folder: tables, figures, and one file for programs."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rulescope.assays.comparison import compare
+from rulescope.assays.comparison import table as comparison_table
+from rulescope.assays.figures import FIGURES, write_figure
+from rulescope.core import arrays
+from rulescope.render.result_files import write_whole
+from rulescope.render.table_formats import markdown, write_table, write_tables
+
+if TYPE_CHECKING:
+    from rulescope.assays import Assay, Results
+
+
+INDEX = "results.json"
+"""Names every estimate, every lifetime used and every file written."""
+DRAWS = "draws.npz"
+"""The bootstrap draws behind the estimates, if they were asked for."""
+
+
+def write_results(
+    assay: Assay,
+    results: Results,
+    others: Mapping[str, Results],
+    runs: Mapping[str, str],
+    folder: Path,
+    figures: tuple[str, ...] | None = None,
+) -> list[Path]:
+    """Write everything that ``results`` say into ``folder``; return the paths, overview first.
+
+    ``others`` are results of assays that share a figure with this one, by id. ``runs`` maps the id
+    of every lifetime used to its science hash. ``figures`` defaults to all that the assay feeds.
+    """
+    labels = [label for label in figures or assay.figures if label in FIGURES]
+    everything = {**others, results.assay: results}
+    drawn = [path for label in labels for path in write_figure(label, everything, folder)]
+    tables = write_tables(results, folder)
+    beside = compare(results)
+    if beside:
+        tables += write_table(comparison_table(results, beside), folder)
+    pictures = [path.name for path in drawn if path.suffix == ".png"]
+    overview = write_whole(folder / "README.md", _overview(assay, results, pictures).encode())
+    paths = [overview, *tables, *drawn]
+    if results.draws:
+        paths.append(write_whole(folder / DRAWS, arrays.pack(results.draws)))
+    _remove_stale(folder, {path.name for path in paths})
+    content = as_data(results) | {
+        "runs": dict(sorted(runs.items())),
+        "files": sorted(path.name for path in paths),
+    }
+    data = write_whole(folder / INDEX, f"{json.dumps(content, indent=1)}\n".encode())
+    return [overview, data, *paths[1:]]
+
+
+def _remove_stale(folder: Path, written: set[str]) -> None:
+    """Remove what an earlier run wrote here and this one did not: it is of another grid."""
+    try:
+        before = json.loads((folder / INDEX).read_text(encoding="utf-8"))["files"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return
+    for name in before:
+        if isinstance(name, str) and name not in written and Path(name).name == name:
+            (folder / name).unlink(missing_ok=True)
+
+
+def as_data(results: Results) -> dict[str, Any]:
+    """Return ``results`` as plain data for JSON; what is not a number is null."""
+    return {
+        "assay": results.assay,
+        "budget": results.budget,
+        "rule": results.rule,
+        "agent": results.agent,
+        "seeds": results.seeds,
+        "iterations": results.iterations,
+        "axes": {name: list(labels) for name, labels in results.axes.items()},
+        "estimates": {
+            key: {
+                "value": _number(one.value),
+                "low": _number(one.low),
+                "high": _number(one.high),
+                "n": one.n,
+                "draws": one.draws,
+                "family": one.family,
+                "method": one.method,
+            }
+            for key, one in results.estimates.items()
+        },
+        "windows": {
+            key: {"kind": one.kind, "low": _number(one.low), "high": _number(one.high)}
+            for key, one in results.windows.items()
+        },
+        "notes": list(results.notes),
+    }
+
+
+def _number(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def _overview(assay: Assay, results: Results, pictures: list[str]) -> str:
+    parts = [f"# {assay.id}: {assay.question}", f"{results.budget}."]
+    parts += ["\n".join(f"- {note}" for note in results.notes)] if results.notes else []
+    parts += [f"![{name}]({name})" for name in pictures]
+    parts += [markdown(table).strip() for table in results.tables]
+    return "\n\n".join(parts) + "\n"

@@ -1,0 +1,132 @@
+"""The rule's own network: one GRU cell, then two normalised layers, for all parameters at once.
+
+Every scalar parameter of the agent is a column: features are [19, n], the carry is [G, n]. So all
+sums over features are matrix products and everything else runs along memory.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from rulescope.core import arrays
+from rulescope.rules.open.open_weights import size_of, unpacked
+
+NORM_EPSILON = 1e-6
+BLOCK = 8192
+"""Columns computed at a time, so that what is made on the way stays in the processor's cache."""
+
+
+class Matrices(NamedTuple):
+    """The rule's weights as the products want them: [outputs, inputs] and columns [outputs, 1]."""
+
+    from_features: Tensor
+    """[3 G, 19]: reset gate, update gate, candidate."""
+    from_features_bias: Tensor
+    """[3 G, 1]"""
+    from_carry: Tensor
+    """[3 G, G]"""
+    candidate_bias: Tensor
+    """[G, 1]: added to what the candidate hears of the carry, before the reset gate."""
+    first: Tensor
+    """[H, G], centred: see :func:`_centred`."""
+    first_bias: Tensor
+    first_scale: Tensor
+    first_shift: Tensor
+    second: Tensor
+    """[H, H], centred."""
+    second_bias: Tensor
+    second_scale: Tensor
+    second_shift: Tensor
+    last: Tensor
+    """[3, H]"""
+    last_bias: Tensor
+
+
+def matrices(vector: Tensor) -> Matrices:
+    """Return the weights in ``vector`` [length] as matrices."""
+    part = unpacked(vector)
+    column = {name: value[:, None] for name, value in part.items() if value.ndim == 1}
+    return Matrices(
+        torch.cat([part[f"gru.{gate}.kernel"].T for gate in ("ir", "iz", "in")]),
+        torch.cat([column[f"gru.{gate}.bias"] for gate in ("ir", "iz", "in")]),
+        torch.cat([part[f"gru.{gate}.kernel"].T for gate in ("hr", "hz", "hn")]),
+        column["gru.hn.bias"],
+        _centred(part["dense.a.kernel"].T),
+        _centred(column["dense.a.bias"]),
+        column["norm.a.scale"],
+        column["norm.a.bias"],
+        _centred(part["dense.b.kernel"].T),
+        _centred(column["dense.b.bias"]),
+        column["norm.b.scale"],
+        column["norm.b.bias"],
+        part["dense.c.kernel"].T.contiguous(),
+        column["dense.c.bias"],
+    )
+
+
+def _centred(weight: Tensor) -> Tensor:
+    """Return ``weight`` [outputs, ...] without its mean over the outputs.
+
+    A normalisation subtracts the mean of a layer's outputs; that is to subtract it from the layer.
+    """
+    return (weight - weight.mean(dim=0)).contiguous()
+
+
+class RuleNetwork:
+    """Fixed weights, applied to columns."""
+
+    def __init__(self, vector: NDArray[np.float32], device: torch.device) -> None:
+        self._vector = torch.tensor(vector, device=device)
+        self.size = size_of(self._vector)
+        self._matrices = matrices(self._vector)
+
+    def __call__(self, features: Tensor, carry: Tensor) -> Tensor:
+        """Return the rule's answers [3, n]; ``carry`` [G, n] is renewed in place.
+
+        ``features`` are [19, n].
+        """
+        answers = features.new_empty(len(self._matrices.last), features.shape[1])
+        for start in range(0, features.shape[1], BLOCK):
+            some = slice(start, start + BLOCK)
+            self._remember_(features[:, some], carry[:, some])
+            answers[:, some] = self._answer(carry[:, some])
+        return answers
+
+    def _remember_(self, features: Tensor, carry: Tensor) -> None:
+        """Make one step of the GRU, in place."""
+        m, width = self._matrices, self.size.carry
+        heard = torch.addmm(m.from_features_bias, m.from_features, features)
+        recalled = m.from_carry @ carry
+        gates = heard[: 2 * width].add_(recalled[: 2 * width]).sigmoid_()
+        reset, update = gates[:width], gates[width:]
+        candidate = recalled[2 * width :].add_(m.candidate_bias).mul_(reset)
+        candidate.add_(heard[2 * width :]).mul_(2.0).sigmoid_().mul_(2.0).sub_(1.0)
+        carry.sub_(candidate).mul_(update).add_(candidate)  # (1 - z) n + z h
+
+    def _answer(self, carry: Tensor) -> Tensor:
+        m = self._matrices
+        first = _normalised_(torch.addmm(m.first_bias, m.first, carry))
+        first = first.mul_(m.first_scale).add_(m.first_shift).relu_()
+        second = _normalised_(torch.addmm(m.second_bias, m.second, first))
+        second = second.mul_(m.second_scale).add_(m.second_shift).relu_()
+        return torch.addmm(m.last_bias, m.last, second)
+
+    def digest(self) -> str:
+        """Return the digest of the weights as they are in memory now (see :mod:`.loading`)."""
+        held = {name: value.cpu().numpy() for name, value in self._matrices._asdict().items()}
+        made = matrices(self._vector)._asdict()
+        if all(np.array_equal(held[name], made[name].cpu().numpy()) for name in held):
+            return arrays.digest({"weights": self._vector.cpu().numpy()})
+        return arrays.digest(held)
+
+
+def _normalised_(columns: Tensor) -> Tensor:
+    """Scale every column of ``columns`` [H, n], whose mean is zero, to variance one, in place."""
+    # (A sum over a product is thirty times as fast here as torch's own norms and variances.)
+    variance = (columns * columns).mean(dim=0)
+    return columns.mul_(variance.add_(NORM_EPSILON).rsqrt_())

@@ -1,0 +1,165 @@
+"""OPEN as an optimiser like any other of torch's, for networks that have nothing to do with audits.
+
+    actor, critic = ..., ...                       # modules whose layers are ``nn.Linear``
+    optimiser = OPEN(actor, critic, rule="open-multi", updates=1000, epochs=4, minibatches=8)
+    for every minibatch of PPO:
+        loss = ...                                  # from one forward pass of each network
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+
+There is no learning rate. What the rule knows besides gradients it finds out by itself: how active
+each unit was in the forward pass that made the loss, and how far training has come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from rulescope.rules import loading
+from rulescope.rules.loading import OPEN_KEY, RuleWeights
+from rulescope.rules.open.open_step import Leaf, Open, clip_, proportions
+
+Activation = Callable[[Tensor], Tensor]
+
+
+class OPEN(torch.optim.Optimizer):
+    """A learned optimiser for a policy and a value network of dense layers, trained by PPO.
+
+    ``state_dict`` and ``load_state_dict`` work as usual; the state of a parameter is ``momenta``
+    [*shape, 6] and ``carry`` [*shape, 8 or 16], and the only group has the number of ``steps``.
+    """
+
+    def __init__(
+        self,
+        actor: nn.Module,
+        critic: nn.Module | None = None,
+        rule: str | RuleWeights = "open-multi",
+        *,
+        updates: int,
+        epochs: int = 4,
+        minibatches: int = 8,
+        max_norm: float | None = 0.5,
+        activation: Activation = torch.relu,
+        generator: torch.Generator | None = None,
+        weights: Path | None = None,
+    ) -> None:
+        """Take charge of all ``nn.Linear`` layers of ``actor`` and ``critic``, in their order.
+
+        ``updates`` is how many batches of data training will have, each passed over ``epochs``
+        times in ``minibatches`` steps: the rule wants to know how far it has come. Gradients are
+        clipped to ``max_norm`` for each network (None: they are not). ``activation`` follows
+        every layer but the last. Noise is drawn for the actor alone, from ``generator``.
+        ``weights`` says where the rule is, if not in the usual places.
+        """
+        self._networks = [_layers(network) for network in (actor, critic) if network is not None]
+        params = [param for layers in self._networks for layer in layers for param in _own(layer)]
+        given = {id(p) for net in (actor, critic) if net is not None for p in net.parameters()}
+        if given != {id(param) for param in params}:
+            raise ValueError("OPEN knows dense layers only: every parameter must be an nn.Linear's")
+        settings = {"updates": updates, "epochs": epochs, "minibatches": minibatches}
+        super().__init__(params, {**settings, "max_norm": max_norm, "steps": 0})
+        self._generator = generator
+        found = rule if isinstance(rule, RuleWeights) else loading.load(rule, weights)
+        if OPEN_KEY not in found.arrays:
+            raise ValueError(f"rule: {found.name!r} is not an OPEN rule, such as open-multi")
+        sizes = [sum(p.numel() for layer in net for p in _own(layer)) for net in self._networks]
+        self._split = sizes[0]
+        leaves = _leaves(self._networks)
+        self._rule = Open(found.arrays[OPEN_KEY], leaves, self._split, params[0].device)
+        self._show_state()
+        self._activity: dict[int, Tensor] = {}
+        for layers in self._networks:
+            for place, layer in enumerate(layers):
+                after = activation if place < len(layers) - 1 else None
+                layer.register_forward_hook(partial(self._watch, after))
+
+    def _watch(
+        self, after: Activation | None, layer: nn.Module, _given: object, said: Tensor
+    ) -> None:
+        """Remember how active the units were, if this pass is one that will be differentiated."""
+        if torch.is_grad_enabled():
+            with torch.no_grad():
+                heard = said if after is None else after(said)
+                self._activity[id(layer)] = heard.abs().flatten(0, -2).mean(dim=0)
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Make one step; parameters without a gradient are taken to have a gradient of zero."""
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        (group,) = self.param_groups
+        params: list[Tensor] = group["params"]
+        gradient = _flat(torch.zeros_like(p) if p.grad is None else p.grad for p in params)
+        if group["max_norm"] is not None:
+            for part in (gradient[: self._split], gradient[self._split :]):
+                clip_(part, group["max_norm"])
+        steps, epochs, minibatches = group["steps"], group["epochs"], group["minibatches"]
+        training, epoch = proportions(steps, group["updates"], epochs, minibatches)
+        noise = torch.randn(self._split, generator=self._generator, device=gradient.device)
+        activity = self._heard()
+        update = self._rule.update(_flat(params), gradient, activity, training, epoch, noise)
+        parts = torch.split(update, [param.numel() for param in params])
+        for param, part in zip(params, parts, strict=True):
+            param.sub_(part.view_as(param))
+        group["steps"] = steps + 1
+        return loss
+
+    def _heard(self) -> list[Tensor]:
+        layers = [layer for network in self._networks for layer in network]
+        if any(id(layer) not in self._activity for layer in layers):
+            raise RuntimeError("a step needs a forward pass of every layer before it")
+        return [self._activity[id(layer)] for layer in layers]
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Continue from what ``state_dict`` returned."""
+        super().load_state_dict(state_dict)
+        parts = [self.state[param] for param in self.param_groups[0]["params"]]
+        for name, whole in (("momenta", self._rule.momenta), ("carry", self._rule.carry)):
+            whole.copy_(torch.cat([part[name].flatten(0, -2) for part in parts]).T)
+        self._show_state()
+
+    def _show_state(self) -> None:
+        """Let ``state`` show the memory that the rule works on."""
+        start = 0
+        for param in self.param_groups[0]["params"]:
+            end = start + param.numel()
+            for name, whole in (("momenta", self._rule.momenta), ("carry", self._rule.carry)):
+                shape = (*param.shape, len(whole))
+                self.state[param][name] = whole[:, start:end].T.view(shape)
+            start = end
+
+    def zero_carry(self) -> None:
+        """Make the rule forget what it remembers of the parameters (not the momenta)."""
+        self._rule.carry.zero_()
+
+
+def _layers(network: nn.Module) -> list[nn.Linear]:
+    return [module for module in network.modules() if isinstance(module, nn.Linear)]
+
+
+def _own(layer: nn.Linear) -> list[Tensor]:
+    return [layer.weight] if layer.bias is None else [layer.weight, layer.bias]
+
+
+def _leaves(networks: list[list[nn.Linear]]) -> list[Leaf]:
+    """Return every parameter tensor; units are along the first axis of each, as torch has it."""
+    found, count = [], 0
+    for layers in networks:
+        for place, layer in enumerate(layers):
+            depth = place / max(len(layers) - 1, 1)
+            found += [Leaf(tuple(param.shape), 0, count, depth) for param in _own(layer)]
+            count += 1
+    return found
+
+
+def _flat(tensors: Iterable[Tensor]) -> Tensor:
+    return torch.cat([tensor.detach().reshape(-1) for tensor in tensors])

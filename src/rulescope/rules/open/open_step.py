@@ -1,0 +1,167 @@
+"""One step of the OPEN optimiser on a flat vector of parameters.
+
+The rule looks at every scalar parameter on its own. Parameters meet in three places only: features
+are normalised over the tensor in which the parameter sits, dormancy is that of a unit among the
+units of its layer, and in the end the mean of all updates is taken out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from rulescope.rules.open.open_network import RuleNetwork
+from rulescope.rules.open.open_weights import FEATURES
+
+DECAYS = (0.1, 0.5, 0.9, 0.99, 0.999, 0.9999)
+"""Of the momenta."""
+LOG_EPSILON = 1e-13
+SCALE_EPSILON = 1e-5
+ACTIVITY_EPSILON = 1e-11
+STEP = 0.001
+"""Multiplies the rule's magnitude, its exponent, and its noise."""
+
+# Rows of the features; the first fifteen are normalised.
+PARAMETER, SIGNS, LOGS = 0, slice(1, 7), slice(7, 13)
+GRADIENT_SIGN, GRADIENT_LOG, NORMALISED = 13, 14, slice(0, 15)
+TRAINING, DEPTH, EPOCH, DORMANCY = 15, 16, 17, 18
+
+
+class Leaf(NamedTuple):
+    """One parameter tensor of a dense layer: its weights or its bias."""
+
+    shape: tuple[int, ...]
+    axis: int
+    """The axis of ``shape`` along which the layer's units lie."""
+    layer: int
+    """Which of all layers it belongs to."""
+    depth: float
+    """Where in its network that layer is: 0 is the first, 1 the last."""
+
+    @property
+    def size(self) -> int:
+        """Number of parameters."""
+        return math.prod(self.shape)
+
+
+def proportions(step: int, updates: int, epochs: int, minibatches: int) -> tuple[float, float]:
+    """Return how far training and the present batch of data have come, each from 0 to 1.
+
+    ``step`` counts the optimiser's steps from 0. There are ``updates`` batches of data, with
+    ``epochs`` passes over each, of ``minibatches`` steps. The second proportion is that of epochs.
+    """
+    done = step // (epochs * minibatches)
+    epoch = step // minibatches % epochs
+    return done / max(updates - 1, 1), epoch / max(epochs - 1, 1)
+
+
+def dormancy(activity: Tensor) -> Tensor:
+    """Return how active each unit is against the average of its layer, which is 1.
+
+    ``activity`` [units] is the mean absolute output of each unit.
+    """
+    raised = activity + ACTIVITY_EPSILON
+    return raised / raised.abs().sum() * len(activity)
+
+
+def clip_(gradient: Tensor, max_norm: float) -> float:
+    """Scale ``gradient`` [size] down to ``max_norm`` if it is longer; return its norm before."""
+    norm = math.sqrt(float(torch.dot(gradient, gradient)))
+    if not norm < max_norm:
+        gradient.div_(norm).mul_(max_norm)
+    return norm
+
+
+def centred_(update: Tensor) -> Tensor:
+    """Take the mean of all networks' updates [parameters] together out of each, in place."""
+    return update.sub_(update.mean())
+
+
+class Open:
+    """The optimiser's state and its step; parameters are passed in, never kept."""
+
+    def __init__(
+        self,
+        vector: NDArray[np.float32],
+        leaves: Iterable[Leaf],
+        explorers: int,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        """``vector`` are the rule's weights. The flat parameters are the ``leaves`` in order.
+
+        The first ``explorers`` parameters (those of the policy) get noise.
+        """
+        self.leaves = tuple(leaves)
+        self.parameters = sum(leaf.size for leaf in self.leaves)
+        self.explorers = explorers
+        device = torch.device(device)
+        self.network = RuleNetwork(vector, device)
+        self.momenta = torch.zeros(len(DECAYS), self.parameters, device=device)
+        """[6, parameters]"""
+        self.carry = torch.zeros(self.network.size.carry, self.parameters, device=device)
+        """[G, parameters]: what the rule remembers of each parameter."""
+        self._decays = torch.tensor(DECAYS, device=device)[:, None]
+        self._rest = 1.0 - self._decays  # in float32: 1 - 0.9999 is not 1e-4 there
+        self._features = torch.zeros(FEATURES, self.parameters, device=device)
+        for leaf, (start, end) in zip(self.leaves, self._bounds(), strict=True):
+            self._features[DEPTH, start:end] = leaf.depth
+
+    def _bounds(self) -> list[tuple[int, int]]:
+        ends = np.cumsum([leaf.size for leaf in self.leaves]).tolist()
+        return list(zip([0, *ends], ends, strict=False))
+
+    def update(
+        self,
+        params: Tensor,
+        gradient: Tensor,
+        activity: Sequence[Tensor],
+        training: float,
+        epoch: float,
+        noise: Tensor,
+    ) -> Tensor:
+        """Return what is to be subtracted from ``params`` [parameters]; the state moves on.
+
+        ``gradient`` [parameters] has been clipped. ``activity`` has the mean absolute output of
+        each unit for every layer, [units] each. ``training`` and ``epoch`` are
+        :func:`proportions`. ``noise`` [explorers] is standard normal.
+        """
+        self.momenta.mul_(self._decays).add_(self._rest * gradient)
+        features = self._described(params, gradient, activity, training, epoch)
+        magnitude, exponent, spread = self.network(features, self.carry)
+        update: Tensor = exponent.mul_(STEP).exp_().mul_(magnitude).mul_(STEP)
+        update[: self.explorers] += (spread[: self.explorers] * STEP).mul_(noise)
+        return centred_(update)
+
+    def _described(
+        self,
+        params: Tensor,
+        gradient: Tensor,
+        activity: Sequence[Tensor],
+        training: float,
+        epoch: float,
+    ) -> Tensor:
+        """Return the features [19, parameters]; the memory is used again by the next step."""
+        features = self._features
+        features[PARAMETER] = params
+        torch.sign(self.momenta, out=features[SIGNS])
+        torch.abs(self.momenta, out=features[LOGS])
+        features[LOGS].add_(LOG_EPSILON).log_()
+        torch.sign(gradient, out=features[GRADIENT_SIGN])
+        torch.abs(gradient, out=features[GRADIENT_LOG])
+        features[GRADIENT_LOG].add_(LOG_EPSILON).log_()
+        features[TRAINING].fill_(training)
+        features[EPOCH].fill_(epoch)
+        states = [dormancy(layer) for layer in activity]
+        for leaf, (start, end) in zip(self.leaves, self._bounds(), strict=True):
+            told = features[NORMALISED, start:end]
+            told.mul_((told * told).mean(dim=1, keepdim=True).add_(SCALE_EPSILON).rsqrt_())
+            along = [1] * len(leaf.shape)
+            along[leaf.axis] = -1
+            features[DORMANCY, start:end].view(leaf.shape).copy_(states[leaf.layer].view(along))
+        return features

@@ -1,0 +1,395 @@
+"""A lifetime as data: ``RunSpec`` is frozen, strictly decoded, and named by the hash of itself."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from rulescope.core.decoding import explain, parsed
+from rulescope.core.errors import SpecError, nearest
+from rulescope.core.structs import Frozen, expanded, without_defaults
+from rulescope.spec.disco_config import Disco
+from rulescope.spec.learner_config import LearnerSpec, stepwise, unfit
+from rulescope.spec.plugin_config import HISTORY, Plugin
+from rulescope.spec.world_config import Boundary, Catch, Change, EnvironmentSpec, misfit
+
+Mode = Literal["natural", "clamp"]
+"""``natural``: written once, then the learner goes on from it. ``clamp``: restored ever after."""
+Policy = Literal["terminal", "initial", "random"]
+Iteration = Annotated[int, Meta(ge=0)]
+Seed = Annotated[int, Meta(ge=0, le=2**32 - 1)]
+KEPT = ("averages", "recurrent")
+"""Carriers that are kept unless something else is said."""
+
+
+class _Operation(Frozen, frozen=True):
+    """What is done to one carrier; the operations follow."""
+
+    carrier: str
+
+    @property
+    def operation(self) -> str:
+        """The name of the operation, as in a specification."""
+        return str(self.__struct_config__.tag)
+
+
+class Pin(_Operation, frozen=True, tag="pin", tag_field="operation"):
+    """Set every array to zero after every iteration.
+
+    (For ``averages`` that is not the state of a fresh learner, whose product of decays is one.)
+    """
+
+
+class PinSteps(Pin, frozen=True, tag="pin-steps", tag_field="operation"):
+    """Set every array to zero after every step of the optimiser.
+
+    Some learners make many steps an iteration; at none of them do they see anything but zero.
+    """
+
+
+class Freeze(_Operation, frozen=True, tag="freeze", tag_field="operation"):
+    """Restore, after every later iteration, the own value as it was after iteration ``at``."""
+
+    at: Iteration
+    """0 is the fresh learner, before its first iteration."""
+
+
+class Hold(_Operation, frozen=True, tag="hold", tag_field="operation"):
+    """Restore, after every later iteration, the own value as the first update left it.
+
+    The first update is the first iteration that changed the carrier: a learner may collect data
+    for a while before it learns.
+    """
+
+
+class Reset(_Operation, frozen=True, tag="reset", tag_field="operation"):
+    """Once, after iteration ``at``, put back the value of the fresh learner; then go on.
+
+    Reset the carrier ``replay`` to clear it.
+    """
+
+    at: Annotated[int, Meta(ge=1)]
+
+
+class Transplant(_Operation, frozen=True, tag="transplant", tag_field="operation"):
+    """Begin with the value that the donor's lifetime ended with."""
+
+    donor: RunSpec
+    mode: Mode
+
+
+class RandomState(_Operation, frozen=True, tag="random", tag_field="operation"):
+    """Begin with a random value that resembles the donors' terminal values unit by unit.
+
+    Every unit is drawn on its own from a normal distribution with the mean and the standard
+    deviation (over all N, not N - 1) which that unit has over the donors. Arrays that are not of
+    floating point stay the recipient's own.
+    """
+
+    donors: Annotated[tuple[RunSpec, ...], Meta(min_length=2)]
+    mode: Mode
+
+
+class Permute(_Operation, frozen=True, tag="permute", tag_field="operation"):
+    """After iteration ``at``, shuffle the units of the own value: the same numbers elsewhere.
+
+    One permutation of the last axis serves all arrays of that width, so units stay whole (a
+    hidden unit keeps its cell). What still works did not depend on which unit says what.
+    """
+
+    at: Iteration
+    mode: Mode
+
+
+class Ablate(_Operation, frozen=True, tag="ablate", tag_field="operation"):
+    """After iteration ``at``, take out of the own value what it says along some directions.
+
+    Directions are those along which the donors' terminal values vary. Along them the own value
+    becomes the donors' mean; across them it stays what it is. Clamped, they are taken out again
+    after every later iteration, while the rest of the value goes on.
+
+    All arrays of floating point make up one vector, in the order of their names and in their own
+    units; other arrays stay the recipient's own.
+    """
+
+    donors: Annotated[tuple[RunSpec, ...], Meta(min_length=2)]
+    components: Annotated[int, Meta(ge=1)]
+    """How many directions."""
+    which: Literal["principal", "random", "complement"]
+    """``principal``: those along which the donors vary most. ``random``: as many others, all
+    directions in which the donors vary being alike. ``complement``: all but the principal ones."""
+    at: Iteration
+    mode: Mode
+
+
+class Placebo(_Operation, frozen=True, tag="placebo", tag_field="operation"):
+    """Write back the value just read, which must leave the lifetime bit-identical."""
+
+
+Intervention = (
+    Pin | PinSteps | Freeze | Hold | Reset | Transplant | RandomState | Permute | Ablate | Placebo
+)
+
+
+class Fork(Frozen, frozen=True):
+    """Begin in the middle of another run's lifetime: with all that its learner, its world and
+    their chance were after iteration ``at``. Time goes on from there.
+
+    What is not done to the learner here has not been done to it there, so a fork without
+    interventions lives the rest of the other's life to the bit.
+    """
+
+    run: RunSpec
+    """It must have ``at`` among its ``marks``."""
+    at: Annotated[int, Meta(ge=1)]
+
+
+class Evaluation(Frozen, frozen=True):
+    """A frozen policy at play, when the lifetime is over: it acts, and nothing is learned.
+
+    Worlds and the noise of actions follow from the run's seed alone, so that all runs of a seed
+    play the same games with the same luck. Rewards are in the world's own units.
+    """
+
+    lanes: Annotated[int, Meta(ge=1, le=4096)] = 32
+    steps: Annotated[int, Meta(ge=1)] = 4096
+    """Interactions of each lane."""
+    policies: Annotated[tuple[Policy, ...], Meta(min_length=1)] = ("terminal", "initial", "random")
+    """``terminal``: the learner as the lifetime left it. ``initial``: as it was born. ``random``:
+    all actions alike."""
+
+
+def _donors(item: Intervention) -> dict[str, RunSpec]:
+    """Return the runs whose terminal state ``item`` needs, by their key in it."""
+    match item:
+        case Transplant(donor=donor):
+            return {"donor": donor}
+        case RandomState(donors=donors) | Ablate(donors=donors):
+            return {f"donors[{place}]": donor for place, donor in enumerate(donors)}
+        case _:
+            return {}
+
+
+class RunSpec(Frozen, frozen=True):
+    """Everything that decides what happens in one lifetime, and nothing else."""
+
+    learner: LearnerSpec = Disco()
+    environment: EnvironmentSpec = Catch()
+    boundary: Boundary = Boundary()
+    change: Change | None = None
+    """What changes in the world within the lifetime, if anything does."""
+    scale: Annotated[float, Meta(gt=0.0, le=1e12)] = 1.0
+    """Reward multiplier seen by the learner; logged streams are in the world's own units."""
+    interventions: tuple[Intervention, ...] = ()
+    iterations: Annotated[int, Meta(ge=1)] = 2000
+    log_every: Annotated[int, Meta(ge=1)] = 20
+    lanes: Annotated[int, Meta(ge=1, le=4096)] = 2
+    """Environments stepped together."""
+    steps: Annotated[int, Meta(ge=2, le=65536)] = 29
+    """Interactions of each lane in one iteration."""
+    seed: Seed = 0
+    world_seed: Seed | None = None
+    """Seed of the world alone, if it is not ``seed``; the learner's streams keep to ``seed``."""
+    keep: tuple[str, ...] = KEPT
+    """Carriers whose terminal value is kept in the record; if nothing is said, those of the default
+    that the learner has."""
+    remainder: Annotated[int, Meta(ge=0, le=65536)] = 0
+    """Steps of each lane after the last iteration, in which the learner acts and does not learn."""
+    marks: tuple[Annotated[int, Meta(ge=1)], ...] = ()
+    """Iterations after which everything is kept in the record, so that forks can begin there."""
+    origin: Fork | None = None
+    """Where the lifetime begins, if not at birth."""
+    evaluation: Evaluation | None = None
+    """How the policy is tried when the lifetime is over, if it is."""
+    schema: Literal[1] = 1
+    """Version of the specification schema; a change of meaning raises it."""
+
+    @property
+    def id(self) -> str:
+        """The sha256 of the canonical form, as 64 hexadecimal digits."""
+        return hashlib.sha256(canonical(self)).hexdigest()
+
+    @property
+    def interactions(self) -> int:
+        """Steps of the lifetime, all lanes together; those before a fork are the other run's."""
+        return ((self.iterations - self.start) * self.steps + self.remainder) * self.lanes
+
+    @property
+    def start(self) -> int:
+        """The iteration after which the lifetime begins: 0, or that of the fork."""
+        return 0 if self.origin is None else self.origin.at
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """The carriers in the record."""
+        return tuple(name for name in self.keep if name in self.learner.CARRIERS)
+
+    @property
+    def donors(self) -> tuple[RunSpec, ...]:
+        """The runs whose record this one needs, each once."""
+        found = [donor for item in self.interventions for donor in _donors(item).values()]
+        return tuple(dict.fromkeys(found if self.origin is None else [self.origin.run, *found]))
+
+
+def with_donors(specs: Iterable[RunSpec]) -> dict[str, RunSpec]:
+    """Return ``specs`` by id with all their donors, each before those who need it."""
+    found: dict[str, RunSpec] = {}
+    for item in specs:
+        if item.id not in found:
+            found |= with_donors(item.donors)
+            found[item.id] = item
+    return found
+
+
+def canonical(spec: RunSpec) -> bytes:
+    """Return the canonical JSON of ``spec``: sorted keys, defaults left out, version always in."""
+    fields = without_defaults(spec)
+    return msgspec.json.encode({**fields, "schema": spec.schema}, order="sorted")
+
+
+def decode(text: bytes | str, source: str = "spec") -> RunSpec:
+    """Read a ``RunSpec`` from JSON; any fault is a :class:`SpecError` that names the key."""
+    return convert(parsed(text, source), source)
+
+
+def convert(data: Any, source: str = "spec") -> RunSpec:
+    """Turn plain data (as from JSON) into a checked ``RunSpec``."""
+    try:
+        spec = msgspec.convert(data, RunSpec)
+    except msgspec.ValidationError as fault:
+        raise SpecError(f"{source}: {explain(fault, RunSpec, data)}") from None
+    for problem in _problems(spec):
+        raise SpecError(f"{source}: {problem}")
+    return spec
+
+
+def read(path: Path) -> RunSpec:
+    """Read a spec file."""
+    try:
+        text = path.read_bytes()
+    except OSError as fault:
+        raise SpecError(f"{path}: cannot be read ({fault.strerror})") from None
+    return decode(text, str(path))
+
+
+def checked(spec: RunSpec, source: str = "spec") -> RunSpec:
+    """Return ``spec`` as it would be read back, or raise :class:`SpecError` naming the key.
+
+    Made in Python, nothing was checked: a list may stand for a tuple, which has another id.
+    """
+    try:
+        return convert(msgspec.to_builtins(spec), source)
+    except TypeError as fault:  # such as a number of NumPy's
+        raise SpecError(f"{source}: {fault}") from None
+
+
+def _problems(spec: RunSpec) -> list[str]:
+    """List what no single field can tell: combinations that make no sense."""
+    boundary = spec.boundary
+    found = [f"{key}: {value} is not finite" for key, value in _infinite(expanded(spec))]
+    if boundary.terminals == "synthetic" and boundary.interval is None:
+        found.append("boundary.interval: synthetic terminals need an interval, such as 29")
+    if boundary.terminals != "synthetic" and boundary.interval is not None:
+        found.append(f"boundary.interval: has no meaning with terminals {boundary.terminals!r}")
+    if spec.change is not None:
+        found += [f"change.{problem}" for problem in _no_change(spec.change, spec)]
+    if spec.iterations // spec.log_every <= spec.start // spec.log_every:
+        lived = f"{spec.start} to {spec.iterations}" if spec.start else f"({spec.iterations})"
+        found.append(
+            f"log_every: {spec.log_every} is more than iterations {lived}, so nothing would be "
+            "logged"
+        )
+    found += [f"learner.{problem}" for problem in unfit(spec.learner, spec.lanes, spec.steps)]
+    if spec.keep != KEPT:
+        found += [f"keep: {problem}" for name in spec.keep for problem in _no_carrier(name, spec)]
+    found += [f"keep: {name!r} is named twice" for name in spec.keep if spec.keep.count(name) > 1]
+    for place, item in enumerate(spec.interventions):
+        found += [f"interventions[{place}].{problem}" for problem in _misuse(item, spec)]
+    found += [f"marks: {problem}" for problem in _no_mark(spec)]
+    if spec.origin is not None:
+        found += [f"origin.{problem}" for problem in _no_fork(spec.origin, spec)]
+    if spec.evaluation is not None and spec.change is not None:
+        found.append("evaluation: before or after the change? A run with a change has none")
+    return found
+
+
+def _no_mark(spec: RunSpec) -> Iterator[str]:
+    for mark in spec.marks:
+        if not spec.start < mark < spec.iterations:
+            yield f"{mark} is not between {spec.start} and the last iteration ({spec.iterations})"
+        if spec.marks.count(mark) > 1:
+            yield f"{mark} is named twice"
+
+
+FORKED = ("interventions", "log_every", "keep", "remainder", "marks", "origin", "evaluation")
+"""In what a fork may differ from the run that it leaves."""
+
+
+def _no_fork(fork: Fork, spec: RunSpec) -> Iterator[str]:
+    """Yield what is wrong with the fork that ``spec`` begins with."""
+    yield from (f"run.{problem}" for problem in _problems(fork.run))
+    if fork.at not in fork.run.marks:
+        yield f"run.marks: the run must keep {fork.at}, where the fork begins"
+    for name in RunSpec.__struct_fields__:
+        if name not in FORKED and getattr(fork.run, name) != getattr(spec, name):
+            yield f"run.{name}: a fork lives on as it was, with the same {name}"
+
+
+def _no_change(change: Change, spec: RunSpec) -> Iterator[str]:
+    if change.at >= spec.iterations:
+        last = f"the last iteration ({spec.iterations})"
+        yield f"at: {change.at} is not before {last}, so nothing would change"
+    problem = misfit(spec.environment, change)
+    if problem is not None:
+        yield problem
+
+
+def _no_carrier(name: str, spec: RunSpec) -> list[str]:
+    valid = spec.learner.CARRIERS
+    if name in valid:
+        return []
+    told = f"no carrier {name!r}{nearest(name, valid)}"
+    if isinstance(spec.learner, Plugin) and name == HISTORY:
+        told += f" (the rule {spec.learner.rule!r} has no history under that name to intervene on)"
+    return [told]
+
+
+def _misuse(item: Intervention, spec: RunSpec) -> Iterator[str]:
+    """Yield what is wrong with one intervention of ``spec``, its donors included."""
+    yield from (f"carrier: {problem}" for problem in _no_carrier(item.carrier, spec))
+    if item.carrier == "replay" and isinstance(item, RandomState | Permute | Ablate):
+        yield f"operation: {item.operation!r} makes no trajectories; it has no meaning for replay"
+    at = getattr(item, "at", spec.start)
+    if at >= spec.iterations:
+        last = f"the last iteration ({spec.iterations})"
+        yield f"at: {at} is not before {last}, so nothing would be done"
+    if at < spec.start:
+        yield f"at: {at} is before the fork ({spec.start}), so nothing would be done"
+    if isinstance(item, PinSteps) and not stepwise(spec.learner):
+        kind = spec.learner.__struct_config__.tag
+        yield f"operation: the learner {kind!r} can be pinned after iterations only; use 'pin'"
+    if isinstance(item, Ablate) and item.components >= len(set(item.donors)):
+        different = f"{len(set(item.donors))} different donors"
+        yield f"components: {different} cannot vary along {item.components} directions"
+    for key, donor in _donors(item).items():
+        yield from (f"{key}.{problem}" for problem in _problems(donor))
+        if item.carrier not in donor.kept:
+            yield f"{key}.keep: a donor must keep its {item.carrier!r}"
+
+
+def _infinite(data: Any, path: str = "") -> Iterator[tuple[str, float]]:
+    """Yield the key and value of every float in ``data`` that JSON could not write."""
+    if isinstance(data, dict):
+        for name, part in data.items():
+            yield from _infinite(part, f"{path}.{name}" if path else name)
+    elif isinstance(data, list):
+        for place, part in enumerate(data):
+            yield from _infinite(part, f"{path}[{place}]")
+    elif isinstance(data, float) and not math.isfinite(data):
+        yield path, data

@@ -1,0 +1,208 @@
+"""Worlds, boundaries and changes as data; ``WORLDS`` gives worlds the names of the command line."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from rulescope.core.structs import Frozen
+
+Size = Annotated[int, Meta(ge=2, le=256)]
+Sha256 = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
+Half = Annotated[float, Meta(ge=0.0, le=0.5)]
+"""A probability of drifting at which it is still best to stay under what drifts."""
+
+
+class Catch(Frozen, frozen=True, tag="catch", tag_field="kind"):
+    """Catch a falling ball with a paddle: +1 if caught, -1 if missed; one episode a fall."""
+
+    rows: Size = 8
+    columns: Size = 8
+    dense: bool = False
+    """Also pay -|paddle - ball| / (columns - 1) at every step."""
+    drift: Annotated[float, Meta(ge=0.0, le=1.0)] = 0.0
+    """Probability of a sideways ball move of one column at each step."""
+    references: Literal["published", "exact"] = "published"
+    """Dense Catch is normalised by the (sampled) constant of the published audit, or exactly."""
+
+
+class CatchStream(Frozen, frozen=True, tag="catch-stream", tag_field="kind"):
+    """Catch without episodes: the ball bounces, the paddle is never put back."""
+
+    rows: Size = 8
+    columns: Size = 8
+    drift: Half = 0.2
+    """Probability of a sideways ball move of one column at each step, contacts included."""
+
+
+class Tracking(Frozen, frozen=True, tag="tracking", tag_field="kind"):
+    """Keep a cursor on a wandering target: 1 for each step in its column; no episodes."""
+
+    columns: Size = 8
+    drift: Half = 0.3
+    """Probability of a target move of one column at each step."""
+
+
+class DeepSea(Frozen, frozen=True, tag="deep-sea", tag_field="kind"):
+    """Dive to the right at a small cost, for a reward that only the last column holds."""
+
+    depth: Size = 8
+    """Rows, columns, and steps of an episode."""
+    mapping: Annotated[int, Meta(ge=0, le=2**32 - 1)] | None = None
+    """Seed of a random meaning of the two actions in each cell; none: 0 is left, 1 is right."""
+
+
+class MinAtar(Frozen, frozen=True, tag="minatar", tag_field="kind"):
+    """A game of the MinAtar package (extra ``minatar``), 10x10 with channels first."""
+
+    game: Literal["breakout", "freeway"]
+    sticky: Annotated[float, Meta(ge=0.0, le=1.0)] = 0.1
+    """Probability that the last action is repeated instead of the chosen one."""
+    actions: Literal["full", "minimal"] = "full"
+    """All six actions, or the three that differ in this game."""
+    limit: Annotated[int, Meta(ge=1)] | None = None
+    """Steps after which an episode ends at the latest, besides the ends that the game makes."""
+
+
+Plain = bool | int | float | str | None
+
+
+class Argument(Frozen, frozen=True):
+    """One keyword argument."""
+
+    name: Annotated[str, Meta(pattern=r"^[A-Za-z_]\w*\Z")]
+    value: Plain | tuple[Plain, ...]
+
+
+class Gymnasium(Frozen, frozen=True, tag="gymnasium", tag_field="kind"):
+    """Any registered Gymnasium environment with discrete actions.
+
+    References that nobody gives are unknown, and so are then the scores.
+    :func:`rulescope.plugins.pinned_gymnasium` makes it with its ``source``.
+    """
+
+    id: Annotated[str, Meta(min_length=1)]
+    """As for ``gymnasium.make``; "module:Name-v0" imports the module that registers the world."""
+    flat: bool = False
+    """Make a vector of the observation, whatever its shape."""
+    observation: Annotated[str, Meta(min_length=1)] | None = None
+    """The key of the part that is observed, where the observation is a dictionary: "image" in
+    MiniGrid. None: all of it."""
+    arguments: tuple[Argument, ...] = ()
+    """Keyword arguments of ``gymnasium.make``."""
+    source: Sha256 | None = None
+    """Sha256 of the code of the world: an edited world is another world. None: not pinned, so that
+    the run id does not depend on it."""
+    random_return: float | None = None
+    oracle_return: float | None = None
+    random_rate: float | None = None
+    oracle_rate: float | None = None
+
+
+class PluginWorld(Frozen, frozen=True, tag="plugin", tag_field="kind"):
+    """A world of somebody else's package; :func:`rulescope.plugins.pinned_world` makes it."""
+
+    name: Annotated[str, Meta(min_length=1)]
+    """Name of an entry point of the group ``rulescope.worlds``."""
+    source: Sha256
+    """Sha256 of the package that it comes from: an edited world is another world."""
+
+
+EnvironmentSpec = Catch | CatchStream | Tracking | DeepSea | MinAtar | Gymnasium | PluginWorld
+
+WORLDS: dict[str, EnvironmentSpec] = {
+    "catch": Catch(),
+    "catch-dense": Catch(dense=True),
+    "catch-long": Catch(rows=16, columns=16),
+    "catch-big": Catch(rows=24, columns=24),
+    "catch-stream": CatchStream(),
+    "tracking": Tracking(),
+    **{
+        f"deep-sea-{depth}": DeepSea(depth=depth) for depth in (4, 6, 8, 10, 12, 14, 16, 20, 24, 30)
+    },
+    "minatar-breakout": MinAtar(game="breakout"),
+    "minatar-freeway": MinAtar(game="freeway"),
+    # The same games as gymnax plays them, which is what the OPEN rule was made for.
+    "gymnax-breakout": MinAtar(game="breakout", sticky=0.0, actions="minimal", limit=1000),
+    "gymnax-freeway": MinAtar(game="freeway", sticky=0.0, actions="minimal", limit=2500),
+}
+
+
+class Boundary(Frozen, frozen=True):
+    """What the learner is told about episode ends; the world itself is never changed.
+
+    ``episodic`` tells the truth, ``masked`` never tells of an end, ``synthetic`` claims one every
+    ``interval`` steps of a lane, counted from construction and never reset by a real episode.
+    """
+
+    terminals: Literal["episodic", "masked", "synthetic"] = "episodic"
+    interval: Annotated[int, Meta(ge=1)] | None = None
+
+
+class _Change(Frozen, frozen=True):
+    """One mapping of the world that changes within a lifetime; the changes follow."""
+
+    at: Annotated[int, Meta(ge=0)]
+    """Iteration after which the world has changed, at once and in the middle of an episode."""
+
+    @property
+    def kind(self) -> str:
+        """The name of the change, as in a specification."""
+        return str(self.__struct_config__.tag)
+
+
+class ActionFlip(_Change, frozen=True, tag="action-flip", tag_field="kind"):
+    """Left and right change places (in Freeway up and down; elsewhere the order is reversed)."""
+
+
+class RewardMove(_Change, frozen=True, tag="reward-move", tag_field="kind"):
+    """The column that pays is no longer that of the ball (or target) but another one for each."""
+
+    map: Annotated[str, Meta(pattern=r"^(mirror|shift(:[1-9][0-9]{0,2})?)$")] = "shift"
+    """``shift:k``: k columns to the right, around the edge; ``shift``: by a quarter of the
+    columns; ``mirror``: as seen from the other side."""
+
+
+class ObservationFlip(_Change, frozen=True, tag="observation-flip", tag_field="kind"):
+    """The columns of the board are shown in reverse order; the world is as before."""
+
+
+class RewardSign(_Change, frozen=True, tag="reward-sign", tag_field="kind"):
+    """What was paid is now charged, and the other way round."""
+
+
+Change = ActionFlip | RewardMove | ObservationFlip | RewardSign
+
+CHANGES: dict[str, type[Change]] = {
+    str(kind.__struct_config__.tag): kind
+    for kind in (ActionFlip, RewardMove, ObservationFlip, RewardSign)
+}
+"""The changes by name."""
+
+
+def reward_columns(change: RewardMove, columns: int) -> list[int]:
+    """Return the column that pays for each column of the ball, after ``change``.
+
+    >>> reward_columns(RewardMove(at=1500), 8)
+    [2, 3, 4, 5, 6, 7, 0, 1]
+    """
+    name, _, shift = change.map.partition(":")
+    if name == "mirror":
+        return list(reversed(range(columns)))
+    by = int(shift) if shift else columns // 4
+    return [(column + by) % columns for column in range(columns)]
+
+
+def misfit(environment: EnvironmentSpec, change: Change) -> str | None:
+    """Say why this change cannot be made in this world (key first), or return None."""
+    world = environment.__struct_config__.tag
+    if isinstance(change, RewardMove):
+        if not isinstance(environment, Catch | CatchStream | Tracking):
+            return f"kind: the reward of {world!r} is not in a column that could be moved"
+        columns = environment.columns
+        if reward_columns(change, columns) == list(range(columns)):
+            return f"map: {change.map!r} moves nothing on {columns} columns"
+    if isinstance(change, ObservationFlip) and isinstance(environment, Gymnasium | PluginWorld):
+        return f"kind: nobody knows where the columns are in an observation of {world!r}"
+    return None
