@@ -1,4 +1,4 @@
-"""``python -m benchmarks``: how fast a lifetime is, beside its peers and beside plain arithmetic."""
+"""``python -m benchmarks``: the speed of a lifetime beside its peers and plain arithmetic."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
     python scripts/analysis_speed.py [ASSAY] [STORE]
 
-The records are made up (see ``benchmarks.made_up_records``); writing them is not timed.
+The records are made up (see ``made_up_records``); writing them is not timed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import time
 from itertools import pairwise
 from pathlib import Path
 
-from benchmarks import made_up_records
+import made_up_records
 from rulescope import assays
 from rulescope.assays.plan import Plan
 from rulescope.records import Store

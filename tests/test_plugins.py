@@ -49,7 +49,7 @@ number = 3
 
 OUTRIGHT = """
 import numpy as np
-from rulescope import seeds
+from rulescope.core import seeds
 from rulescope.learners.learner import Carrier, Choice, Learner
 from rulescope.rules.loading import random_weights
 

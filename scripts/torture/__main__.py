@@ -10,10 +10,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-TESTS = Path(__file__).parents[2] / "tests"
+ROOT = Path(__file__).parents[2]
 
 if __name__ == "__main__":
-    sys.path[0] = str(TESTS)
+    sys.path[:1] = [str(ROOT / "tests"), str(ROOT)]  # for the tools, and for the benchmarks
     from torture.main import main
 
     sys.exit(main())

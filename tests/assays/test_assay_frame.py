@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from benchmarks.made_up_records import made_up
+from made_up_records import made_up
 from rulescope.assays import ASSAYS, gather
 from rulescope.assays.analysis import missing
 from rulescope.assays.assay import Arm, Cell, lifetimes

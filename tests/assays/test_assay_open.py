@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.made_up_records import fill
+from made_up_records import fill
 from rulescope.assays import ASSAYS, narrowed, published
 from rulescope.assays.assay import Budget
 from rulescope.assays.comparison import compare

@@ -11,7 +11,7 @@ import pytest
 
 from assays.frames import bounds, drawn_seeds, our_name, trim
 from assays.lives import Labels, lived
-from benchmarks.made_up_records import fill
+from made_up_records import fill
 from rulescope.assays import ASSAYS, Budget, narrowed, published
 from rulescope.assays.assay import Assay
 from rulescope.assays.comparison import compare

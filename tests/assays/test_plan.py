@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.made_up_records import fill, made_up
 from learners.small import small_spec
+from made_up_records import fill, made_up
 from rulescope import assays
 from rulescope.assays import Assay, Budget, narrowed
 from rulescope.assays.plan import (

@@ -12,7 +12,7 @@ from rulescope.core.errors import SpecError
 
 
 def test_every_verb_explains_itself() -> None:
-    for verb in ("audit", "life", "check", "bench", "weights"):
+    for verb in ("audit", "life", "check", "weights"):
         result = CliRunner().invoke(main.app, [verb, "--help"])
         assert result.exit_code == 0
         assert len(result.stdout) > 200

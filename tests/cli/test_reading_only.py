@@ -9,8 +9,8 @@ import msgspec
 import pytest
 from typer.testing import CliRunner
 
-from benchmarks.made_up_records import fill
 from learners.small import small_spec
+from made_up_records import fill
 from rulescope.assays import ASSAYS
 from rulescope.cli.main import app
 from rulescope.core.errors import RecordError

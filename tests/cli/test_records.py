@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from benchmarks.made_up_records import made_up
+from made_up_records import made_up
 from rulescope.cli import records_transfer
 from rulescope.cli.main import app
 from rulescope.core.errors import RecordError

@@ -9,7 +9,7 @@ from typing import Any
 
 from typer.testing import CliRunner
 
-from benchmarks.made_up_records import fill
+from made_up_records import fill
 from rulescope.cli.main import app
 from rulescope.records import Store
 from rulescope.spec.baseline_config import RandomPolicy

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.made_up_records import fill
 from invoking import invoke
+from made_up_records import fill
 from report.site.site_samples import profile
 from rulescope import assays
 from rulescope.assays.plan import Plan

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks.made_up_records import fill
 from invoking import invoke
+from made_up_records import fill
 from rulescope import assays
 from rulescope.assays import Results
 from rulescope.assays.plan import Plan

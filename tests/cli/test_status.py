@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from benchmarks.made_up_records import fill
 from invoking import invoke
+from made_up_records import fill
 from rulescope import assays
 from rulescope.assays import narrowed
 from rulescope.assays.plan import Plan

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from benchmarks.made_up_records import fill
 from learners.small import small_spec
+from made_up_records import fill
 from rulescope.cli import verify as verifying
 from rulescope.cli.main import app
 from rulescope.core import disk

@@ -129,9 +129,10 @@ def git(folder: Path, *arguments: str) -> str:
 def package(tmp_path: Path) -> Path:
     """Return the folder of a copy of the package, reduced to what tells its identity."""
     folder = tmp_path / "top" / "src" / "rulescope"
-    folder.mkdir(parents=True)
-    for name in ("__init__.py", "errors.py", "fingerprint.py", "runtime.py"):
-        shutil.copy(SOURCE / name, folder / name)
+    (folder / "core").mkdir(parents=True)
+    for name in ("__init__.py", "errors.py", "source_hash.py", "runtime.py"):
+        shutil.copy(SOURCE / "core" / name, folder / "core" / name)
+    shutil.copy(SOURCE / "__init__.py", folder / "__init__.py")
     return folder
 
 
@@ -153,7 +154,7 @@ def test_source_identity_outside_a_checkout(package: Path) -> None:
 def test_an_edit_changes_the_source_identity_without_git_too(package: Path) -> None:
     first = run_python(TELL, package.parent)
     assert run_python(TELL, package.parent) == first
-    with (package / "errors.py").open("a") as file:
+    with (package / "core" / "errors.py").open("a") as file:
         file.write("EDITED = True\n")
     second = run_python(TELL, package.parent)
     assert second["sha256"] != first["sha256"]
@@ -164,7 +165,7 @@ def test_an_edit_changes_the_source_identity_without_git_too(package: Path) -> N
 
 def test_what_cannot_change_a_record_is_not_part_of_the_source_identity(package: Path) -> None:
     first = run_python(TELL, package.parent)
-    for name in ("report/page.py", "cli/main.py", "bench/measure.py", "__pycache__/old.pyc"):
+    for name in ("report/page.py", "cli/main.py", "render/style.py", "__pycache__/old.pyc"):
         (package / name).parent.mkdir(exist_ok=True)
         (package / name).write_text("shown = 1\n")
     assert run_python(TELL, package.parent) == first
@@ -183,14 +184,14 @@ def test_a_commit_that_changes_no_source_changes_no_program(
 EDITED_MEANWHILE = """
 import json
 from pathlib import Path
-from rulescope import runtime
+from rulescope.core import runtime
 
 runtime.require_one_source()
 for name in ("errors.py", "late.py"):
     with (Path(runtime.__file__).with_name(name)).open("a") as file:
         file.write("EDITED = True\\n")
 runtime.require_one_source()  # errors.py was imported before: what runs is what was hashed
-import rulescope.late
+import rulescope.core.late
 try:
     runtime.require_one_source()
 except runtime.MixedSourceError as fault:
@@ -199,7 +200,7 @@ except runtime.MixedSourceError as fault:
 
 
 def test_a_module_imported_after_an_edit_makes_another_program(package: Path) -> None:
-    (package / "late.py").write_text("")
+    (package / "core" / "late.py").write_text("")
     fault = run_python(EDITED_MEANWHILE, package.parent)["fault"]
     assert "edited while this process ran (late.py)" in fault
 

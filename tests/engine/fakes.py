@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from benchmarks.made_up_records import made_up
+from made_up_records import made_up
 from rulescope import runner
 from rulescope.core import runtime
 from rulescope.core.errors import DivergedError, ExitError, PassingError, RecordError, WorldError

@@ -199,7 +199,7 @@ ALONE = """
 import signal, sys
 from pathlib import Path
 from engine.test_local import SMALL
-from rulescope.engine import cluster
+from rulescope.engine import ray_engine as cluster
 from rulescope.records import Store
 before, store = signal.getsignal(signal.SIGTERM), Store(Path(sys.argv[1]))
 try:

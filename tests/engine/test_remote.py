@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
-from benchmarks.made_up_records import made_up
 from engine.test_local import DONOR, LONG, SMALL, recipient
+from made_up_records import made_up
 from rulescope import runner
 from rulescope.core import runtime
 from rulescope.engine.messages import Ended, Ready, Unfit

@@ -219,7 +219,7 @@ run_all([RunSpec(seed=seed) for seed in range(4)], Store(Path("store")), workers
 GUARDED = """
 from pathlib import Path
 from engine import fakes
-from rulescope.engine import local, processes
+from rulescope.engine import local_engine, process_pool
 from rulescope.records import Store
 
 def report(campaign):
@@ -228,8 +228,8 @@ def report(campaign):
             print(run.worker, flush=True)
 
 if __name__ == "__main__":
-    processes.work = fakes.work
-    local.run_all([fakes.endless()], Store(Path("store")), workers=1, report=report)
+    process_pool.work = fakes.work
+    local_engine.run_all([fakes.endless()], Store(Path("store")), workers=1, report=report)
 """
 
 

@@ -16,7 +16,7 @@ from matplotlib.patches import Rectangle
 
 from assays.change_frames import recovering
 from assays.lives import Labels, lived
-from benchmarks.made_up_records import fill
+from made_up_records import fill
 from report.test_report_figures import clashes, said, words
 from rulescope.assays import ASSAYS
 from rulescope.assays.figures import FIGURES

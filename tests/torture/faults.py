@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
 
-from benchmarks.made_up_records import fill
+from made_up_records import fill
 from rulescope.cli.main import run as command_line
 from rulescope.core.errors import RecordError
 from rulescope.records import Store

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.made_up_records import made_up
+from made_up_records import made_up
 from rulescope.core.errors import RecordError
 from rulescope.records import Store
 from torture.grid import grid, hashes

@@ -1,6 +1,6 @@
 """What a store of many records costs: to fill, to index, to ask about all logs, to tell the status.
 
-The records are made up (see ``benchmarks.made_up_records``), 100 log rows each. Stopped, it goes on
+The records are made up (see ``made_up_records``), 100 log rows each. Stopped, it goes on
 where it was. Times and memory are those of processes of their own, their start included.
 """
 
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import rulescope
-from benchmarks.made_up_records import made_up
+from made_up_records import made_up
 from rulescope.records import Store
 from rulescope.spec.learner_config import VARIANTS
 from rulescope.spec.run_spec import RunSpec

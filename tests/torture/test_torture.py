@@ -101,7 +101,7 @@ def test_a_broken_promise_is_told_and_is_the_exit_code(
 
 def test_half_a_record_would_be_seen(tmp_path: Path) -> None:
     """The watch over a campaign that is killed is awake."""
-    from benchmarks.made_up_records import fill
+    from made_up_records import fill
 
     store, specs = Store(tmp_path / "store-0"), grid(1)
     fill(store, list(specs.values())[:1])

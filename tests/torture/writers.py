@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from benchmarks.made_up_records import made_up
+from made_up_records import made_up
 from rulescope.records import Store
 from rulescope.records.record import encode
 from rulescope.spec.baseline_config import RandomPolicy

@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 from rulescope.assays.assay import PRESETS, Assay, Budget, Cell, narrowed
-from rulescope.assays.change import change, change_breakout, mapping
-from rulescope.assays.exploration import discovery, exploration, exploration_conventions, ladder
+from rulescope.assays.change.change import ASSAY as CHANGE
+from rulescope.assays.change.change_breakout import ASSAY as CHANGE_BREAKOUT
+from rulescope.assays.change.mapping import ASSAY as MAPPING
+from rulescope.assays.exploration.discovery import ASSAY as DISCOVERY
+from rulescope.assays.exploration.exploration import ASSAY as EXPLORATION
+from rulescope.assays.exploration.exploration_conventions import ASSAY as EXPLORATION_CONVENTIONS
+from rulescope.assays.exploration.ladder import ASSAY as LADDER
 from rulescope.assays.frame import Frame, gather
-from rulescope.assays.horizon import horizon, learning_rate
-from rulescope.assays.identity import agent_identity, conventions
-from rulescope.assays.inheritance import directions, inheritance
-from rulescope.assays.interface import interface, interface_state
-from rulescope.assays.minatar import masking, minatar_context, scale_minatar
-from rulescope.assays.open import open_carry
+from rulescope.assays.horizon.horizon import ASSAY as HORIZON
+from rulescope.assays.horizon.learning_rate import ASSAY as LEARNING_RATE
+from rulescope.assays.identity.agent_identity import ASSAY as AGENT_IDENTITY
+from rulescope.assays.identity.conventions import ASSAY as CONVENTIONS
+from rulescope.assays.inheritance.directions import ASSAY as DIRECTIONS
+from rulescope.assays.inheritance.inheritance import ASSAY as INHERITANCE
+from rulescope.assays.interface.interface import ASSAY as INTERFACE
+from rulescope.assays.interface.interface_state import ASSAY as INTERFACE_STATE
+from rulescope.assays.minatar.masking import ASSAY as MASKING
+from rulescope.assays.minatar.minatar_context import ASSAY as MINATAR_CONTEXT
+from rulescope.assays.minatar.scale_minatar import ASSAY as SCALE_MINATAR
+from rulescope.assays.open.open_carry import ASSAY as OPEN_CARRY
 from rulescope.assays.results import Results
-from rulescope.assays.scale import popart, scale
-from rulescope.assays.streams import exposure, stream, synthetic
+from rulescope.assays.scale.popart import ASSAY as POPART
+from rulescope.assays.scale.scale import ASSAY as SCALE
+from rulescope.assays.streams.exposure import ASSAY as EXPOSURE
+from rulescope.assays.streams.stream import ASSAY as STREAM
+from rulescope.assays.streams.synthetic import ASSAY as SYNTHETIC
 from rulescope.core.errors import SpecError, nearest
 
 __all__ = [
@@ -31,32 +45,32 @@ __all__ = [
 ]
 
 ASSAYS: dict[str, Assay] = {
-    module.ASSAY.id: module.ASSAY
-    for module in (
-        scale,
-        inheritance,
-        change,
-        horizon,
-        learning_rate,
-        interface,
-        popart,
-        mapping,
-        change_breakout,
-        stream,
-        exploration,
-        exposure,
-        synthetic,
-        masking,
-        scale_minatar,
-        minatar_context,
-        interface_state,
-        conventions,
-        exploration_conventions,
-        ladder,
-        discovery,
-        directions,
-        open_carry,
-        agent_identity,
+    assay.id: assay
+    for assay in (
+        SCALE,
+        INHERITANCE,
+        CHANGE,
+        HORIZON,
+        LEARNING_RATE,
+        INTERFACE,
+        POPART,
+        MAPPING,
+        CHANGE_BREAKOUT,
+        STREAM,
+        EXPLORATION,
+        EXPOSURE,
+        SYNTHETIC,
+        MASKING,
+        SCALE_MINATAR,
+        MINATAR_CONTEXT,
+        INTERFACE_STATE,
+        CONVENTIONS,
+        EXPLORATION_CONVENTIONS,
+        LADDER,
+        DISCOVERY,
+        DIRECTIONS,
+        OPEN_CARRY,
+        AGENT_IDENTITY,
     )
 }
 """By id, in the order of the published catalogue."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.made_up_records import fill, made_up
+from made_up_records import fill, made_up
 from mechanism.samples import seen_paths
 from rulescope import assays
 from rulescope.assays import narrowed

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.made_up_records import fill, made_up
+from made_up_records import fill, made_up
 from report.site.site_samples import ASSAY, DONOR, MISSING, PLAN, RECIPIENT, gathered, stored
 from rulescope import assays
 from rulescope.assays import narrowed
