@@ -133,7 +133,8 @@ def test_the_same_records_from_a_cluster_that_loses_a_node(
     machines: Machines, tmp_path: Path
 ) -> None:
     heir = recipient(DONOR)
-    everything = [LONG, DONOR, heir, SHORT]
+    lasting = msgspec.structs.replace(LONG, iterations=LENGTHS[1])  # many heartbeats long
+    everything = [lasting, DONOR, heir, SHORT]
     alone, there = Store(tmp_path / "alone"), Store(tmp_path / "there")
     local_engine.run_all(everything, alone, workers=1)
     killed: list[int] = []
@@ -141,7 +142,7 @@ def test_the_same_records_from_a_cluster_that_loses_a_node(
 
     def murder(campaign: Campaign) -> None:
         most.append(len(campaign.running))
-        run = campaign.running.get(LONG.id)
+        run = campaign.running.get(lasting.id)
         if run and run.worker and run.iteration and not killed:
             killed.append(run.worker)
             machines.kill(run.worker)
@@ -149,7 +150,7 @@ def test_the_same_records_from_a_cluster_that_loses_a_node(
     campaign = ray_engine.run_all(reversed(everything), there, report=murder)
     assert len(killed) == 1
     assert (campaign.finished, campaign.failed) == (4, {})
-    (cause,) = campaign.causes[LONG.id]
+    (cause,) = campaign.causes[lasting.id]
     assert re.match(r"its worker is lost: Actor(Died|Unavailable)Error", cause)
     assert max(most) <= 2, "no more than there are places for"
     assert hashes(everything, there) == hashes(everything, alone)
