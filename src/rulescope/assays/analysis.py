@@ -9,7 +9,9 @@ from contextlib import contextmanager
 
 from rulescope.assays.bimodal_cells import in_words as in_words_of_humps
 from rulescope.assays.bimodal_cells import noted_below, two_humped_cells
+from rulescope.assays.estimates import Estimates
 from rulescope.assays.frame import Floats, Frame, Label
+from rulescope.assays.legacy_keys import as_rows
 from rulescope.assays.results import Results, Table, in_numbers
 from rulescope.stats import (
     Estimate,
@@ -135,20 +137,23 @@ def summed_up(
     """Return the results of an analysis of ``frame``; two-humped cells are named in notes."""
     humped = two_humped_cells(assay, series or {})
     notes = [*notes, in_words_of_humps(humped)] if humped else notes
+    rows = (
+        estimates
+        if isinstance(estimates, Estimates)
+        else as_rows(assay, estimates, series or {}, windows or {}, other_grid)
+    )
     return Results(
         assay=assay,
         budget=in_words(frame),
         axes=dict(frame.axes),
         seeds=len(frame.seeds),
-        estimates=estimates,
+        estimates=rows,
         tables=noted_below(tables, estimates, humped),
         series=series or {},
-        windows=windows or {},
         notes=tuple(notes),
         iterations=frame.iterations,
         rule=frame.rule,
         agent=frame.agent,
-        other_grid=other_grid,
     )
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from rulescope.assays import find, published
-from rulescope.assays.bimodal_cells import LEVELS, SEEDS
+from rulescope.assays.bimodal_cells import LEVELS
 from rulescope.assays.published import Published
 from rulescope.assays.published_agreement import (
     AGREEMENT_RULE,
@@ -78,7 +78,7 @@ def compare(results: Results) -> list[Comparison]:
     for key, ours in results.estimates.items():
         if key not in printed or math.isnan(ours.value):
             continue
-        seeds = results.series.get(f"{SEEDS}{key}")
+        seeds = results.by_seed(key)
         found = judge(results.assay, key, ours, printed[key], seeds=seeds, rounded=off[kind(key)])
         barred = None if _of_baseline(key) else other
         barred = barred or ("other budget" if shorter else None)

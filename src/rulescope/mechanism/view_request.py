@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rulescope.assays.assay import check_measures
+from rulescope.assays.estimates import Estimates
 from rulescope.assays.results import Results, Table, counted, scale_label
 from rulescope.assays.subject import named, spoken
 from rulescope.core.arrays import Arrays
@@ -95,13 +96,22 @@ class Inquiry:
             budget=self.in_words(),
             axes=axes,
             seeds=self.seeds,
-            estimates=estimates,
+            estimates=_rows(estimates),
             tables=(table,),
             series=series,
             iterations=self.iterations,
             rule=self.rule,
             agent=self.own_agent,
         )
+
+
+def _rows(found: Mapping[str, Estimate]) -> Estimates:
+    """Return estimates by name (``quantity/label/label``) as rows."""
+    rows = Estimates()
+    for name, estimate in found.items():
+        quantity, *labels = name.split("/")
+        rows.add(quantity, estimate, {f"label{i}": label for i, label in enumerate(labels, 1)})
+    return rows
 
 
 def checked(inquiry: Inquiry) -> Inquiry:
