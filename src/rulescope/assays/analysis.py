@@ -16,13 +16,17 @@ from rulescope.assays.results import Results, Table, in_numbers
 from rulescope.stats import (
     Estimate,
     Family,
+    Statistic,
     TailWarning,
     Window,
     endpoint,
     last_fraction,
+    seed_blocks,
     tail_from,
     tail_mean,
+    trimmed_mean,
 )
+from rulescope.stats import estimates as cell_estimates
 
 CORE_DRAWS = 10_000
 """Bootstrap draws of the primary assays, of P1, and of areas after a change."""
@@ -55,6 +59,25 @@ def tail10(frame: Frame, column: str = "score", **labels: Label) -> Floats:
 def final(frame: Frame, column: str = "score", **labels: Label) -> Floats:
     """Return [..., seeds]: the last row of a log column."""
     return tail_mean(frame.log(column, **labels), endpoint(frame.iteration, frame.iterations))
+
+
+def estimate_cells(
+    frame: Frame,
+    quantity: str,
+    values: Floats,
+    draws: int,
+    statistic: Statistic = trimmed_mean,
+) -> Estimates:
+    """Return a row of ``quantity`` for every planned cell of ``values`` [*axes, seeds].
+
+    All cells share the same draws of seeds. The values of single lifetimes go with their row.
+    """
+    found = cell_estimates(values, seed_blocks(len(frame.seeds), draws), statistic)
+    rows = Estimates()
+    for labels, place in frame.cells():
+        seeds = values[place] if frame.counts[place] else None
+        rows.add(quantity, found[place], labels, seeds=seeds)
+    return rows
 
 
 def by_seed(frame: Frame, values: Floats, name: str) -> dict[str, Floats]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from types import UnionType
 from typing import NamedTuple
 
@@ -251,6 +252,26 @@ def lifetimes(
         )
         for seed in range(budget.seeds)
     )
+
+
+def sweep(
+    axes: Mapping[str, Sequence[Label]],
+    runs: Callable[[dict[str, Label]], Sequence[RunSpec]],
+) -> list[Cell]:
+    """Return a cell for every combination of labels; ``runs`` gives its lifetimes, seed by seed.
+
+    The first axis varies slowest. A combination without lifetimes has no cell.
+
+    >>> [dict(cell.labels) for cell in sweep({"arm": ("live", "pin")}, lambda at: [RunSpec()])]
+    [{'arm': 'live'}, {'arm': 'pin'}]
+    """
+    cells = []
+    for labels in product(*axes.values()):
+        at = dict(zip(axes, labels, strict=True))
+        found = tuple(runs(at))
+        if found:
+            cells.append(Cell(at, found))
+    return cells
 
 
 def at_unit_scale(budget: Budget, assay: str) -> None:

@@ -94,7 +94,7 @@ def labels_run(
 def curve_along(
     results: Results | None, quantity: str, column: str = "scale", **labels: Label
 ) -> Curve | None:
-    """Return the estimates of ``quantity`` at ``labels`` along ``column``; None if there is none."""
+    """Return the estimates of ``quantity`` at ``labels`` along ``column``; None without any."""
     rows = [] if results is None else results.estimates.where(quantity, **labels)
     rows = sorted(
         (row for row in rows if set(row.labels) == {column, *labels}),
