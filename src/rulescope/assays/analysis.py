@@ -158,13 +158,14 @@ def summed_up(
     windows: Mapping[str, Window] | None = None,
 ) -> Results:
     """Return the results of an analysis of ``frame``; two-humped cells are named in notes."""
-    humped = two_humped_cells(assay, series or {})
-    notes = [*notes, in_words_of_humps(humped)] if humped else notes
     rows = (
         estimates
         if isinstance(estimates, Estimates)
         else as_rows(assay, estimates, series or {}, windows or {}, other_grid)
     )
+    seeds = {f"seeds/{row.name}": row.seeds for row in rows.rows if row.seeds is not None}
+    humped = two_humped_cells(assay, {**(series or {}), **seeds})
+    notes = [*notes, in_words_of_humps(humped)] if humped else notes
     return Results(
         assay=assay,
         budget=in_words(frame),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from types import UnionType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -255,7 +255,7 @@ def lifetimes(
 
 
 def sweep(
-    axes: Mapping[str, Sequence[Label]],
+    axes: Mapping[str, Sequence[Any]],
     runs: Callable[[dict[str, Label]], Sequence[RunSpec]],
 ) -> list[Cell]:
     """Return a cell for every combination of labels; ``runs`` gives its lifetimes, seed by seed.
