@@ -1,8 +1,8 @@
-"""A rule of somebody else's package, as data, and what such a rule is told when it is born."""
+"""The configuration of a learner whose rule another package provides."""
 
 from __future__ import annotations
 
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 from msgspec import Meta
 
@@ -21,7 +21,7 @@ LEARNING_RATE = 1e-3
 
 
 class Plugin(Frozen, frozen=True, tag="plugin", tag_field="kind"):
-    """A learner whose rule is a plug-in; :func:`rulescope.plugins.pinned` makes it from a name.
+    """A learner whose rule is a plug-in; ``rulescope.learners.plugin_rule.pin_rule`` makes one.
 
     Everything here is data, so that a record can be read where the rule is not installed.
     """
@@ -40,20 +40,3 @@ class Plugin(Frozen, frozen=True, tag="plugin", tag_field="kind"):
     def CARRIERS(self) -> tuple[str, ...]:  # noqa: N802  # what other learners call a constant
         """The carriers, under the name that they have in all learners."""
         return self.carriers
-
-
-class Setup(NamedTuple):
-    """All that a rule's constructor is told, in one argument: more may be added, nothing moved."""
-
-    observation_shape: tuple[int, ...]
-    actions: int
-    steps: int = 29
-    """Interactions of each lane in one rollout."""
-    seed: int = 0
-    """Of every random stream of the learner (see :mod:`rulescope.core.seeds`)."""
-    learning_rate: float = LEARNING_RATE
-    agent: NetworkSizes = NetworkSizes()
-    iterations: int | None = None
-    """Length of the lifetime, if it is known."""
-    device: str = "cpu"
-    """Where to compute, as torch names it."""
