@@ -16,7 +16,7 @@ from rulescope.render.result_files import stem
 from rulescope.rules import disco_format, loading, registry
 from rulescope.rules.embedded import EMBEDDED, RULE
 from rulescope.spec.disco_config import SPROUT, Disco
-from rulescope.spec.plugin_config import Plugin
+from rulescope.spec.open_config import Open
 
 DRAWN = ("random", "sprout-random")
 OPEN = "open"
@@ -47,15 +47,8 @@ class Audited:
     def description(self) -> str:
         """Who learned under the rule, in words."""
         if self.subject is None:
-            return "PPO whose optimiser is the rule, in MinAtar"
-        who = self.subject.learner
-        if isinstance(who, Plugin):
-            return f"The plug-in rule {who.rule}"
-        hidden = "×".join(str(size) for size in who.agent.hidden)
-        return (
-            f"Disco learner under {self.name}: hidden layers {hidden}, learning rate "
-            f"{who.learning_rate:g}, batches of {who.batch} trajectories"
-        )
+            return Open().describe(self.name)
+        return self.subject.learner.describe(self.name)
 
 
 def find(text: str, weights: Path | None = None) -> tuple[Audited, Path | None]:

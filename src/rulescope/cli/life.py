@@ -27,7 +27,7 @@ from rulescope.records import Record, Store
 from rulescope.spec import run_spec as specs
 from rulescope.spec.baseline_config import RandomPolicy
 from rulescope.spec.disco_config import AGENTS, INTERFACES
-from rulescope.spec.learner_config import VARIANTS, habits
+from rulescope.spec.learner_config import VARIANTS
 from rulescope.spec.open_config import Open
 from rulescope.spec.run_spec import Evaluation, RunSpec
 from rulescope.spec.world_config import CHANGES, WORLDS
@@ -163,7 +163,7 @@ def life(
             lifetime_options.refuse(context, ("learning_rate",), lifetime_options.nothing(learner))
         elif learning_rate is not None:
             chosen = msgspec.structs.replace(chosen, learning_rate=learning_rate)
-        usual = habits(chosen)
+        usual = chosen.usual_shape
         spec = specs.checked(
             RunSpec(
                 learner=chosen,

@@ -57,13 +57,13 @@ def make(
             from rulescope.learners.dqn import DQNLearner
 
             if interactions is None:
-                raise ValueError("a DQN learner must be told the lifetime's interactions")
+                raise ValueError("a DQN learner needs the lifetime's interactions")
             return DQNLearner(config, observation_shape, actions, seed, interactions, device)
         case Open() | OpenAdam():
             from rulescope.learners.open_ppo import OpenLearner
 
             if iterations is None:
-                raise ValueError("an OPEN learner must be told the lifetime's iterations")
+                raise ValueError("an OPEN learner needs the lifetime's iterations")
             rule = _open_rule(config, weights) if isinstance(config, Open) else None
             return OpenLearner(config, rule, observation_shape, actions, seed, iterations, device)
         case Plugin(learning_rate=rate, agent=agent):

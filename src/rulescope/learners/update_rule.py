@@ -34,7 +34,7 @@ from rulescope.learners.plugin_rule import Setup
 from rulescope.rules.loading import RuleWeights
 from rulescope.spec import plugin_config
 from rulescope.spec.baseline_config import A2C
-from rulescope.spec.plugin_config import HISTORY
+from rulescope.spec.learner_base import HISTORY
 
 __all__ = ["Seen", "Setup", "State", "UpdateRule"]
 

@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from rulescope.core.structs import Frozen
+from rulescope.spec.field_types import Sha256
 
 Size = Annotated[int, Meta(ge=2, le=256)]
-Sha256 = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
 Half = Annotated[float, Meta(ge=0.0, le=0.5)]
 """A probability of drifting at which it is still best to stay under what drifts."""
 
