@@ -12,7 +12,7 @@ from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 
-from rulescope import plugins
+from rulescope import plugin_sources
 from rulescope.core.runtime import Identity
 from rulescope.spec.plugin_config import Plugin
 from rulescope.spec.run_spec import RunSpec
@@ -29,7 +29,7 @@ def declared(spec: RunSpec) -> Identity:
     a one declares to need; ``world_sha256`` is the source of a Gymnasium world. It is the same in
     every process, whatever was imported there, so a checkpoint can depend on it.
     """
-    roots, modules = plugins.distributions(spec)
+    roots, modules = plugin_sources.list_distributions(spec)
     roots |= {name for module in modules for name in _offering(module)}
     identity = _versions(roots)
     if isinstance(spec.environment, MinAtar):
@@ -50,7 +50,7 @@ def found(spec: RunSpec) -> Identity:
     ``native_threads``: threads of this process that Python did not start, such as those of JAX or
     of a BLAS. Torch counts only its own.
     """
-    _, modules = plugins.distributions(spec)
+    _, modules = plugin_sources.list_distributions(spec)
     imported = {name for module in _imported_by(modules) for name in _offering(module)}
     identity = _versions(imported) | declared(spec)
     foreign = isinstance(spec.learner, Plugin) or isinstance(

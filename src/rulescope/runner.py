@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
-from rulescope import plugins
+from rulescope import plugin_sources
 from rulescope.core.arrays import Arrays
 from rulescope.core.signals import Interrupts
 from rulescope.lifetime import Lifetime, Progress
@@ -80,9 +80,10 @@ def find_or_make(
     spec = specs.checked(spec)
     if spec.id in store:
         record = store.read(spec.id)
-        plugins.require_same_world(spec, record.manifest)
+        plugin_sources.require_same_world(spec, record.manifest)
         return record
-    plugins.require(item for key, item in specs.with_donors([spec]).items() if key not in store)
+    missing = (item for key, item in specs.with_donors([spec]).items() if key not in store)
+    plugin_sources.require_plugins(missing)
     donors = {
         donor.id: find_or_make(
             donor, store, report=report, stop=stop, weights=weights, device=device

@@ -16,7 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from envs.env_samples import actions_for, assert_same_arrays
-from rulescope import package_versions, plugins
+from rulescope import package_versions, plugin_sources
 from rulescope.cli.main import app
 from rulescope.core import arrays, source_hash
 from rulescope.core.errors import ExitError, RecordError, SpecError, WorldError
@@ -372,7 +372,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Module]:
 
 
 def line(**fields: Any) -> RunSpec:
-    world = plugins.pinned_gymnasium("line_world:Line-v0", **fields)
+    world = gymnasium_adapter.pin_gymnasium("line_world:Line-v0", **fields)
     learner = A2C(agent=NetworkSizes(hidden=(4, 4)))
     return RunSpec(learner=learner, environment=world, iterations=4, log_every=2, steps=6)
 
@@ -384,7 +384,7 @@ def test_an_edited_world_and_other_arguments_are_other_runs(module: Module) -> N
     module.write("2.0")
     assert line().id != first.id
     with pytest.raises(SpecError, match=r"environment\.source: the world 'line_world:Line-v0' is"):
-        plugins.require([first])
+        plugin_sources.require_plugins([first])
     with pytest.raises(SpecError, match=r"environment\.source"):
         Lifetime(first)
 
@@ -471,5 +471,5 @@ def test_a_world_whose_code_is_in_no_file_runs_but_cannot_be_pinned(
     runtime = find_or_make(spec, Store(tmp_path)).manifest.runtime
     assert runtime["world_sha256"] is None
     with pytest.raises(SpecError, match="is in no file"):
-        plugins.pinned_gymnasium("rulescope/Walk-v0")
+        gymnasium_adapter.pin_gymnasium("rulescope/Walk-v0")
     gymnasium_adapter._origin.cache_clear()

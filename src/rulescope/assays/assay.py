@@ -18,7 +18,8 @@ from rulescope.assays.subject import Subject, named, spoken, varied
 from rulescope.core.errors import SpecError, nearest
 from rulescope.spec.baseline_config import RandomPolicy
 from rulescope.spec.disco_config import AGENTS, Disco
-from rulescope.spec.learner_config import VARIANTS, Habits, LearnerSpec, habits, suited
+from rulescope.spec.learner_base import RunShape
+from rulescope.spec.learner_config import VARIANTS, LearnerSpec, adapt_to_world
 from rulescope.spec.open_config import Open
 from rulescope.spec.plugin_config import Plugin
 from rulescope.spec.run_spec import Intervention, Pin, RunSpec
@@ -176,7 +177,7 @@ def measures(budget: Budget, who: LearnerSpec, task: str) -> Measures:
 
     What is no whole iteration of a learner with habits of its own is its ``remainder``.
     """
-    iterations, usual, own = budget.length(task), Habits(), habits(who)
+    iterations, usual, own = budget.length(task), RunShape(), who.usual_shape
     if (own.lanes, own.steps) == (usual.lanes, usual.steps):
         return Measures(own.lanes, own.steps, iterations, 0, budget.log_every)
     each = iterations * usual.lanes * usual.steps // own.lanes
@@ -188,7 +189,7 @@ def enough(budget: Budget, learner: str, task: str, fewest: int) -> None:
     """Raise unless a lifetime of the learner called so has ``fewest`` iterations of its own."""
     made = measures(budget, VARIANTS[learner], task)
     if made.iterations < fewest:
-        usual, one = Habits(), made.lanes * made.steps
+        usual, one = RunShape(), made.lanes * made.steps
         least = -(-fewest * one // (usual.lanes * usual.steps))
         raise SpecError(
             f"--iterations: {budget.length(task)} of {usual.lanes * usual.steps} interactions are "
@@ -214,7 +215,7 @@ def lifetime(
     """
     lanes, steps, iterations, remainder, log_every = measures(budget, who, task)
     return RunSpec(
-        learner=suited(who, WORLDS[task]),
+        learner=adapt_to_world(who, WORLDS[task]),
         environment=WORLDS[task],
         boundary=boundary,
         change=change,

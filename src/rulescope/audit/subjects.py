@@ -8,14 +8,15 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from rulescope import plugins
 from rulescope.assays.subject import NULL_RULE, Subject, named
+from rulescope.core import entry_points
 from rulescope.core.errors import SpecError, WeightsError, nearest
+from rulescope.learners.plugin_rule import pin_rule
 from rulescope.render.result_files import stem
 from rulescope.rules import disco_format, loading, registry
 from rulescope.rules.embedded import EMBEDDED, RULE
 from rulescope.spec.disco_config import SPROUT, Disco
-from rulescope.spec.plugin_config import Plugin
+from rulescope.spec.open_config import Open
 
 DRAWN = ("random", "sprout-random")
 OPEN = "open"
@@ -46,26 +47,19 @@ class Audited:
     def description(self) -> str:
         """Who learned under the rule, in words."""
         if self.subject is None:
-            return "PPO whose optimiser is the rule, in MinAtar"
-        who = self.subject.learner
-        if isinstance(who, Plugin):
-            return f"The plug-in rule {who.rule}"
-        hidden = "×".join(str(size) for size in who.agent.hidden)
-        return (
-            f"Disco learner under {self.name}: hidden layers {hidden}, learning rate "
-            f"{who.learning_rate:g}, batches of {who.batch} trajectories"
-        )
+            return Open().describe(self.name)
+        return self.subject.learner.describe(self.name)
 
 
 def find(text: str, weights: Path | None = None) -> tuple[Audited, Path | None]:
     """Return what ``text`` names, and the file its weights are in if not in the usual places."""
-    offered = plugins.rules()
+    offered = entry_points.list_names("rule")
     if text in registry.RULES or text in EMBEDDED or text == OPEN or _drawn(text):
         if text in offered:  # either could be meant, and the wrong profile would look right
             raise SpecError(f"{text!r} is also the name of a plug-in, which must change it")
         return _known(text), weights
     if text in offered:
-        return Audited(text, "plugin", text, Subject(plugins.pinned(text), None)), weights
+        return Audited(text, "plugin", text, Subject(pin_rule(text), None)), weights
     if text.startswith(loading.CONTENT):
         return _read(loading.short(text), loading.load(text, weights)), weights
     path = Path(text)

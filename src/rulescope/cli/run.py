@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from rulescope import plugins
+from rulescope import plugin_sources
 from rulescope.assays import Assay, Budget, Results
 from rulescope.assays.plan import Plan, interactions, seconds_left, write
 from rulescope.assays.results import counted
@@ -202,7 +202,7 @@ def require_possible(
         for spec in left:
             specs.checked(spec)
         check_rules(left, weights)
-        plugins.require(left)
+        plugin_sources.require_plugins(left)
         disk.require_possible(store.root)
         engine.require(left, store, workers, force)
 

@@ -15,13 +15,13 @@ from rich.live import Live
 from rich.markup import escape
 from rich.table import Table
 
-from rulescope import plugins
 from rulescope.assays import ASSAYS, PRESETS
 from rulescope.assays.plan import Plan, interactions
 from rulescope.cli import run_state, selection_options
 from rulescope.cli.console import console, printable, spanned
 from rulescope.cli.progress import PLAIN_SECONDS
 from rulescope.cli.selection_options import choose
+from rulescope.core.entry_points import list_installed
 from rulescope.core.errors import SpecError
 from rulescope.engine import failures, heartbeat
 from rulescope.engine.failures import Failure
@@ -242,7 +242,7 @@ def list_(as_json: selection_options.AsJson = False) -> None:
 
     Then the rules and worlds that other installed packages offer, if there are any.
     """
-    offered = [*plugins.installed("rule"), *plugins.installed("world")]
+    offered = [*list_installed("rule"), *list_installed("world")]
     if as_json:
         known = [{"kind": "assay"} | _described(name) for name in ASSAYS]
         also = [each._asdict() | {"id": each.name} for each in offered]

@@ -19,9 +19,9 @@ import sys
 from functools import cache
 from pathlib import Path
 
-from rulescope import __version__
 from rulescope.core import source_hash
 from rulescope.core.errors import PassingError, SpecError
+from rulescope.core.version import __version__
 
 Identity = dict[str, str | int | bool | None]
 """Plain facts, ready for JSON."""

@@ -14,9 +14,7 @@ from typing import NamedTuple
 
 from rulescope.engine.pool import EngineError
 from rulescope.records.sizes import readable
-from rulescope.spec.baseline_config import DQN, RandomPolicy
-from rulescope.spec.disco_config import Disco
-from rulescope.spec.open_config import Open
+from rulescope.spec.baseline_config import RandomPolicy
 from rulescope.spec.run_spec import RunSpec
 from rulescope.spec.world_config import Catch, DeepSea, EnvironmentSpec, MinAtar, Tracking
 
@@ -45,8 +43,7 @@ def need(spec: RunSpec) -> Need:
     parameters = _NUMBER * _parameters(spec)
     replay = _replay(spec)
     # Also the target and two moments of each, and what an optimiser that was learned remembers.
-    memories = 40 if isinstance(spec.learner, Open) else 4
-    checkpoint = memories * parameters + replay + 100_000
+    checkpoint = spec.learner.network_copies * parameters + replay + 100_000
     log = 8 * _COLUMNS * (spec.iterations // spec.log_every)
     large = {"params": parameters, "target": parameters, "moments": 2 * parameters}
     kept = sum((large | {"replay": replay}).get(name, 100_000) for name in spec.kept)
@@ -210,25 +207,19 @@ def _parameters(spec: RunSpec) -> int:
     else:
         torso = seen * first + first * second
     # Heads: a few hundred outputs for each of a handful of actions in Disco, else a few.
-    outputs = 1300 if isinstance(learner, Disco) else 20
-    return torso + second * outputs
+    return torso + second * learner.outputs
 
 
 def _replay(spec: RunSpec) -> int:
     """Return the bytes of a full replay."""
-    learner, seen = spec.learner, _observation(spec.environment)
-    if isinstance(learner, Disco):
-        held = min(learner.capacity, spec.iterations * spec.lanes) * (spec.steps + 1)
-        beside = 400
-    elif isinstance(learner, DQN):
-        held, beside = min(learner.capacity, spec.interactions), 40
-    else:
+    replay, seen = spec.learner.replay(spec.lanes, spec.steps), _observation(spec.environment)
+    if replay is None:
         return 0
-    return int(min(held, _distinct(spec.environment)) * seen * _NUMBER) + held * beside
+    entries = min(replay.capacity, spec.iterations * replay.per_iteration)
+    held = entries * replay.observations
+    return int(min(held, _distinct(spec.environment)) * seen * _NUMBER) + held * replay.overhead
 
 
 def _workspace(spec: RunSpec) -> int:
     """Return the bytes of what an update computes on the way."""
-    if isinstance(spec.learner, Disco):
-        return 40_000 * spec.learner.batch * (spec.steps + 1)
-    return 10_000 * spec.lanes * spec.steps
+    return spec.learner.workspace(spec.lanes, spec.steps)

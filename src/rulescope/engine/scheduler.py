@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from graphlib import TopologicalSorter
 
-from rulescope import plugins
+from rulescope import plugin_sources
 from rulescope.core.errors import RecordError
 from rulescope.core.signals import Interrupts
 from rulescope.engine import failures
@@ -50,12 +50,12 @@ def carry_out(
     missing = {key: item for key, item in wanted.items() if key not in store}
     for key in wanted.keys() - missing.keys():
         if isinstance(wanted[key].environment, Gymnasium):
-            plugins.require_same_world(wanted[key], store.manifest(key))
+            plugin_sources.require_same_world(wanted[key], store.manifest(key))
     campaign = Campaign(sum(item.iterations for item in wanted.values()), runs=len(wanted))
     campaign.finished = len(wanted) - len(missing)
     campaign.done = campaign.total - sum(item.iterations for item in missing.values())
     if missing:
-        plugins.require(missing.values())
+        plugin_sources.require_plugins(missing.values())
         crew = enlist(missing)
         with Interrupts() as interrupts, Announcement(store, campaign, name) as announcement:
             _Work(missing, store, crew, campaign, report, interrupts, announcement).do()

@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from rulescope.core import seeds, source_hash
@@ -17,7 +19,7 @@ from rulescope.core.errors import RecordError, SpecError, WorldError, nearest, r
 from rulescope.envs.contract_checks import checked_flag, checked_reward, checked_step
 from rulescope.envs.environment import Actions, Array, References, State, Step
 from rulescope.envs.seeded_world import World
-from rulescope.spec.world_config import Gymnasium
+from rulescope.spec.world_config import Argument, Gymnasium
 
 
 class GymnasiumEnv(World):
@@ -244,6 +246,26 @@ def known_source(config: Gymnasium) -> str:
     if source is None:
         raise SpecError(f"environment.id: the code of {config.id!r} is in no file, to be hashed")
     return source
+
+
+def pin_source(config: Gymnasium) -> Gymnasium:
+    """Return ``config`` with the hash of the installed world as its source."""
+    return replace(config, source=known_source(config))
+
+
+def pin_gymnasium(
+    name: str, arguments: Mapping[str, Any] | None = None, **fields: Any
+) -> Gymnasium:
+    """Return the configuration of the Gymnasium world ``name`` with the hash of its source.
+
+    ``arguments`` are those of ``gymnasium.make``, ``fields`` those of
+    :class:`~rulescope.spec.world_config.Gymnasium`.
+    """
+    given = tuple(
+        Argument(name=key, value=tuple(value) if isinstance(value, list) else value)
+        for key, value in sorted((arguments or {}).items())
+    )
+    return pin_source(Gymnasium(id=name, arguments=given, **fields))
 
 
 def require_source(config: Gymnasium) -> None:

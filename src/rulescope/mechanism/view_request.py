@@ -17,7 +17,6 @@ from rulescope.core.arrays import Arrays
 from rulescope.core.errors import SpecError
 from rulescope.core.runtime import Identity
 from rulescope.spec.disco_config import Disco, driven_by
-from rulescope.spec.learner_config import first_update
 from rulescope.spec.run_spec import RunSpec
 from rulescope.stats import Estimate
 
@@ -56,7 +55,7 @@ class Inquiry:
     def first_update(self) -> int:
         """The iteration of the first update; until then a learner only collects."""
         usual = RunSpec()
-        return first_update(self.learner, usual.lanes, usual.steps)
+        return self.learner.first_update(usual.lanes, usual.steps)
 
     def live(self, scale: float, seed: int) -> RunSpec:
         """Return the lifetime at ``scale`` in which nothing is done to the learner."""

@@ -6,17 +6,15 @@ written beside the field or in the learner's own file.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
 from rulescope.core.structs import Frozen
-
-Positive = Annotated[int, Meta(ge=1)]
-Fraction = Annotated[float, Meta(ge=0.0, le=1.0)]
-NonNegative = Annotated[float, Meta(ge=0.0)]
-Rate = Annotated[float, Meta(gt=0.0, le=100.0)]
-Norm = Annotated[float, Meta(gt=0.0)]
+from rulescope.spec.field_types import Fraction, NonNegative, Norm, Positive, Rate
+from rulescope.spec.learner_base import LearnerBase, ReplayShape, minibatch_problems
 
 
 class NetworkSizes(Frozen, frozen=True):
@@ -30,7 +28,7 @@ class NetworkSizes(Frozen, frozen=True):
     channels: Positive = 16
 
 
-class A2C(Frozen, frozen=True, tag="a2c", tag_field="kind"):
+class A2C(LearnerBase, frozen=True, tag="a2c", tag_field="kind"):
     """Advantage actor-critic: one update on each rollout, then the rollout is forgotten."""
 
     CARRIERS: ClassVar[tuple[str, ...]] = ("moments", "params")
@@ -47,7 +45,7 @@ class A2C(Frozen, frozen=True, tag="a2c", tag_field="kind"):
     """The whole gradient is scaled down to this norm, policy and value together."""
 
 
-class PPO(Frozen, frozen=True, tag="ppo", tag_field="kind"):
+class PPO(LearnerBase, frozen=True, tag="ppo", tag_field="kind"):
     """Proximal policy optimisation: several passes over each rollout in minibatches."""
 
     CARRIERS: ClassVar[tuple[str, ...]] = ("moments", "params")
@@ -66,8 +64,12 @@ class PPO(Frozen, frozen=True, tag="ppo", tag_field="kind"):
     normalise_advantages: bool = True
     """Whether the advantages of each minibatch are shifted and scaled to mean 0 and deviation 1."""
 
+    def problems(self, lanes: int, steps: int) -> Iterator[str]:
+        """Yield what is wrong with the configuration for such rollouts, the key first."""
+        yield from minibatch_problems(self.minibatches, lanes * steps)
 
-class A2CPopArt(Frozen, frozen=True, tag="a2c-popart", tag_field="kind"):
+
+class A2CPopArt(LearnerBase, frozen=True, tag="a2c-popart", tag_field="kind"):
     """A2C whose value is learned in units of the returns' running mean and deviation.
 
     ``advantages`` says in which units the policy sees them. The published scores (none learned at
@@ -90,7 +92,7 @@ class A2CPopArt(Frozen, frozen=True, tag="a2c-popart", tag_field="kind"):
     advantages: Literal["raw", "normalised"] = "raw"
 
 
-class DQN(Frozen, frozen=True, tag="dqn", tag_field="kind"):
+class DQN(LearnerBase, frozen=True, tag="dqn", tag_field="kind"):
     """Deep Q-learning: epsilon-greedy, uniform replay of transitions, a target network.
 
     ``CARRIERS`` has one more than the usual ones: ``schedule`` counts the interactions, on which
@@ -127,8 +129,27 @@ class DQN(Frozen, frozen=True, tag="dqn", tag_field="kind"):
     exploration: Annotated[float, Meta(gt=0.0, le=1.0)] = 0.2
     """Share of the lifetime's interactions over which epsilon falls linearly."""
 
+    def first_update(self, lanes: int, steps: int) -> int:
+        """Return the iteration in which the parameters are first updated."""
+        stored = math.ceil(self.start / lanes)  # steps of the world; then the next that is due
+        return math.ceil(math.ceil(stored / self.train_every) * self.train_every / steps)
 
-class RandomPolicy(Frozen, frozen=True, tag="random", tag_field="kind"):
+    def replay(self, lanes: int, steps: int) -> ReplayShape:
+        """Return the size of the replay, whose entries are transitions."""
+        return ReplayShape(self.capacity, lanes * steps, observations=1, overhead=40)
+
+    def problems(self, lanes: int, steps: int) -> Iterator[str]:  # noqa: ARG002
+        """Yield what is wrong with the configuration for such rollouts, the key first."""
+        if self.start > self.capacity:
+            yield (
+                f"start: {self.start} is more than learner.capacity ({self.capacity}), so learning "
+                "would never start"
+            )
+        elif lanes > self.capacity:
+            yield f"capacity: {self.capacity} has no room for one transition of each lane ({lanes})"
+
+
+class RandomPolicy(LearnerBase, frozen=True, tag="random", tag_field="kind"):
     """Uniformly random actions, for ever: what can be found by chance."""
 
     CARRIERS: ClassVar[tuple[str, ...]] = ()

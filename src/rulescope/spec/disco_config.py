@@ -6,16 +6,16 @@ bundles of them, the agents, have names (:data:`AGENTS`).
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import math
+from collections.abc import Iterator
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
 
 from rulescope.core.structs import Frozen
-
-Positive = Annotated[int, Meta(ge=1)]
-Fraction = Annotated[float, Meta(ge=0.0, le=1.0)]
-NonNegative = Annotated[float, Meta(ge=0.0)]
+from rulescope.spec.field_types import Decay, Fraction, NonNegative, Positive, Rate
+from rulescope.spec.learner_base import LearnerBase, ReplayShape
 
 
 class Conventions(Frozen, frozen=True):
@@ -114,10 +114,18 @@ class AgentSizes(Frozen, frozen=True):
     head: Positive = 128
 
 
-class Disco(Frozen, frozen=True, tag="disco", tag_field="kind"):
+class Disco(LearnerBase, frozen=True, tag="disco", tag_field="kind"):
     """A learner whose targets are set by a Disco-family rule network."""
 
-    CARRIERS = ("recurrent", "averages", "target", "moments", "replay", "params")
+    CARRIERS: ClassVar[tuple[str, ...]] = (
+        "recurrent",
+        "averages",
+        "target",
+        "moments",
+        "replay",
+        "params",
+    )
+    outputs: ClassVar[int] = 1300
 
     rule: str = "disco103"
     """A registered rule, or ``random:SEED`` (the same architecture with random weights)."""
@@ -125,15 +133,43 @@ class Disco(Frozen, frozen=True, tag="disco", tag_field="kind"):
     conventions: Conventions = Conventions()
     interface: Interface = Interface()
     coefficients: Coefficients = Coefficients()
-    learning_rate: Annotated[float, Meta(gt=0.0, le=100.0)] = 1e-2
+    learning_rate: Rate = 1e-2
     discount: Fraction = 0.997
     trace: Fraction = 0.95
-    averages_decay: Annotated[float, Meta(ge=0.0, lt=1.0)] = 0.99
+    averages_decay: Decay = 0.99
     target_decay: Fraction = 0.9
     batch: Positive = 64
     """Trajectories in one learner step; learning starts once this many are stored."""
     capacity: Positive = 1024
     """Trajectories kept for replay, first in first out."""
+
+    def first_update(self, lanes: int, steps: int) -> int:  # noqa: ARG002
+        """Return the iteration in which the parameters are first updated."""
+        return math.ceil(self.batch / lanes)
+
+    def replay(self, lanes: int, steps: int) -> ReplayShape:
+        """Return the size of the replay, whose entries are trajectories."""
+        return ReplayShape(self.capacity, lanes, observations=steps + 1, overhead=400)
+
+    def workspace(self, lanes: int, steps: int) -> int:  # noqa: ARG002
+        """Return the bytes that an update needs for intermediate results, about."""
+        return 40_000 * self.batch * (steps + 1)
+
+    def problems(self, lanes: int, steps: int) -> Iterator[str]:  # noqa: ARG002
+        """Yield what is wrong with the configuration for such rollouts, the key first."""
+        if self.batch > self.capacity:
+            yield (
+                f"batch: {self.batch} is more than learner.capacity ({self.capacity}), so learning "
+                "would never start"
+            )
+
+    def describe(self, rule: str) -> str:
+        """Return the learner in words; ``rule`` is the printed name of its rule."""
+        hidden = "×".join(str(size) for size in self.agent.hidden)
+        return (
+            f"Disco learner under {rule}: hidden layers {hidden}, learning rate "
+            f"{self.learning_rate:g}, batches of {self.batch} trajectories"
+        )
 
 
 SPROUT = Disco(

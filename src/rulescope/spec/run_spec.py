@@ -12,11 +12,10 @@ import msgspec
 from msgspec import Meta
 
 from rulescope.core.decoding import explain, parsed
-from rulescope.core.errors import SpecError, nearest
+from rulescope.core.errors import SpecError
 from rulescope.core.structs import Frozen, expanded, without_defaults
 from rulescope.spec.disco_config import Disco
-from rulescope.spec.learner_config import LearnerSpec, stepwise, unfit
-from rulescope.spec.plugin_config import HISTORY, Plugin
+from rulescope.spec.learner_config import LearnerSpec
 from rulescope.spec.world_config import Boundary, Catch, Change, EnvironmentSpec, misfit
 
 Mode = Literal["natural", "clamp"]
@@ -305,9 +304,10 @@ def _problems(spec: RunSpec) -> list[str]:
             f"log_every: {spec.log_every} is more than iterations {lived}, so nothing would be "
             "logged"
         )
-    found += [f"learner.{problem}" for problem in unfit(spec.learner, spec.lanes, spec.steps)]
+    found += [f"learner.{problem}" for problem in spec.learner.problems(spec.lanes, spec.steps)]
     if spec.keep != KEPT:
-        found += [f"keep: {problem}" for name in spec.keep for problem in _no_carrier(name, spec)]
+        missing = [name for name in spec.keep if name not in spec.learner.CARRIERS]
+        found += [f"keep: {spec.learner.missing_carrier(name)}" for name in missing]
     found += [f"keep: {name!r} is named twice" for name in spec.keep if spec.keep.count(name) > 1]
     for place, item in enumerate(spec.interventions):
         found += [f"interventions[{place}].{problem}" for problem in _misuse(item, spec)]
@@ -350,19 +350,10 @@ def _no_change(change: Change, spec: RunSpec) -> Iterator[str]:
         yield problem
 
 
-def _no_carrier(name: str, spec: RunSpec) -> list[str]:
-    valid = spec.learner.CARRIERS
-    if name in valid:
-        return []
-    told = f"no carrier {name!r}{nearest(name, valid)}"
-    if isinstance(spec.learner, Plugin) and name == HISTORY:
-        told += f" (the rule {spec.learner.rule!r} has no history under that name to intervene on)"
-    return [told]
-
-
 def _misuse(item: Intervention, spec: RunSpec) -> Iterator[str]:
     """Yield what is wrong with one intervention of ``spec``, its donors included."""
-    yield from (f"carrier: {problem}" for problem in _no_carrier(item.carrier, spec))
+    if item.carrier not in spec.learner.CARRIERS:
+        yield f"carrier: {spec.learner.missing_carrier(item.carrier)}"
     if item.carrier == "replay" and isinstance(item, RandomState | Permute | Ablate):
         yield f"operation: {item.operation!r} makes no trajectories; it has no meaning for replay"
     at = getattr(item, "at", spec.start)
@@ -371,8 +362,8 @@ def _misuse(item: Intervention, spec: RunSpec) -> Iterator[str]:
         yield f"at: {at} is not before {last}, so nothing would be done"
     if at < spec.start:
         yield f"at: {at} is before the fork ({spec.start}), so nothing would be done"
-    if isinstance(item, PinSteps) and not stepwise(spec.learner):
-        kind = spec.learner.__struct_config__.tag
+    if isinstance(item, PinSteps) and not spec.learner.stepwise:
+        kind = spec.learner.kind
         yield f"operation: the learner {kind!r} can be pinned after iterations only; use 'pin'"
     if isinstance(item, Ablate) and item.components >= len(set(item.donors)):
         different = f"{len(set(item.donors))} different donors"

@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from rulescope.core.structs import Frozen
+from rulescope.spec.field_types import Sha256
 
 Size = Annotated[int, Meta(ge=2, le=256)]
-Sha256 = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
 Half = Annotated[float, Meta(ge=0.0, le=0.5)]
 """A probability of drifting at which it is still best to stay under what drifts."""
 
@@ -79,7 +79,7 @@ class Gymnasium(Frozen, frozen=True, tag="gymnasium", tag_field="kind"):
     """Any registered Gymnasium environment with discrete actions.
 
     References that nobody gives are unknown, and so are then the scores.
-    :func:`rulescope.plugins.pinned_gymnasium` makes it with its ``source``.
+    ``rulescope.envs.gymnasium_adapter.pin_gymnasium`` makes one with its ``source``.
     """
 
     id: Annotated[str, Meta(min_length=1)]
@@ -101,7 +101,7 @@ class Gymnasium(Frozen, frozen=True, tag="gymnasium", tag_field="kind"):
 
 
 class PluginWorld(Frozen, frozen=True, tag="plugin", tag_field="kind"):
-    """A world of somebody else's package; :func:`rulescope.plugins.pinned_world` makes it."""
+    """A world of another package; ``rulescope.envs.plugin_world.pin_plugin_world`` makes one."""
 
     name: Annotated[str, Meta(min_length=1)]
     """Name of an entry point of the group ``rulescope.worlds``."""

@@ -28,7 +28,7 @@ from rulescope.assays.open import open_gate
 from rulescope.assays.results import Column, Results, Table, Value
 from rulescope.core.errors import SpecError
 from rulescope.rules.loading import CONTENT
-from rulescope.spec.learner_config import Habits
+from rulescope.spec.learner_base import RunShape
 from rulescope.spec.open_config import Open
 from rulescope.spec.run_spec import Evaluation, Fork, Pin, PinSteps, Reset, RunSpec
 from rulescope.stats import exact_iqm
@@ -98,7 +98,7 @@ def _rule(budget: Budget) -> str | None:
         return None
     if budget.subject is not None or not budget.rule.startswith(("open-", CONTENT)):
         raise SpecError(f"--rule: {budget.rule!r} is no OPEN rule, such as open-multi")
-    if budget.rule == Open().rule and budget.tasks != TASKS[:1]:  # see `suited`
+    if budget.rule == Open().rule and budget.tasks != TASKS[:1]:  # see `for_minatar`
         raise SpecError(f"--rule: {budget.rule!r} is of Breakout alone; add --tasks {TASKS[0]}")
     return budget.rule
 
@@ -161,7 +161,7 @@ def analyse(frame: Frame) -> Results:
 
 def comparable(results: Results, frame: Frame) -> Results:
     """Return ``results`` with the length of a lifetime as budgets tell it."""
-    usual = Habits()
+    usual = RunShape()
     return replace(results, iterations=frame.interactions // (usual.lanes * usual.steps))
 
 
