@@ -14,7 +14,7 @@ import numpy as np
 from rulescope.assays.cohorts import REFERENCE_INDEXED, Cohort
 from rulescope.assays.frame import Frame, Label
 from rulescope.assays.results import Results
-from rulescope.assays.subject import Subject, named, spoken, varied
+from rulescope.assays.subject import Subject, apply_agent, apply_variant, named
 from rulescope.core.errors import SpecError, nearest
 from rulescope.spec.baseline_config import RandomPolicy
 from rulescope.spec.disco_config import AGENTS, Disco
@@ -56,7 +56,7 @@ class Budget:
     scales: tuple[float, ...] = (1.0,)
     tasks: tuple[str, ...] = ("catch",)
     conditions: tuple[str, ...] = ()
-    """What else is varied, such as what changes in the world; its words are the assay's own."""
+    """What else is varied, such as what changes in the world; each assay names its own."""
     log_every: int = 20
     episodes: int | None = None
     """Length of a lifetime in DeepSea, where an episode has as many steps as the sea is deep.
@@ -153,13 +153,17 @@ class Assay:
 
 
 def learner(budget: Budget, *, null: bool = False, interface: str = "default") -> Disco | Plugin:
-    """Return who is audited, or its twin under a ``null`` rule, perhaps with another interface."""
-    who = budget.audited.twin() if null else budget.audited.learner
-    if isinstance(who, Disco):
-        return spoken(who, budget.agent, interface)
-    if interface != "default":
-        raise SpecError(f"--arms: {who.rule!r} has no value interface that could be {interface!r}")
-    return who
+    """Return the learner of the rule under audit, or of its ``null`` rule.
+
+    Perhaps with another value interface.
+    """
+    subject = budget.audited
+    chosen = subject.null_learner() if null else subject.learner
+    if isinstance(chosen, Disco):
+        return apply_agent(chosen, budget.agent, interface)
+    if interface != "default" or isinstance(chosen, Open):
+        raise SpecError(f"--arms: {subject.rule!r} has no value interface to be {interface!r}")
+    return chosen
 
 
 class Measures(NamedTuple):
@@ -286,7 +290,7 @@ def _who(budget: Budget, arm: Arm) -> LearnerSpec:
     who = VARIANTS[arm.learner]
     if isinstance(who, Disco):
         audited = learner(budget, null=arm.null)
-        who = varied(audited, arm.learner)
+        who = apply_variant(audited, arm.learner)
         if arm.legacy:
             if not isinstance(who, Disco) or not budget.audited.has_agents:
                 raise SpecError(

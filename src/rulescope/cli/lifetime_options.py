@@ -9,7 +9,7 @@ from typing import TypeVar
 import msgspec
 import typer
 
-from rulescope.assays.subject import Subject, named, spoken, varied
+from rulescope.assays.subject import Subject, apply_agent, apply_variant, named
 from rulescope.audit import subjects
 from rulescope.core.entry_points import list_names
 from rulescope.core.errors import SpecError, nearest
@@ -84,8 +84,8 @@ def chosen_learner(
     if not subject.has_agents:
         refuse(context, ("agent",), f"means nothing to {rule!r}, which has a learner of its own")
         agent = ""
-    said = spoken(subject.learner, agent, interface)
-    return adapt_to_world(varied(said, learner), world), weights
+    said = apply_agent(subject.learner, agent, interface)
+    return adapt_to_world(apply_variant(said, learner), world), weights
 
 
 def nothing(learner: str) -> str:

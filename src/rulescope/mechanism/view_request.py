@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rulescope.assays.assay import check_measures
 from rulescope.assays.estimates import Estimates
 from rulescope.assays.results import Results, Table, counted, scale_label
-from rulescope.assays.subject import named, spoken
+from rulescope.assays.subject import apply_agent, named
 from rulescope.core.arrays import Arrays
 from rulescope.core.errors import SpecError
 from rulescope.core.runtime import Identity
@@ -44,7 +44,7 @@ class Inquiry:
     @property
     def learner(self) -> Disco:
         """The learner that the rule was made for."""
-        return spoken(driven_by(self.rule), self.own_agent, "default")
+        return apply_agent(driven_by(self.rule), self.own_agent, "default")
 
     @property
     def own_agent(self) -> str:
