@@ -506,10 +506,10 @@ def test_a_manifest_names_the_packages_of_a_rule_declared_or_not(site: Site) -> 
         'Requires-Dist: pytest; extra == "test"\nRequires-Dist: not-installed\n'
     )
     package_versions._installed.cache_clear()
-    package_versions._owners.cache_clear()
-    package_versions._offering.cache_clear()
+    package_versions._providers.cache_clear()
+    package_versions._distributions_of.cache_clear()
     run = short(pin_rule("counted"))
-    assert package_versions.declared(run) == {
+    assert package_versions.find_declared(run) == {
         "package_needed_things": "1.0",
         "package_rules_of_others": "1.0",
     }
@@ -523,7 +523,7 @@ def test_a_manifest_names_the_packages_of_a_rule_declared_or_not(site: Site) -> 
         "package_rules_of_others",
     }
     assert runtime["native_threads"] == package_versions._native_threads()
-    assert "native_threads" not in package_versions.found(short(A2C()))
+    assert "native_threads" not in package_versions.find_used(short(A2C()))
 
 
 def test_threads_are_recorded_as_they_are_at_the_end(site: Site, tmp_path: Path) -> None:

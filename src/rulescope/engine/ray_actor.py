@@ -51,7 +51,7 @@ class Outcome(NamedTuple):
 
 
 class Luggage:
-    """What a run is given on its way, and what it has to bring home; see ``runner.Keep``."""
+    """What a run is given on its way, and what it has to bring home; see ``runner.RecordStore``."""
 
     def __init__(self, run: str, donors: Mapping[str, Files], checkpoint: bytes | None) -> None:
         self.run, self._records, self._given = run, dict(donors), checkpoint

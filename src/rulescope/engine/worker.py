@@ -23,7 +23,7 @@ from rulescope.engine.messages import Beat, Ended, Ready, Said, Unfit
 
 if TYPE_CHECKING:
     from rulescope.lifetime import Progress
-    from rulescope.runner import Keep
+    from rulescope.runner import RecordStore
 
 BEAT_SECONDS = 1.0
 """Time between two signs of life."""
@@ -67,7 +67,7 @@ class Living:
         """Whether the program was edited since it was imported: another process must go on."""
 
     def live(
-        self, canonical: bytes, store: Keep, weights: Path | None = None, device: str = "cpu"
+        self, canonical: bytes, store: RecordStore, weights: Path | None = None, device: str = "cpu"
     ) -> Ended:
         """Make one record; return what became of it."""
         from rulescope import runner

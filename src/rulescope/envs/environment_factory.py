@@ -6,7 +6,7 @@ from rulescope.core.errors import SpecError
 from rulescope.envs.boundaries import Masked, Scaled, Synthetic
 from rulescope.envs.catch import CatchEnv
 from rulescope.envs.catch_stream import CatchStreamEnv
-from rulescope.envs.changes import changing
+from rulescope.envs.changes import apply_change
 from rulescope.envs.deep_sea import DeepSeaEnv
 from rulescope.envs.environment import Environment
 from rulescope.envs.gymnasium_adapter import GymnasiumEnv
@@ -45,7 +45,7 @@ def make(
     """
     env = _world(environment, lanes)
     if change is not None:
-        env = changing(env, environment, change, steps)
+        env = apply_change(env, environment, change, steps)
     if scale != 1.0:
         env = Scaled(env, scale)
     if boundary.terminals == "masked":

@@ -1,7 +1,7 @@
-"""What a Disco learner is made of, as data.
+"""Configuration of the Disco learner.
 
 ``Conventions`` holds every choice in which implementations of Disco103 are known to differ. Four
-bundles of them, the agents, have names (:data:`AGENTS`).
+named bundles of conventions are the agents (:data:`AGENTS`).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from rulescope.spec.learner_base import LearnerBase, ReplayShape
 class Conventions(Frozen, frozen=True):
     """The choices in which Disco implementations differ.
 
-    The defaults are the agent ``historical``. They never change: a run's id hashes only the fields
-    that differ from their default.
+    The defaults are the agent ``historical``. They must never change: a run's id hashes only the
+    fields that differ from their default.
     """
 
     final_relu: bool = True
@@ -71,8 +71,8 @@ AGENTS: dict[str, Conventions] = {
 """Bundles of conventions by name.
 
 ``published`` and ``historical`` are inferred from printed numbers: the code of the published audit
-was never released. ``published`` is taken to have made the cohorts that the audit lists as
-reference-indexed, ``historical`` the earlier ones (the assay ``agent-identity`` tests that).
+was not released. ``published`` is assumed for the cohorts that the audit lists as
+reference-indexed, ``historical`` for the earlier ones (the assay ``agent-identity`` tests that).
 ``reference`` is the JAX release of Disco103, ``legacy`` is disco-torch 0.4.0 as released.
 """
 
@@ -104,7 +104,7 @@ class Coefficients(Frozen, frozen=True):
 
 
 class AgentSizes(Frozen, frozen=True):
-    """Widths of the agent (predictions are as wide as the rule says, bins as the interface)."""
+    """Widths of the agent (the rule sets the width of predictions, the interface the bins)."""
 
     torso: Literal["grid", "channel"] = "grid"
     hidden: tuple[Positive, Positive] = (512, 512)
@@ -190,17 +190,17 @@ SPROUT = Disco(
     batch=12,
     capacity=64,
 )
-"""The learner that the rule Sprout was discovered with."""
+"""The learner in which the rule Sprout was discovered."""
 
 LEARNERS: dict[str, Disco] = dict.fromkeys(
     ("sprout", "sprout-start", "sprout-early", "sprout-scales", "sprout-random"), SPROUT
 )
-"""Learners of rules that were not discovered with the default one, by the rule's name before any
+"""Learners of rules that were not discovered in the default one, by the rule's name before any
 colon."""
 
 
 def driven_by(rule: str) -> Disco:
-    """Return the learner that ``rule`` was made for, driven by it."""
+    """Return the learner of ``rule``: the one that it was discovered in, with that rule."""
     own = LEARNERS.get(rule.partition(":")[0], Disco())
     return msgspec.structs.replace(own, rule=rule)
 

@@ -1,6 +1,6 @@
-"""OPEN, a learned optimiser, and Adam, each in the PPO loop that OPEN was made for; as data.
+"""Configurations of OPEN, a learned optimiser, and of Adam, each in OPEN's PPO loop.
 
-The defaults are those of the released program on MinAtar, which plays 64 games for 128 steps an
+The defaults are those of the released program on MinAtar, which runs 64 games for 128 steps per
 iteration (``usual_shape``).
 """
 
@@ -21,18 +21,18 @@ ADAM_RATES = {"breakout": 1e-2, "freeway": 1e-3}
 
 
 class _Loop(LearnerBase, frozen=True):
-    """PPO with a policy and a value that share nothing."""
+    """PPO with separate networks for policy and value."""
 
     usual_shape: ClassVar[RunShape] = RunShape(lanes=64, steps=128, iterations=56, log_every=1)
     stepwise: ClassVar[bool] = True
 
     agent: NetworkSizes = NetworkSizes(hidden=(64, 64))
-    """Of each of the two networks, on the flattened observation: the rule has no convolutions."""
+    """Sizes of both networks, on the flattened observation: the rule has no convolutions."""
     discount: Fraction = 0.99
     trace: Fraction = 0.95
     """The lambda of generalised advantage estimation."""
     clip: Annotated[float, Meta(gt=0.0)] = 0.2
-    """How far from one a ratio of probabilities may gain, and from the old value a new one."""
+    """Clipping range of the probability ratio around one, and of a value around the old one."""
     value_coefficient: NonNegative = 0.5
     """Weight of *half* the mean squared error of the values."""
     entropy_coefficient: NonNegative = 0.01
@@ -51,9 +51,9 @@ class _Loop(LearnerBase, frozen=True):
 class Open(_Loop, frozen=True, tag="open", tag_field="kind"):
     """PPO whose optimiser is an OPEN rule.
 
-    The carrier ``recurrent`` is what the rule's GRU remembers of each parameter of the policy and
-    of the value; ``moments`` are the momenta; ``schedule`` counts the steps, on which the rule's
-    sense of time depends (zeroing the momenta leaves it alone).
+    The carrier ``recurrent`` is the state of the rule's GRU for each parameter of the policy and
+    the value; ``moments`` are the momenta; ``schedule`` counts the steps, on which the rule's time
+    features depend (zeroing the momenta does not change it).
     """
 
     CARRIERS: ClassVar[tuple[str, ...]] = ("recurrent", "moments", "schedule", "params")
@@ -75,7 +75,7 @@ class Open(_Loop, frozen=True, tag="open", tag_field="kind"):
 
 
 class OpenAdam(_Loop, frozen=True, tag="open-adam", tag_field="kind"):
-    """The same PPO with Adam: what OPEN is compared with.
+    """The same PPO with Adam, the baseline of OPEN.
 
     (No settings are published with OPEN. These are the same author's, tuned on Breakout for ten
     million interactions; :data:`ADAM_RATES` has those of other games.)
@@ -85,7 +85,7 @@ class OpenAdam(_Loop, frozen=True, tag="open-adam", tag_field="kind"):
 
     learning_rate: Rate = 1e-2
     anneal: bool = True
-    """Whether the learning rate falls linearly over the lifetime, from iteration to iteration."""
+    """Whether the learning rate decreases linearly over the iterations of the lifetime."""
     decays: tuple[Decay, Decay] = (0.9, 0.99)
     epsilon: Annotated[float, Meta(gt=0.0)] = 1e-5
 
