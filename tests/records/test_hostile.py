@@ -81,7 +81,7 @@ def test_nothing_is_written_through_a_link(store: Store, tmp_path: Path, part: s
     (store.root / part).symlink_to(target)
     with pytest.raises(RecordError, match=r"symbolic link|could not be moved"):  # noqa: PT012
         if part == "index":
-            with query.asking(store):
+            with query.open_database(store):
                 pass
         elif part == "quarantine":
             (store.folder(RUN) / "log.npz").write_bytes(b"")
@@ -160,7 +160,7 @@ def test_sealed_manifests_of_the_wrong_shape_are_damage(changes: dict[str, objec
     files = records.encode(sample())
     plain = msgspec.json.decode(files["manifest.json"])
     plain.pop("checksum")
-    sealed = files | {"manifest.json": records._seal(plain | changes)}
+    sealed = files | {"manifest.json": records._encode_manifest(plain | changes)}
     with pytest.raises(records.DamageError):
         records.decode(RUN, sealed)
 
@@ -207,8 +207,8 @@ def test_nothing_is_overwritten_or_awaited_in_an_index(store: Store, tmp_path: P
     (store.root / "index" / ".gitignore").symlink_to(precious)
     os.mkfifo(folder / "runs.parquet")
     (folder / "logs.parquet").symlink_to("/dev/zero")
-    with query.asking(store) as questions:
-        assert questions.ids("true") == [RUN]
+    with query.open_database(store) as database:
+        assert database.ids("true") == [RUN]
     assert precious.read_text() == "precious"
     assert not folder.exists()
 

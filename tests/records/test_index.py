@@ -17,16 +17,16 @@ from .samples import sample
 
 def scores(store: Store) -> dict[str, float]:
     """Return the best score of every record that a query sees."""
-    with query.asking(store) as questions:
-        rows = list(questions.ask("SELECT id, max(score) FROM logs GROUP BY id").rows)
-        counted = list(questions.ask("SELECT count(*), count(DISTINCT id) FROM runs").rows)
+    with query.open_database(store) as database:
+        rows = list(database.query("SELECT id, max(score) FROM logs GROUP BY id").rows)
+        counted = list(database.query("SELECT count(*), count(DISTINCT id) FROM runs").rows)
     assert counted == [(len(rows), len(rows))]
     return dict(rows)
 
 
 def shard_folders(store: Store) -> list[Path]:
     """Return the shards in use."""
-    home = index.Index(store).home
+    home = index.Index(store).folder
     return sorted(folder for folder in home.iterdir() if not (folder / "worn").exists())
 
 
@@ -75,9 +75,9 @@ def test_a_damaged_record_is_told_and_not_served_from_the_index(store: Store) ->
     content = bytearray(path.read_bytes())
     content[30] ^= 1
     path.write_bytes(content)
-    with query.asking(store) as questions:
-        assert [problem.id for problem in questions.problems] == [runs[0]]
-        assert questions.ids("true") == [runs[1]]
+    with query.open_database(store) as database:
+        assert [problem.id for problem in database.problems] == [runs[0]]
+        assert database.ids("true") == [runs[1]]
     assert [item.id for item in store.quarantined()] == [runs[0]]
 
 
@@ -112,7 +112,7 @@ def test_the_index_can_be_deleted_and_strangers_in_it_do_no_harm(store: Store) -
     scores(store)
     shutil.rmtree(store.root / "index")
     assert set(scores(store)) == runs
-    home = index.Index(store).home
+    home = index.Index(store).folder
     (home / "notes.txt").write_text("hello")
     (home / ("0" * 64)).mkdir()
     assert set(scores(store)) == runs
@@ -144,11 +144,11 @@ def test_what_is_replaced_stays_until_its_readers_are_done(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runs = [store.commit(sample(seed)) for seed in range(3)]
-    with query.asking(store) as early:
+    with query.open_database(store) as early:
         store.delete(runs[0])
         assert len(scores(store)) == 2  # a process that came later replaces the shard
-        assert list(early.ask("SELECT count(DISTINCT id) FROM logs").rows) == [(3,)]
-    home = index.Index(store).home
+        assert list(early.query("SELECT count(DISTINCT id) FROM logs").rows) == [(3,)]
+    home = index.Index(store).folder
     assert len(list(home.iterdir())) == 2
     monkeypatch.setattr(index, "_GRACE", -1.0)
     assert len(scores(store)) == 2
@@ -173,7 +173,7 @@ def test_an_interrupted_build_is_continued(
         if done == 3:
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt), query.asking(store, stop):
+    with pytest.raises(KeyboardInterrupt), query.open_database(store, stop):
         pass
     assert list((store.root / "tmp").iterdir()) == []
     reads.clear()
@@ -223,9 +223,9 @@ def test_records_with_absurd_logs_are_left_out_and_told(
     many = store.commit(sample(3, log={"score": np.zeros((500, 500), dtype=bool)}))
     monkeypatch.setattr(index, "MAX_LOG", 1_000_000)
     monkeypatch.setattr(columns, "MAX_VALUES", 200_000)  # small as a file, and large as objects
-    with query.asking(store) as questions:
-        assert questions.ids("true") == [good]
-        assert {problem.id for problem in questions.problems} == {wide, long, many}
+    with query.open_database(store) as database:
+        assert database.ids("true") == [good]
+        assert {problem.id for problem in database.problems} == {wide, long, many}
     assert store.quarantined() == []
 
 

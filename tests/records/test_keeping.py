@@ -39,8 +39,8 @@ def test_a_beginning_is_of_an_id(store: Store, prefix: str) -> None:
 
 def test_files_are_adopted_to_the_bit(store: Store) -> None:
     files = encode(sample())
-    assert store.adopt(RUN, files | {"../extra": b"not wanted"})
-    assert not store.adopt(RUN, encode(sample(seconds=99.0)))
+    assert store.commit_files(RUN, files | {"../extra": b"not wanted"})
+    assert not store.commit_files(RUN, encode(sample(seconds=99.0)))
     assert {name: (store.folder(RUN) / name).read_bytes() for name in FILES} == files
     assert store.files(RUN) == files
     assert sorted(path.name for path in store.folder(RUN).iterdir()) == sorted(FILES)
@@ -49,18 +49,18 @@ def test_files_are_adopted_to_the_bit(store: Store) -> None:
 def test_what_does_not_verify_is_not_adopted(store: Store) -> None:
     files = encode(sample())
     with pytest.raises(RecordError, match=r"log\.npz"):
-        store.adopt(RUN, files | {"log.npz": files["log.npz"][:-1]})
+        store.commit_files(RUN, files | {"log.npz": files["log.npz"][:-1]})
     with pytest.raises(RecordError, match="is that of run"):
-        store.adopt(sample(1).spec.id, files)
+        store.commit_files(sample(1).spec.id, files)
     with pytest.raises(RecordError, match="not a run id"):
-        store.adopt("../../etc", files)
+        store.commit_files("../../etc", files)
     assert not store.root.exists()
 
 
 def test_another_result_is_a_conflict(store: Store) -> None:
     store.commit(sample())
     with pytest.raises(ConflictError, match="science hash"):
-        store.adopt(RUN, encode(sample(log=changed_log())))
+        store.commit_files(RUN, encode(sample(log=changed_log())))
     assert store.read(RUN).manifest.science_hash == sample().manifest.science_hash
 
 

@@ -12,7 +12,7 @@ import pytest
 from rulescope.core.errors import RecordError
 from rulescope.records import Store, migration
 from rulescope.records import record as records
-from rulescope.records.migration import NewerError, upgraded
+from rulescope.records.migration import NewerError, upgrade
 
 from .samples import sample
 
@@ -61,7 +61,7 @@ def written_as(store: Store, **changes: Any) -> dict[str, bytes]:
             plain.pop(name)
         else:
             plain[name] = value
-    files["manifest.json"] = records._seal(plain)
+    files["manifest.json"] = records._encode_manifest(plain)
     folder = store.folder(RUN)
     folder.mkdir(parents=True)
     for name, content in files.items():
@@ -114,4 +114,4 @@ def test_a_newer_version_is_refused_and_left_alone(store: Store) -> None:
 @pytest.mark.parametrize("version", [None, "1", 1.0, True, [], -1, 10**30])
 def test_versions_that_are_none_are_refused(version: Any) -> None:
     with pytest.raises(RecordError, match="schema"):
-        upgraded({"schema": version})
+        upgrade({"schema": version})

@@ -64,10 +64,10 @@ def filled(store: Store) -> Store:
 
 @pytest.fixture
 def ask(filled: Store) -> Iterator[Any]:
-    with query.asking(filled) as questions:
+    with query.open_database(filled) as database:
 
         def answer(sql: str) -> list[tuple[Any, ...]]:
-            return list(questions.ask(sql).rows)
+            return list(database.query(sql).rows)
 
         yield answer
 
@@ -133,14 +133,14 @@ def test_logs_is_the_union_of_all_columns(ask: Any) -> None:
 
 
 def test_an_empty_store_has_empty_views(tmp_path: Path) -> None:
-    with query.asking(Store(tmp_path)) as questions:
-        assert list(questions.ask("SELECT * FROM runs").rows) == []
-        answer = questions.ask("SELECT id, iteration, steps FROM logs")
+    with query.open_database(Store(tmp_path)) as database:
+        assert list(database.query("SELECT * FROM runs").rows) == []
+        answer = database.query("SELECT id, iteration, steps FROM logs")
         assert (answer.columns, list(answer.rows)) == (["id", "iteration", "steps"], [])
 
 
 def test_a_missing_store_is_named(store: Store) -> None:
-    with pytest.raises(RecordError, match="no such store"), query.asking(store):
+    with pytest.raises(RecordError, match="no such store"), query.open_database(store):
         pass
     assert not store.root.exists()
 
@@ -231,42 +231,42 @@ def test_memory_is_limited(filled: Store, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(query, "MEMORY", "20MB")
     monkeypatch.setattr(query, "DISK", "1MB")
     with (
-        query.asking(filled) as questions,
+        query.open_database(filled) as database,
         pytest.raises(RecordError, match=r"more than 20MB|ask for less"),
     ):
-        list(questions.ask("SELECT list(range) FROM range(20000000)").rows)
+        list(database.query("SELECT list(range) FROM range(20000000)").rows)
 
 
 def test_conditions_choose_records(filled: Store) -> None:
-    with query.asking(filled) as questions:
-        assert questions.ids("scale < 1") == [HEIR.id]
-        assert questions.ids("seed = 6 -- a comment") == [HEIR.id]
-        assert len(questions.ids("true")) == 3
+    with query.open_database(filled) as database:
+        assert database.ids("scale < 1") == [HEIR.id]
+        assert database.ids("seed = 6 -- a comment") == [HEIR.id]
+        assert len(database.ids("true")) == 3
         with pytest.raises(RecordError, match="syntax"):
-            questions.ids("seed =")
+            database.ids("seed =")
         with pytest.raises(RecordError, match="one question"):
-            questions.ids("true); DROP TABLE runs; SELECT (1")
+            database.ids("true); DROP TABLE runs; SELECT (1")
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
 def test_an_export_is_written_whole(filled: Store, tmp_path: Path, ending: str) -> None:
     path = tmp_path / "deep" / f"it's.{ending}"
-    with query.asking(filled) as questions:
-        assert questions.export("SELECT id, iteration, score FROM logs", path) == 8
+    with query.open_database(filled) as database:
+        assert database.export("SELECT id, iteration, score FROM logs", path) == 8
         first = path.read_bytes()
         with pytest.raises(RecordError, match=r"Conversion Error"):
-            questions.export("SELECT CAST(id AS INTEGER) FROM logs", path)
+            database.export("SELECT CAST(id AS INTEGER) FROM logs", path)
         assert path.read_bytes() == first
-        assert questions.export("SELECT 1 WHERE false", path) == 0
+        assert database.export("SELECT 1 WHERE false", path) == 0
     assert [file.name for file in path.parent.iterdir()] == [path.name]
 
 
 def test_a_parquet_export_can_be_read_by_others(filled: Store, tmp_path: Path) -> None:
     import duckdb
 
-    with query.asking(filled) as questions:
-        questions.export("FROM logs", tmp_path / "x.parquet")
-        expected = list(questions.ask("SELECT count(*), max(score) FROM logs").rows)
+    with query.open_database(filled) as database:
+        database.export("FROM logs", tmp_path / "x.parquet")
+        expected = list(database.query("SELECT count(*), max(score) FROM logs").rows)
     path = tmp_path / "x.parquet"
     found = duckdb.connect().execute(f"SELECT count(*), max(score) FROM '{path}'").fetchall()
     assert found == expected
@@ -288,8 +288,8 @@ def test_names_that_sql_does_not_tell_apart_stay_apart(store: Store) -> None:
         "ümlaut": np.array([7.0]),
     }
     store.commit(made(DONOR, **odd))
-    with query.asking(store) as questions:
-        answer = questions.ask("SELECT * FROM logs")
+    with query.open_database(store) as database:
+        answer = database.query("SELECT * FROM logs")
         [row] = answer.rows
         found = dict(zip(answer.columns, row, strict=True))
     assert found["id"] == DONOR.id
@@ -302,8 +302,8 @@ def test_names_that_sql_does_not_tell_apart_stay_apart(store: Store) -> None:
 def test_records_that_disagree_about_a_column_share_it_as_text(store: Store) -> None:
     store.commit(made(DONOR, iteration=np.array([1.0]), note=np.array([2.5])))
     store.commit(made(HEIR, iteration=np.array([1.0]), note=np.array(["hé\ud800"])))
-    with query.asking(store) as questions:
-        rows = list(questions.ask("SELECT note FROM logs ORDER BY 1").rows)
+    with query.open_database(store) as database:
+        rows = list(database.query("SELECT note FROM logs ORDER BY 1").rows)
     assert rows == [("2.5",), ("hé?",)]
 
 
@@ -315,8 +315,8 @@ def test_interventions_are_told_in_words() -> None:
 def test_pandas_and_pyarrow_are_not_needed(filled: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("pandas", "pyarrow"):
         monkeypatch.setitem(sys.modules, name, None)
-    with query.asking(filled) as questions:
-        assert list(questions.ask("SELECT count(*) FROM logs").rows) == [(8,)]
+    with query.open_database(filled) as database:
+        assert list(database.query("SELECT count(*) FROM logs").rows) == [(8,)]
 
 
 def test_spec_fields_have_names_that_can_be_guessed(ask: Any) -> None:

@@ -192,7 +192,7 @@ def resealed(**changes: Any) -> dict[str, bytes]:
     files = encode(sample())
     plain = msgspec.json.decode(files["manifest.json"])
     plain.pop("checksum")
-    return files | {"manifest.json": records._seal(plain | changes)}
+    return files | {"manifest.json": records._encode_manifest(plain | changes)}
 
 
 def test_unknown_fields_are_refused() -> None:

@@ -217,15 +217,15 @@ def test_a_sound_record_that_took_the_place_of_a_damaged_one_is_put_back(
     damaged = folder_of(store) / "log.npz"
     content = damaged.read_bytes()
     damaged.write_bytes(content[:-1])
-    real = quarantine.aside
+    real = quarantine.move
 
     def late(path: Path, *rest: Any, **options: Any) -> str:
         # Another process was faster: what was damaged is gone, and has been lived again.
         damaged.write_bytes(content)
         return real(path, *rest, **options)
 
-    monkeypatch.setattr(quarantine, "aside", late)
-    with pytest.raises(RecordError, match="put a sound one in its place"):
+    monkeypatch.setattr(quarantine, "move", late)
+    with pytest.raises(RecordError, match="put an intact one in its place"):
         store.read(RUN)
     assert store.read(RUN).spec.id == RUN
     assert store.quarantined() == []

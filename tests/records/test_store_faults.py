@@ -211,7 +211,7 @@ def test_a_damaged_record_that_cannot_be_moved_does_not_trap_the_commit(
 ) -> None:
     store.commit(sample())
     (store.root / "runs" / RUN[:2] / RUN / "log.npz").write_bytes(b"")
-    monkeypatch.setattr(quarantine, "_claim", Failing(quarantine._claim, 0, FULL))
+    monkeypatch.setattr(quarantine, "_new_folder", Failing(quarantine._new_folder, 0, FULL))
     monkeypatch.setattr(stores, "_ROUNDS", 1)
     with pytest.raises(RecordError, match="in the way"):
         store.commit(sample())

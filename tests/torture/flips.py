@@ -14,7 +14,7 @@ from rulescope import runner
 from rulescope.engine import failures, heartbeat
 from rulescope.engine.campaign import Campaign
 from rulescope.records import Store
-from rulescope.records.query import asking
+from rulescope.records.query import open_database
 from rulescope.records.record import FILES
 from rulescope.spec.run_spec import RunSpec
 from torture.campaign import Lives, Order
@@ -106,7 +106,7 @@ class _Torturer:
             self.store.delete(run)
             failures.add(self.store, run, "made up")
             self.damage(self.store.root / failures.FOLDER / f"{run}.json", NOTES)
-            with heartbeat.Announcement(self.store, Campaign(0), name=run):
+            with heartbeat.StatusFile(self.store, Campaign(0), name=run):
                 said = sorted((self.store.root / heartbeat.FOLDER).iterdir())[-1]
                 content = said.read_bytes()
             said.write_bytes(content)
@@ -148,8 +148,8 @@ class _Torturer:
         self.found.wrong.append(f"run {spec.id} could not be stopped half-way")
 
     def _answer(self) -> list[tuple[object, ...]]:
-        with asking(self.store) as questions:
-            return list(questions.ask(QUESTION).rows)
+        with open_database(self.store) as database:
+            return list(database.query(QUESTION).rows)
 
     def _again(self, kind: str, damaged: list[str]) -> None:
         """Run the campaign again, and see that it noticed, and that all is as it was."""

@@ -15,9 +15,9 @@ def test_notes_that_are_no_text_say_nothing(tmp_path: Path) -> None:
     failures.add(store, run, "a cause")
     path = store.root / failures.FOLDER / f"{run}.json"
     path.write_bytes(path.read_bytes().replace(b"cause", b"c\xa2use"))
-    assert failures.known(store) == {}
+    assert failures.load(store) == {}
     failures.add(store, run, "another")
-    assert failures.known(store)[run].cause == "another"
+    assert failures.load(store)[run].cause == "another"
     (store.root / heartbeat.FOLDER).mkdir()
     (store.root / heartbeat.FOLDER / "a.json").write_bytes(b'{"host": "\xa2"}')
-    assert heartbeat.running(store) == []
+    assert heartbeat.load(store) == []

@@ -52,7 +52,7 @@ def _write(root: Path, runs: int, writer: int, ready: Barrier, told: Queue[list[
     random.Random(writer).shuffle(order)
     store = Store(root)
     ready.wait(START_SECONDS)
-    told.put([run for run in order if store.adopt(run, files[run])])
+    told.put([run for run in order if store.commit_files(run, files[run])])
 
 
 def torture(root: Path, processes: int, runs: int) -> Written:
