@@ -1,4 +1,4 @@
-"""Questions in SQL: what they see, what they cannot do, and how they fail."""
+"""SQL queries: their views, their restrictions, and their errors."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def test_a_missing_store_is_named(store: Store) -> None:
         "SELECT * FROM read_parquet('s3://bucket/x.parquet')",
     ],
 )
-def test_a_query_sees_no_files_and_no_network(
+def test_a_query_has_no_access_to_files_or_network(
     ask: Any, sql: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(socket, "socket", None)
@@ -197,13 +197,13 @@ def test_a_query_sees_no_files_and_no_network(
     ],
 )
 def test_a_query_changes_nothing(ask: Any, sql: str, tmp_path: Path) -> None:
-    with pytest.raises(RecordError, match=r"changes nothing|one question|no files"):
+    with pytest.raises(RecordError, match=r"only reads|one at a time|no files"):
         ask(sql.format(out=tmp_path / "out"))
     assert not (tmp_path / "out").exists()
     assert ask("SELECT count(*) FROM runs") == [(3,)]
 
 
-def test_a_query_cannot_see_the_program(ask: Any) -> None:
+def test_a_query_has_no_access_to_the_program(ask: Any) -> None:
     secret = {"x": np.zeros(3)}
     assert secret
     with pytest.raises(RecordError, match="does not exist"):
@@ -232,19 +232,19 @@ def test_memory_is_limited(filled: Store, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(query, "DISK", "1MB")
     with (
         query.open_database(filled) as database,
-        pytest.raises(RecordError, match=r"more than 20MB|ask for less"),
+        pytest.raises(RecordError, match=r"more than 20MB|select less"),
     ):
         list(database.query("SELECT list(range) FROM range(20000000)").rows)
 
 
-def test_conditions_choose_records(filled: Store) -> None:
+def test_conditions_select_records(filled: Store) -> None:
     with query.open_database(filled) as database:
         assert database.ids("scale < 1") == [HEIR.id]
         assert database.ids("seed = 6 -- a comment") == [HEIR.id]
         assert len(database.ids("true")) == 3
         with pytest.raises(RecordError, match="syntax"):
             database.ids("seed =")
-        with pytest.raises(RecordError, match="one question"):
+        with pytest.raises(RecordError, match="one at a time"):
             database.ids("true); DROP TABLE runs; SELECT (1")
 
 
@@ -277,7 +277,7 @@ def test_an_export_has_one_of_two_formats(tmp_path: Path) -> None:
         query.export_format(tmp_path / "x.json")
 
 
-def test_names_that_sql_does_not_tell_apart_stay_apart(store: Store) -> None:
+def test_column_names_that_differ_in_case_stay_distinct(store: Store) -> None:
     odd = {
         "score": np.array([1.0]),
         "Score": np.array([2.0]),
@@ -299,7 +299,7 @@ def test_names_that_sql_does_not_tell_apart_stay_apart(store: Store) -> None:
     assert found["50%"] == 6.0
 
 
-def test_records_that_disagree_about_a_column_share_it_as_text(store: Store) -> None:
+def test_a_column_of_different_types_becomes_text(store: Store) -> None:
     store.commit(made(DONOR, iteration=np.array([1.0]), note=np.array([2.5])))
     store.commit(made(HEIR, iteration=np.array([1.0]), note=np.array(["hé\ud800"])))
     with query.open_database(store) as database:
@@ -307,7 +307,7 @@ def test_records_that_disagree_about_a_column_share_it_as_text(store: Store) -> 
     assert rows == [("2.5",), ("hé?",)]
 
 
-def test_interventions_are_told_in_words() -> None:
+def test_interventions_are_described_in_one_line() -> None:
     assert describe(Pin(carrier="recurrent")) == "pin(recurrent)"
     assert describe(Freeze(carrier="averages", at=300)) == "freeze(averages, at=300)"
 
@@ -319,7 +319,7 @@ def test_pandas_and_pyarrow_are_not_needed(filled: Store, monkeypatch: pytest.Mo
         assert list(database.query("SELECT count(*) FROM logs").rows) == [(8,)]
 
 
-def test_spec_fields_have_names_that_can_be_guessed(ask: Any) -> None:
+def test_spec_fields_have_predictable_names(ask: Any) -> None:
     names = {row[0] for row in ask("DESCRIBE runs")}
     fields = {field.name for field in msgspec.structs.fields(RunSpec)} - {"schema"}
     assert fields <= names
