@@ -24,7 +24,7 @@ from rulescope.records import record as records
 from rulescope.records.archive import Limits
 from rulescope.records.merge import merge
 
-from .samples import changed_log, sample
+from .sample_record import changed_log, sample
 
 KINDS = [".zip", ".tar", ".tar.gz", ".tgz"]
 RUN = sample().spec.id

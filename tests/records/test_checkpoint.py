@@ -11,7 +11,7 @@ from rulescope.core.arrays import Arrays
 from rulescope.core.errors import RecordError
 from rulescope.records import Store
 
-from .samples import sample
+from .sample_record import sample
 
 RUN = sample().spec.id
 

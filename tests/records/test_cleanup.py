@@ -12,7 +12,7 @@ import pytest
 
 from rulescope.records import Store, cleanup, store_layout
 
-from .samples import sample
+from .sample_record import sample
 
 RUN = sample().spec.id
 

@@ -15,7 +15,7 @@ from rulescope.records import Store, query, sizes
 from rulescope.records import record as records
 from rulescope.records.merge import merge
 
-from .samples import sample
+from .sample_record import sample
 
 RUN = sample().spec.id
 

@@ -12,7 +12,7 @@ import pytest
 from rulescope.core.errors import RecordError
 from rulescope.records import Store, columns, index, index_shards, query
 
-from .samples import sample
+from .sample_record import sample
 
 
 def scores(store: Store) -> dict[str, float]:

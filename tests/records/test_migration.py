@@ -14,7 +14,7 @@ from rulescope.records import Store, migration
 from rulescope.records import record as records
 from rulescope.records.migration import NewerError, upgrade
 
-from .samples import sample
+from .sample_record import sample
 
 FIXTURES = Path(__file__).parent / "fixtures"
 RELEASED = {

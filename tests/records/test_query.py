@@ -19,7 +19,7 @@ from rulescope.spec.learner_config import VARIANTS
 from rulescope.spec.run_spec import Freeze, Pin, RunSpec, Transplant
 from rulescope.spec.world_config import ActionFlip, Boundary
 
-from .samples import RULE, STARTED, sample, sample_log
+from .sample_record import RULE, STARTED, sample, sample_log
 
 DONOR = RunSpec(iterations=60, seed=5)
 HEIR = RunSpec(

@@ -13,7 +13,7 @@ from rulescope.core.structs import expanded
 from rulescope.records import record as records
 from rulescope.records.record import DamageError, Record, decode, encode, science_hash
 
-from .samples import STARTED, changed_log, sample, sample_log, sample_state
+from .sample_record import STARTED, changed_log, sample, sample_log, sample_state
 
 
 def same(left: Arrays, right: Arrays) -> bool:

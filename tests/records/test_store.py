@@ -11,7 +11,7 @@ import pytest
 from rulescope.core.errors import RecordError
 from rulescope.records import Store, quarantine, science_hash
 
-from .samples import changed_log, sample
+from .sample_record import changed_log, sample
 
 RUN = sample().spec.id
 

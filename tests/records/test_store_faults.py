@@ -15,7 +15,7 @@ from rulescope.core.errors import RecordError
 from rulescope.records import Store, quarantine
 from rulescope.records import store as stores
 
-from .samples import changed_log, sample
+from .sample_record import changed_log, sample
 
 RUN = sample().spec.id
 STATE = sample().state

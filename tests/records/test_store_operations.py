@@ -12,7 +12,7 @@ from rulescope.core.errors import RecordError
 from rulescope.records import ConflictError, Store
 from rulescope.records.record import FILES, decode, encode
 
-from .samples import changed_log, sample
+from .sample_record import changed_log, sample
 
 RUN = sample().spec.id
 

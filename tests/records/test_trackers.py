@@ -14,7 +14,7 @@ import pytest
 from rulescope.core.errors import RecordError
 from rulescope.records import Store, trackers
 
-from .samples import STARTED, sample
+from .sample_record import STARTED, sample
 
 LOG = {
     "iteration": np.array([20.0, 40.0, 60.0]),

@@ -1,4 +1,4 @@
-"""A flipped bit in what campaigns note for people must never end a campaign."""
+"""Damaged failures and status files must never end a campaign."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rulescope.records import Store
 from torture.grid import grid
 
 
-def test_notes_that_are_no_text_say_nothing(tmp_path: Path) -> None:
+def test_damaged_failures_and_status_files_are_ignored(tmp_path: Path) -> None:
     store = Store(tmp_path)
     run = next(iter(grid(1)))
     failures.add(store, run, "a cause")
