@@ -82,4 +82,4 @@ def test_it_lives_as_other_learners_do() -> None:
     assert RULE.usual_shape.steps == 29
     assert not RULE.stepwise
     assert RULE.first_update(2, 29) == 1
-    assert resources.need(RunSpec(learner=RULE)).memory > resources.PROCESS
+    assert resources.estimate(RunSpec(learner=RULE)).memory > resources.PROCESS

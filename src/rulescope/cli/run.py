@@ -263,7 +263,7 @@ def live(
     force: bool,
 ) -> dict[str, str]:
     """Live the lifetimes that are ``left``; return the causes of failures by run id."""
-    from rulescope.engine.pool import Patience
+    from rulescope.engine.pool import Timeouts
 
     everything = with_donors(left.values()).values()  # those found in the store included
     with Meter(name, sum(spec.iterations for spec in everything)) as meter:
@@ -273,7 +273,7 @@ def live(
             workers=workers,
             report=lambda now: meter.follow(now, _standing(now)),
             weights=weights,
-            patience=Patience(run=time_limit),
+            timeouts=Timeouts(run=time_limit),
             name=name,
             force=force,
         )

@@ -25,7 +25,7 @@ from rulescope.core.entry_points import list_installed
 from rulescope.core.errors import SpecError
 from rulescope.engine import failures, heartbeat
 from rulescope.engine.failures import Failure
-from rulescope.engine.heartbeat import LiveCampaign
+from rulescope.engine.heartbeat import CampaignStatus
 from rulescope.records import Store
 
 REFRESH_SECONDS = 2.0
@@ -98,14 +98,14 @@ class _View:
     plans: list[tuple[str, Plan]]
     """Each with its preset."""
     by_cell: bool
-    campaigns: list[LiveCampaign]
+    campaigns: list[CampaignStatus]
     failures: dict[str, Failure]
 
     @classmethod
     def of(cls, plans: list[tuple[str, Plan]], store: Store, by_cell: bool) -> _View:
         wanted = {key for _, plan in plans for key in (*plan.runs, *plan.donors)}
-        broken = failures.known(store, wanted if by_cell else None)
-        return cls(store, plans, by_cell, heartbeat.running(store), broken)
+        broken = failures.load(store, wanted if by_cell else None)
+        return cls(store, plans, by_cell, heartbeat.load(store), broken)
 
     def again(self) -> _View:
         """Return the same a moment later."""
