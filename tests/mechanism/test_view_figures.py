@@ -1,4 +1,4 @@
-"""Figures of the mechanism views: nothing clashes, nothing is missing, the same bytes."""
+"""Figures of the mechanism views: no text overlaps, nothing is missing, the same bytes."""
 
 from __future__ import annotations
 
@@ -10,16 +10,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mechanism.samples import all_results, seen_ages, seen_paths, seen_swaps
+from mechanism.sample_observations import (
+    all_results,
+    replay_observations,
+    targets_observations,
+    trajectory_observations,
+)
 from report.test_report_figures import clashes, said
-from rulescope.assays.figures import FIGURES
 from rulescope.assays.results import Results
 from rulescope.mechanism import replay_view, targets_view, trajectory_view
-from rulescope.mechanism.mechanism_figures import RINGS, scale_look
-from rulescope.mechanism.view_request import Inquiry
+from rulescope.mechanism.trajectory_figure import RING_UPDATES, scale_look
+from rulescope.mechanism.view_request import ViewRequest
+from rulescope.mechanism.views import VIEWS
 from rulescope.render.style import save
 
-LABELS = ("mechanism-trajectory", "mechanism-targets", "mechanism-replay")
+DRAW = {view.label: view.draw for view in VIEWS.values()}
 
 
 @cache
@@ -30,11 +35,11 @@ def whole() -> Mapping[str, Results]:
 @cache
 def alone() -> Mapping[str, Results]:
     """One seed, and no scale with an opposite."""
-    one = Inquiry("random:0", (1.0,), 1, 80)
+    one = ViewRequest("random:0", (1.0,), 1, 80)
     return {
-        "mechanism-trajectory": trajectory_view.analyse(one, seen_paths(one)),
-        "mechanism-targets": targets_view.analyse(one, seen_swaps(one)),
-        "mechanism-replay": replay_view.analyse(one, seen_ages(one)),
+        "mechanism-trajectory": trajectory_view.analyse(one, trajectory_observations(one)),
+        "mechanism-targets": targets_view.analyse(one, targets_observations(one)),
+        "mechanism-replay": replay_view.analyse(one, replay_observations(one)),
     }
 
 
@@ -42,54 +47,52 @@ def alone() -> Mapping[str, Results]:
 def many() -> Mapping[str, Results]:
     """More scales than there are columns."""
     scales = (1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, 1e3)
-    wide, long = (Inquiry("random:0", scales, seeds, n) for seeds, n in ((1, 60), (3, 2000)))
+    wide, long = (ViewRequest("random:0", scales, seeds, n) for seeds, n in ((1, 60), (3, 2000)))
     return {
-        "mechanism-trajectory": trajectory_view.analyse(wide, seen_paths(wide)),
-        "mechanism-targets": targets_view.analyse(long, seen_swaps(long)),
+        "mechanism-trajectory": trajectory_view.analyse(wide, trajectory_observations(wide)),
+        "mechanism-targets": targets_view.analyse(long, targets_observations(long)),
     }
 
 
-CASES = [(label, sample) for label in LABELS for sample in (whole, alone, many, dict)]
+CASES = [(label, sample) for label in DRAW for sample in (whole, alone, many, dict)]
 
 
 @pytest.mark.parametrize(("label", "sample"), CASES)
-def test_no_words_clash_whatever_was_seen(
-    label: str, sample: Callable[[], Mapping[str, Results]]
-) -> None:
+def test_no_texts_overlap(label: str, sample: Callable[[], Mapping[str, Results]]) -> None:
     results = sample()
-    figure = FIGURES[label](results)
+    figure = DRAW[label](results)
     assert clashes(figure) == []
     assert figure.get_figwidth() == pytest.approx(7.2)
     assert ("not run" in said(figure)) == (label not in results)
     assert ("random:0, agent published, Catch" in said(figure)) == (label in results)
 
 
-@pytest.mark.parametrize("label", LABELS)
+@pytest.mark.parametrize("label", DRAW)
 def test_drawing_twice_gives_the_same_bytes(label: str, tmp_path: Path) -> None:
-    one, two = (save(FIGURES[label](alone()), tmp_path / f"{name}.svg") for name in "ab")
+    one, two = (save(DRAW[label](alone()), tmp_path / f"{name}.svg") for name in "ab")
     assert one.read_bytes() == two.read_bytes()
 
 
-def test_a_trajectory_is_drawn_from_birth_to_its_end() -> None:
+def test_a_trajectory_is_drawn_from_the_initial_state_to_the_end() -> None:
     results = whole()["mechanism-trajectory"]
-    plane = FIGURES["mechanism-trajectory"](whole()).axes[0]
+    plane = DRAW["mechanism-trajectory"](whole()).axes[0]
     path = results.series["path/live/1000/0"]
     drawn = [np.column_stack(line.get_data()) for line in plane.lines]
     assert any(len(line) > 50 and np.allclose(line[-1], path[-1, :2]) for line in drawn)
     assert any(np.allclose(line, results.series["birth"][:2]) for line in drawn)
-    first = f"{results.series['explained'][0]:.0%} of the variation"
+    first = f"{results.series['explained'][0]:.0%} of the variance"
     assert first in plane.get_xlabel()
 
 
 @pytest.mark.parametrize(("rule", "iterations"), [("sprout-random:0", 2400), ("random:0", 3000)])
 def test_a_long_lifetime_has_all_its_rings_and_its_transplant(rule: str, iterations: int) -> None:
-    """Not every state of it is read, but these are."""
-    long = Inquiry(rule, (0.1, 10.0), 1, iterations)
-    results = trajectory_view.analyse(long, seen_paths(long))
-    figure = FIGURES["mechanism-trajectory"]({"mechanism-trajectory": results})
+    """Not every state of a long lifetime is read, but these are."""
+    long = ViewRequest(rule, (0.1, 10.0), 1, iterations)
+    results = trajectory_view.analyse(long, trajectory_observations(long))
+    figure = DRAW["mechanism-trajectory"]({"mechanism-trajectory": results})
     plane, crossed = figure.axes[0], figure.axes[3]
     rings = [line for line in plane.lines if line.get_markerfacecolor() == "white"]
-    assert [len(np.column_stack(line.get_data())) for line in rings] == [len(RINGS)] * 2
+    assert [len(np.column_stack(line.get_data())) for line in rings] == [len(RING_UPDATES)] * 2
     donors = [line for line in crossed.lines if line.get_marker() == "x"]
     before = np.flatnonzero(results.series["iteration"] == long.first_update - 1)
     for scale, donor in zip(("0.1", "10"), donors, strict=True):
@@ -99,20 +102,20 @@ def test_a_long_lifetime_has_all_its_rings_and_its_transplant(rule: str, iterati
         assert any(len(d) > 300 and np.allclose(d[0], path[before, :2]) for d in drawn)
 
 
-def test_a_transplant_is_drawn_though_nothing_is_known_from_before_the_first_update() -> None:
+def test_a_transplant_is_drawn_without_states_from_before_the_first_update() -> None:
     results = whole()["mechanism-trajectory"]
     first = int(results.series["first"][0]) - 1
     every = len(results.series["iteration"])
     later = {k: v[first:] if len(v) == every else v for k, v in results.series.items()}
     found = {"mechanism-trajectory": replace(results, series=later)}
-    crossed = FIGURES["mechanism-trajectory"](found).axes[3]
+    crossed = DRAW["mechanism-trajectory"](found).axes[3]
     path = later["path/cross/10/0"][:, :2]
     drawn = [np.column_stack(line.get_data()) for line in crossed.lines]
     assert any(len(line) == every - first and np.allclose(line, path) for line in drawn)
 
 
-def test_transplanted_states_are_not_said_to_have_made_the_axes() -> None:
-    plane, *_, crossed, along = FIGURES["mechanism-trajectory"](whole()).axes
+def test_axes_of_transplanted_states_have_no_shares_of_variance() -> None:
+    plane, *_, crossed, along = DRAW["mechanism-trajectory"](whole()).axes
     assert "%" in plane.get_xlabel() + plane.get_ylabel()
     assert "%" not in crossed.get_xlabel() + crossed.get_ylabel()
     off = whole()["mechanism-trajectory"].series["off/0.1/0"]
@@ -120,17 +123,15 @@ def test_transplanted_states_are_not_said_to_have_made_the_axes() -> None:
     assert any(np.allclose(line[-1, 1], off[-1]) for line in drawn)
 
 
-def test_missing_arms_are_said_to_be_missing() -> None:
-    assert "no scale has an opposite" in said(FIGURES["mechanism-trajectory"](alone()))
+def test_missing_arms_are_marked() -> None:
+    assert "no scale has an opposite" in said(DRAW["mechanism-trajectory"](alone()))
     assert "cross" not in " ".join(
-        text.get_text()
-        for axes in FIGURES["mechanism-targets"](alone()).axes
-        for text in axes.texts
+        text.get_text() for axes in DRAW["mechanism-targets"](alone()).axes for text in axes.texts
     )
-    assert "Scales not shown: 4." in said(FIGURES["mechanism-targets"](many()))
+    assert "Scales not shown: 4." in said(DRAW["mechanism-targets"](many()))
 
 
-def test_scales_have_looks_of_their_own() -> None:
+def test_scales_differ_in_colour_and_marker() -> None:
     scales = (1e-3, 0.1, 1.0, 10.0, 1e3)
     looks = [scale_look(scale, scales) for scale in scales]
     assert len({how.colour for how in looks}) == len({how.marker for how in looks}) == 5

@@ -1,4 +1,4 @@
-"""A results folder: whole, the same every time, and shown by whoever finds it."""
+"""A results folder is complete, reproducible, and refused once it was changed."""
 
 from __future__ import annotations
 
@@ -11,24 +11,37 @@ from typing import Any
 
 import pytest
 
-from mechanism.samples import PATHS, seen_paths
+from mechanism.sample_observations import TRAJECTORY, trajectory_observations
 from rulescope.core import arrays
 from rulescope.core.errors import RecordError
 from rulescope.mechanism import trajectory_view
-from rulescope.mechanism.view_folder import DATA, content, exhibit, folder_name, folders, write
-from rulescope.mechanism.view_request import Inquiry
+from rulescope.mechanism.view_folder import (
+    DATA,
+    folder_name,
+    read_files,
+    read_view,
+    view_folders,
+    write_view,
+)
+from rulescope.mechanism.view_request import ViewRequest
 from rulescope.mechanism.views import VIEWS
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("results") / "mechanism-trajectory-random-0"
-    seen = seen_paths()
-    write(trajectory_view.VIEW, PATHS, trajectory_view.analyse(PATHS, seen), seen, home)
+    observations = trajectory_observations()
+    write_view(
+        trajectory_view.VIEW,
+        TRAJECTORY,
+        trajectory_view.analyse(TRAJECTORY, observations),
+        observations,
+        home,
+    )
     return home
 
 
-def test_everything_is_there_and_nothing_else(folder: Path) -> None:
+def test_the_folder_has_the_indexed_files_and_no_others(folder: Path) -> None:
     index = json.loads((folder / "results.json").read_text())
     assert sorted([*index["files"], "results.json"]) == sorted(p.name for p in folder.iterdir())
     assert {"README.md", DATA, "mechanism-trajectory.csv"} <= set(index["files"])
@@ -37,26 +50,32 @@ def test_everything_is_there_and_nothing_else(folder: Path) -> None:
     assert data["path/live/0.1/1"].shape == (160, 3)
 
 
-def test_the_index_tells_what_made_the_data(folder: Path) -> None:
+def test_the_index_names_the_lifetimes_behind_the_data(folder: Path) -> None:
     made = json.loads((folder / "results.json").read_text())["made"]
     one = made["runs"]["cross/0.001/0"]
     assert one["spec"]["interventions"][0]["operation"] == "transplant"
-    assert one["id"] == trajectory_view.stages(PATHS)[1][0].runs["cross/0.001/0"].id
+    assert one["id"] == trajectory_view.stages(TRAJECTORY)[1][0].runs["cross/0.001/0"].id
     assert len(made["runs"]) == 10 + 8
     assert made["moments"][-1] == 160
     assert one["source"] == {"version": "made up"}
 
 
 def test_writing_again_gives_the_same_bytes(folder: Path, tmp_path: Path) -> None:
-    seen = seen_paths()
-    paths = write(trajectory_view.VIEW, PATHS, trajectory_view.analyse(PATHS, seen), seen, tmp_path)
+    observations = trajectory_observations()
+    paths = write_view(
+        trajectory_view.VIEW,
+        TRAJECTORY,
+        trajectory_view.analyse(TRAJECTORY, observations),
+        observations,
+        tmp_path,
+    )
     for path in paths:
         assert path.read_bytes() == (folder / path.name).read_bytes(), path.name
 
 
-def test_an_exhibit_has_all_that_is_shown(folder: Path) -> None:
-    assert folders(folder.parent) == [folder]
-    found = exhibit(folder)
+def test_a_stored_view_has_title_caption_figures_and_tables(folder: Path) -> None:
+    assert view_folders(folder.parent) == [folder]
+    found = read_view(folder)
     assert found.title == trajectory_view.VIEW.title
     assert "principal coordinates" in found.caption
     assert [path.suffix for path in found.figures] == [".pdf", ".svg", ".png"]
@@ -69,21 +88,23 @@ def test_every_file_has_its_hash(folder: Path) -> None:
     assert sorted(index["sha256"]) == index["files"]
     for name, digest in index["sha256"].items():
         assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest
-    assert sorted(content(exhibit(folder))) == sorted(
+    assert sorted(read_files(read_view(folder))) == sorted(
         f"mechanism-trajectory.{ending}" for ending in ("pdf", "svg", "png", "csv", "md", "tex")
     )
 
 
 @pytest.mark.parametrize("name", ["README.md", DATA, "mechanism-trajectory.csv"])
-def test_a_file_that_was_changed_or_lost_is_told(name: str, folder: Path, tmp_path: Path) -> None:
+def test_a_changed_or_missing_file_is_an_error(name: str, folder: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(folder, tmp_path / "copy")
     with (copy / name).open("ab") as file:
         file.write(b" ")
-    with pytest.raises(RecordError, match=f"{name}: not as it was written; run the view again"):
-        content(exhibit(copy))
+    with pytest.raises(
+        RecordError, match=f"{name}: changed since it was written; run the view again"
+    ):
+        read_files(read_view(copy))
     (copy / name).unlink()
     with pytest.raises(RecordError, match=f"{name}: missing; run the view again"):
-        exhibit(copy)
+        read_view(copy)
 
 
 def _cell(index: dict[str, Any]) -> None:
@@ -98,23 +119,23 @@ def _hash(index: dict[str, Any]) -> None:
     index["made"]["runs"]["live/1/0"]["science_hash"] = "1" * 64
 
 
-def _of_before(index: dict[str, Any]) -> None:
+def _without_seal(index: dict[str, Any]) -> None:
     del index["seal"]
 
 
-@pytest.mark.parametrize("change", [_cell, _caption, _hash, _of_before])
-def test_an_index_that_was_changed_is_told(
+@pytest.mark.parametrize("change", [_cell, _caption, _hash, _without_seal])
+def test_a_changed_index_is_an_error(
     change: Callable[[dict[str, Any]], None], folder: Path, tmp_path: Path
 ) -> None:
-    """What a report shows comes from the index: it must be what the files beside it say."""
+    """A report shows the content of the index, so it must agree with the files beside it."""
     copy = shutil.copytree(folder, tmp_path / "copy")
     index = json.loads((copy / "results.json").read_text())
-    (copy / "results.json").write_text(json.dumps(index))  # laid out otherwise, it says the same
-    assert exhibit(copy).title == exhibit(folder).title
+    (copy / "results.json").write_text(json.dumps(index))  # another layout, the same content
+    assert read_view(copy).title == read_view(folder).title
     change(index)
     (copy / "results.json").write_text(json.dumps(index))
-    with pytest.raises(RecordError, match=r"results\.json: not as .* looks at nothing twice"):
-        exhibit(copy)
+    with pytest.raises(RecordError, match=r"results\.json: changed, .* observations are reused"):
+        read_view(copy)
 
 
 @pytest.mark.parametrize(
@@ -126,20 +147,20 @@ def test_an_index_that_was_changed_is_told(
         '{"view": "x", "title": "", "question": "", "caption": "", "files": ["../a.png"]}',
     ],
 )
-def test_what_is_no_such_folder_is_told(text: str, tmp_path: Path) -> None:
+def test_other_results_are_refused(text: str, tmp_path: Path) -> None:
     (tmp_path / "results.json").write_text(text)
     with pytest.raises(RecordError, match=r"results\.json: not the results of a mechanism view"):
-        exhibit(tmp_path)
+        read_view(tmp_path)
 
 
-def test_an_empty_folder_shows_nothing(tmp_path: Path) -> None:
-    assert folders(tmp_path) == []
+def test_an_empty_folder_has_no_view(tmp_path: Path) -> None:
+    assert view_folders(tmp_path) == []
     with pytest.raises(RecordError, match="cannot be read"):
-        exhibit(tmp_path)
+        read_view(tmp_path)
 
 
 def test_folders_are_named_after_view_and_rule() -> None:
     view = VIEWS["replay"]
-    assert folder_name(view, view.default) == "mechanism-replay"
-    other = Inquiry("random:0", (1.0,), 1, 80)
+    assert folder_name(view, view.default_request) == "mechanism-replay"
+    other = ViewRequest("random:0", (1.0,), 1, 80)
     assert folder_name(view, other) == "mechanism-replay-random-0"
