@@ -5,27 +5,27 @@ import json
 import msgspec
 import pytest
 
-from discover.specs import TINY, tiny
+from discover.tiny_discovery import TINY, tiny
 from rulescope.core.errors import SpecError
 from rulescope.core.structs import expanded
-from rulescope.discover.discovery_spec import Discovery, checked, decode
+from rulescope.discover.discovery_spec import Discovery, decode_discovery, validate_discovery
 from rulescope.discover.recipes import RECIPES
 
 
-def test_the_id_is_that_of_what_differs_from_the_defaults() -> None:
+def test_the_id_depends_on_what_differs_from_the_defaults() -> None:
     assert Discovery().canonical() == b"{}"
     assert Discovery(seed=1).canonical() == b'{"seed":1}'
-    assert TINY.id == checked(TINY).id != tiny(seed=1).id
+    assert TINY.id == validate_discovery(TINY).id != tiny(seed=1).id
 
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_every_recipe_is_valid_and_survives_json(name: str) -> None:
     recipe = RECIPES[name]
-    assert decode(json.dumps(expanded(recipe)).encode(), "a") == recipe
-    assert decode(recipe.canonical(), "b").id == recipe.id
+    assert decode_discovery(json.dumps(expanded(recipe)).encode(), "a") == recipe
+    assert decode_discovery(recipe.canonical(), "b").id == recipe.id
 
 
-def test_what_rules_are_tested_in_is_in_no_recipe() -> None:
+def test_no_recipe_has_a_world_that_rules_are_tested_in() -> None:
     for recipe in RECIPES.values():
         for world in recipe.worlds:
             kind = msgspec.to_builtins(world.environment)["kind"]
@@ -39,7 +39,7 @@ def test_what_rules_are_tested_in_is_in_no_recipe() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("{", "not valid JSON"),
         ('{"metasteps": 3}', "metasteps: no such key.*meta_steps"),
@@ -49,6 +49,6 @@ def test_what_rules_are_tested_in_is_in_no_recipe() -> None:
         ('{"lifetime": [9, 3]}', "lifetime: the shortest"),
     ],
 )
-def test_a_fault_names_its_key(text: str, said: str) -> None:
-    with pytest.raises(SpecError, match=said):
-        decode(text.encode(), "mine.json")
+def test_an_error_names_its_key(text: str, message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        decode_discovery(text.encode(), "mine.json")

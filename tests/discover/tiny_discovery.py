@@ -1,4 +1,4 @@
-"""A discovery so small that a meta-step takes milliseconds."""
+"""A discovery whose meta-steps take milliseconds."""
 
 from __future__ import annotations
 

@@ -9,25 +9,25 @@ import torch
 from torch import Tensor
 from torch.utils import _pytree as pytree
 
-from discover.specs import LEARNER, TINY, tiny
+from discover.tiny_discovery import LEARNER, TINY, tiny
 from rulescope.discover import rule_weights
 from rulescope.discover.discovery_spec import Discovery
-from rulescope.discover.meta_training import Training
-from rulescope.discover.objective import judge
+from rulescope.discover.meta_training import MetaTraining
+from rulescope.discover.objective import meta_loss_terms
 from rulescope.discover.population import Population
 from rulescope.learners.disco.losses import kl
 
 T = TypeVar("T")
 
 
-def same(one: Training, other: Training) -> bool:
+def same(one: MetaTraining, other: MetaTraining) -> bool:
     a, b = one.save(), other.save()
     return a.keys() == b.keys() and all(np.array_equal(a[k], b[k], equal_nan=True) for k in a)
 
 
-def test_a_discovery_goes_on_to_the_bit() -> None:
-    spec = msgspec.structs.replace(TINY, averaging=0.75)  # so that the average has a past, too
-    whole, first, second = Training(spec), Training(spec), Training(spec)
+def test_a_loaded_checkpoint_continues_to_the_bit() -> None:
+    spec = msgspec.structs.replace(TINY, averaging=0.75)  # so that the average has a history, too
+    whole, first, second = MetaTraining(spec), MetaTraining(spec), MetaTraining(spec)
     for _ in range(2):
         whole.advance()
         first.advance()
@@ -40,84 +40,86 @@ def test_a_discovery_goes_on_to_the_bit() -> None:
     assert whole.population.ages.max() <= 9
 
 
-def test_the_rule_moves_and_the_log_tells_how() -> None:
-    training = Training(TINY)
-    before = rule_weights.as_arrays(training.rule)
+def test_every_array_of_the_rule_moves_and_the_log_is_complete() -> None:
+    training = MetaTraining(TINY)
+    before = rule_weights.to_arrays(training.rule)
     for _ in range(4):
         training.advance()
     assert training.finished
     still = {name for name, a in before.items() if np.array_equal(a, training.rule[name])}
     # Shifting all policy logits alike changes nothing but rounding; all else must move.
     assert still <= {"lstm/linear_4/b"}
-    log = training.columns()
+    log = training.log_columns()
     assert log["meta_step"].tolist() == [1, 2, 3, 4]
     assert np.isfinite(log["score_0"]).all()
     assert (log["gradient_norm"] > 0).all()
 
 
-def test_what_is_kept_is_the_average_of_the_rule_over_meta_steps() -> None:
-    last = Training(TINY)
-    averaged = Training(msgspec.structs.replace(TINY, averaging=0.75))
-    expected = rule_weights.as_arrays(averaged.rule)
+def test_the_result_is_the_average_of_the_rule_over_meta_steps() -> None:
+    last = MetaTraining(TINY)
+    averaged = MetaTraining(msgspec.structs.replace(TINY, averaging=0.75))
+    expected = rule_weights.to_arrays(averaged.rule)
     for _ in range(3):
         last.advance()
         averaged.advance()
         for name, moved_to in averaged.rule.items():
             expected[name] += 0.25 * (moved_to.numpy() - expected[name])
     for name, array in expected.items():
-        assert torch.equal(last.kept[name], last.rule[name])
-        assert torch.equal(averaged.rule[name], last.rule[name])  # it trains on as if nothing were
-        np.testing.assert_allclose(averaged.kept[name].numpy(), array, rtol=1e-5, atol=1e-7)
-    assert not torch.equal(averaged.kept["lstm/linear/w"], averaged.rule["lstm/linear/w"])
+        assert torch.equal(last.average[name], last.rule[name])
+        assert torch.equal(
+            averaged.rule[name], last.rule[name]
+        )  # averaging does not affect training
+        np.testing.assert_allclose(averaged.average[name].numpy(), array, rtol=1e-5, atol=1e-7)
+    assert not torch.equal(averaged.average["lstm/linear/w"], averaged.rule["lstm/linear/w"])
 
 
-def test_an_agent_that_breaks_is_replaced_and_has_no_say() -> None:
-    sound, broken = Training(TINY), Training(TINY)
+def test_an_agent_that_is_not_finite_is_replaced_and_left_out() -> None:
+    sound, broken = MetaTraining(TINY), MetaTraining(TINY)
     broken.population.state.params[1] = float("nan")
     assert sound.advance().broken == 0
     assert broken.advance().broken == 1
     assert all(array.isfinite().all() for array in broken.rule.values())
-    assert broken.population.sound().all()
+    assert broken.population.are_finite().all()
     assert broken.population.ages.tolist()[1] == 0
 
 
-def test_no_step_is_made_when_all_break() -> None:
-    training = Training(TINY)
-    before = rule_weights.as_arrays(training.rule)
+def test_the_rule_does_not_move_if_no_agent_is_finite() -> None:
+    training = MetaTraining(TINY)
+    before = rule_weights.to_arrays(training.rule)
     training.population.state.params[:] = float("nan")
     assert training.advance().broken == 3
     assert all(np.array_equal(before[name], a) for name, a in training.rule.items())
 
 
 def moved(spec: Discovery) -> set[str]:
-    training = Training(spec)
-    before = rule_weights.as_arrays(training.rule)
+    training = MetaTraining(spec)
+    before = rule_weights.to_arrays(training.rule)
     training.advance()
     return {name for name, a in before.items() if not np.array_equal(a, training.rule[name])}
 
 
-def test_a_warm_start_is_about_the_policy_target_alone() -> None:
-    predictions = {"lstm/linear_2/b", "lstm/linear_3/b"}  # a fresh gate is closed to the rest
+def test_a_warm_start_trains_the_policy_target_alone() -> None:
+    predictions = {"lstm/linear_2/b", "lstm/linear_3/b"}  # an initial gate blocks the rest
     warm = moved(tiny(warm_start=1, updates=1))
     assert "lstm/sequential_1/conv1_d/w" in warm
     assert not warm & predictions
     assert predictions <= moved(tiny(warm_start=0, updates=1))
 
 
-def test_the_policy_target_comes_nearer_to_the_improved_policy() -> None:
+def test_a_warm_start_moves_the_policy_target_towards_the_improved_policy() -> None:
     spec = tiny(warm_start=1, updates=1)
-    training, again = Training(spec), Training(spec)
+    training, again = MetaTraining(spec), MetaTraining(spec)
     training.advance()
 
     def distance(rule: rule_weights.Rule) -> float:
-        told = Population(spec).learn(rule_weights.copies(rule, 3))
-        return float(kl(told.improved, told.policy).detach().mean())
+        emitted = Population(spec).update(rule_weights.copy_per_agent(rule, 3))
+        return float(kl(emitted.improved, emitted.policy).detach().mean())
 
     assert distance(training.rule) < distance(again.rule)
 
 
 # The meta-gradient by finite differences, in float64. What the rule detaches on purpose (values,
-# policies it reads, the optimiser's denominators) is kept out of play: in the first case there is
+# policies it reads, the optimiser's denominators) is kept out: in the first case there is
 # one update, with an optimiser whose denominator hardly moves; in the second the agents do not
 # learn at all, and only the lifetime state carries the rule's influence onwards.
 
@@ -145,33 +147,35 @@ def test_meta_gradients_agree_with_finite_differences(updates: int, rate: float)
     )
     batches = []
     for _ in range(updates):
-        population.store.append(population.live("lived", 5))
-        batches.append(doubles(population.store.sample(population.streams["replay"], 3)))
-    seen = doubles(population.live("judged", 5))
-    worth = torch.randn(3, 5, 2, generator=generator, dtype=torch.float64)
+        population.replay.append(population.collect("training", 5))
+        batches.append(doubles(population.replay.sample(population.streams["replay"], 3)))
+    fresh = doubles(population.collect("evaluation", 5))
+    advantages = torch.randn(3, 5, 2, generator=generator, dtype=torch.float64)
     # Away from zero: a ReLU at its kink has no derivative to compare with.
     rule = {
         name: array.double() + 0.3 * torch.randn(array.shape, generator=generator)
-        for name, array in rule_weights.fresh(spec.sizes, 5).items()
+        for name, array in rule_weights.draw_initial(spec.sizes, 5).items()
     }
 
     def loss(values: dict[str, Tensor]) -> Tensor:
         one, emitted = start, []
         for batch in batches:
-            one, told = torch.vmap(population._update)(values, one, batch)
-            emitted.append(told)
-        judged = judge(population.agent, one.params, seen, worth, emitted)
-        priced = judged.total(spec.objective) + 10 * judged.target_size
-        return (priced + judged.target_divergence).sum()
+            one, targets = torch.vmap(population._update_agent)(values, one, batch)
+            emitted.append(targets)
+        terms = meta_loss_terms(population.agent, one.params, fresh, advantages, emitted)
+        priced = terms.total(spec.objective) + 10 * terms.target_size
+        return (priced + terms.target_divergence).sum()
 
-    copies = rule_weights.copies(rule, 3)
+    copies = rule_weights.copy_per_agent(rule, 3)
     found = torch.autograd.grad(loss(copies), list(copies.values()), allow_unused=True)
     checked = 0
     for (name, array), gradient in zip(rule.items(), found, strict=True):
         direction = torch.randn(array.shape, generator=generator, dtype=torch.float64)
         step = 1e-6
         ahead, behind = (
-            loss(rule_weights.copies({**rule, name: array + sign * step * direction}, 3)).detach()
+            loss(
+                rule_weights.copy_per_agent({**rule, name: array + sign * step * direction}, 3)
+            ).detach()
             for sign in (1, -1)
         )
         slope = float(ahead - behind) / (2 * step)
