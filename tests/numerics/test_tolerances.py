@@ -28,12 +28,12 @@ def test_float32_errors_of_small_values_are_absolute() -> None:
     assert forward("float32", [100.001], [100.0]).relative == pytest.approx(1e-5)
 
 
-def test_a_given_scale_wins() -> None:
+def test_a_given_scale_replaces_the_default() -> None:
     assert forward("float64", [2.0], [1.0], scale=1e12).passed
 
 
 @pytest.mark.parametrize("precision", ["float64", "float32"])
-def test_what_is_not_a_number_never_passes(precision: str) -> None:
+def test_nan_and_infinity_never_pass(precision: str) -> None:
     assert not forward(precision, [math.nan], [1.0]).passed
     assert not forward(precision, [1.0], [math.nan]).passed
     assert not forward(precision, [math.inf], [1.0]).passed
@@ -45,13 +45,13 @@ def test_shapes_must_agree() -> None:
     assert found.absolute == math.inf
 
 
-def test_zeros_agree_but_for_rounding_or_not_at_all() -> None:
+def test_zeros_agree_only_up_to_rounding() -> None:
     assert forward("float64", [0.0], [0.0]).passed
     assert not forward("float64", [1e-12], [0.0]).passed
     assert forward("float64", [], []).passed
 
 
-def test_summary_is_one_line_a_family_and_precision() -> None:
+def test_a_summary_has_one_line_for_each_family_and_precision() -> None:
     items = [
         Comparison("forward", "float64", "x: pi", 1.0, 1e-12, 1e-9),
         Comparison("forward", "float64", "y: pi", 3.0, 1e-10, 1e-9),
@@ -63,7 +63,7 @@ def test_summary_is_one_line_a_family_and_precision() -> None:
     assert not second.passed
 
 
-def test_summary_shows_a_nan_rather_than_hiding_it() -> None:
+def test_a_summary_shows_a_nan() -> None:
     items = [
         Comparison("forward", "float64", "fine", 1.0, 5.0, 1e-9),
         Comparison("forward", "float64", "broken", math.nan, math.nan, 1e-9),
@@ -74,7 +74,7 @@ def test_summary_shows_a_nan_rather_than_hiding_it() -> None:
     assert not line.passed
 
 
-def test_what_is_zero_but_for_rounding_passes_whatever_its_relative_error() -> None:
+def test_rounding_around_zero_passes_at_any_relative_error() -> None:
     zero = np.array([0.0, 3e-17])
     noise = compare("meta-gradient", "float64", "x", zero, np.zeros(2), 1e-17)
     assert noise.relative > noise.tolerance
@@ -88,7 +88,7 @@ def test_what_is_zero_but_for_rounding_passes_whatever_its_relative_error() -> N
     assert not summarise([noise, wrong])[0].passed
 
 
-def test_rounding_is_measured_by_the_largest_numbers() -> None:
+def test_the_size_of_rounding_follows_from_the_largest_numbers() -> None:
     error = [1e-12]
     assert not compare("meta-gradient", "float64", "x", error, [0.0], 1e-12).passed
     assert compare("meta-gradient", "float64", "x", error, [0.0], 1e-12, magnitude=1e3).passed

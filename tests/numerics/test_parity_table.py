@@ -1,4 +1,4 @@
-"""Parity with the original programs, and proof that the comparison can fail."""
+"""Parity with the original program, and proof that the comparisons can fail."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from rulescope.numerics.golden import (
     Golden,
     GoldenError,
     default_directory,
-    distinct,
-    to_ours,
-    to_theirs,
+    merge_equal_rows,
+    to_original_names,
+    to_our_names,
 )
 from rulescope.numerics.tolerances import TOLERANCES, Comparison
 from rulescope.spec.disco_config import Conventions
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "disco"
 STORED = [key for key in TOLERANCES if not key[0].startswith("live")]
-"""Families that need nothing but the stored arrays (a live comparison runs the original)."""
+"""Families of the stored arrays (a live comparison runs the original)."""
 Family = Callable[[Golden], Iterator[Comparison]]
 
 
@@ -48,7 +48,7 @@ def golden() -> Golden:
 
 @cache
 def everything() -> tuple[Comparison, ...]:
-    return tuple(parity_table.run_all(golden()))
+    return tuple(parity_table.compare_all(golden()))
 
 
 def faults(comparisons: Iterator[Comparison]) -> list[str]:
@@ -62,14 +62,14 @@ def test_every_family_agrees_with_the_original(family: str, precision: str) -> N
     assert faults(iter(chosen)) == []
 
 
-def test_no_comparison_is_outside_the_table() -> None:
+def test_every_comparison_has_a_tolerance() -> None:
     found = {(item.family, item.precision) for item in everything()}
     assert found == set(STORED)
     assert len({(item.family, item.precision, item.output) for item in everything()}) > 700
 
 
-def test_float64_errors_are_rounding_and_nothing_else() -> None:
-    """Ten thousand times within tolerance for most: semantics are equal, not just similar."""
+def test_float64_errors_are_rounding() -> None:
+    """Most are ten thousand times within tolerance: the computation is the same."""
     exact = [item.relative for item in everything() if item.precision == "float64"]
     assert float(np.median(exact)) < 1e-13
 
@@ -83,13 +83,13 @@ def test_committed_arrays_are_those_of_the_package() -> None:
     assert golden().rules() == {"rand": "random:20240"}
 
 
-def red(family: Family) -> bool:
+def fails(family: Family) -> bool:
     """Return whether some comparison of ``family`` fails; stops at the first."""
     return any(not item.passed for item in family(golden()))
 
 
-def replaced(module: Any, name: str, monkeypatch: pytest.MonkeyPatch, **overrides: Any) -> None:
-    """Make every call of ``module.name`` use other keyword arguments than it asks for."""
+def override(module: Any, name: str, monkeypatch: pytest.MonkeyPatch, **overrides: Any) -> None:
+    """Override keyword arguments in every call of ``module.name``."""
     original = getattr(module, name)
 
     def wrong(*args: Any, **kwargs: Any) -> Any:
@@ -104,20 +104,20 @@ def replaced(module: Any, name: str, monkeypatch: pytest.MonkeyPatch, **override
 @pytest.mark.parametrize(
     ("module", "family"),
     [
-        (forward_parity, forward_parity.forward),
-        (value_parity, value_parity.value_estimator),
-        (update, inner_steps.inner),
+        (forward_parity, forward_parity.compare_forward),
+        (value_parity, value_parity.compare_value_estimator),
+        (update, inner_steps.compare_inner_steps),
     ],
 )
-def test_a_wrong_value_estimate_turns_red(
+def test_a_wrong_value_estimate_fails(
     monkeypatch: pytest.MonkeyPatch, module: Any, family: Family, overrides: dict[str, Any]
 ) -> None:
-    replaced(module, "estimate", monkeypatch, **overrides)
-    assert red(family)
+    override(module, "estimate", monkeypatch, **overrides)
+    assert fails(family)
 
 
 def torch_order(stored: Tensor, forget_bias: float) -> Tensor:
-    """Read the gates as torch stores them, i, f, g, o, which these are not."""
+    """Read the gates in torch's order i, f, g, o, which is not the stored one."""
     admit, forget, candidate, emit = stored.chunk(4, dim=-1)
     return torch.cat([admit, forget + forget_bias, emit, 2.0 * candidate], dim=-1)
 
@@ -129,21 +129,26 @@ def without_forget_bias(stored: Tensor, forget_bias: float) -> Tensor:
 
 @pytest.mark.parametrize("order", [torch_order, without_forget_bias])
 @pytest.mark.parametrize(
-    "family", [forward_parity.forward, inner_steps.inner, meta_gradient.meta_gradient]
+    "family",
+    [
+        forward_parity.compare_forward,
+        inner_steps.compare_inner_steps,
+        meta_gradient.compare_meta_gradients,
+    ],
 )
-def test_wrong_gates_turn_red(
+def test_wrong_gates_fail(
     monkeypatch: pytest.MonkeyPatch, family: Family, order: Callable[..., Tensor]
 ) -> None:
     monkeypatch.setattr(Gates, "_ordered", staticmethod(order))
-    assert red(family)
+    assert fails(family)
 
 
-def test_features_of_the_other_network_turn_red(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_features_of_the_other_network_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(features, "NETWORKS", features.NETWORKS[::-1])
-    assert red(forward_parity.forward)
+    assert fails(forward_parity.compare_forward)
 
 
-def test_an_action_encoder_without_its_last_relu_turns_red(
+def test_an_action_encoder_without_its_last_relu_fails(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def linear(self: ActionEncoder, channels: Tensor) -> Tensor:
@@ -154,51 +159,51 @@ def test_an_action_encoder_without_its_last_relu_turns_red(
         return channels
 
     monkeypatch.setattr(ActionEncoder, "__call__", linear)
-    assert red(forward_parity.forward)
+    assert fails(forward_parity.compare_forward)
 
 
 @pytest.mark.parametrize("mask", ["none", "in-trajectory"])
-def test_another_loss_mask_turns_red(monkeypatch: pytest.MonkeyPatch, mask: str) -> None:
+def test_another_loss_mask_fails(monkeypatch: pytest.MonkeyPatch, mask: str) -> None:
     original = loss_mask
     monkeypatch.setattr(update, "loss_mask", lambda batch, _: original(batch, mask))
-    assert red(inner_steps.inner)
+    assert fails(inner_steps.compare_inner_steps)
 
 
-def test_reversed_divergence_turns_red(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reversed_divergence_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     original = losses.kl
     monkeypatch.setattr(losses, "kl", lambda target, logits: original(logits, target))
-    assert red(inner_steps.inner)
+    assert fails(inner_steps.compare_inner_steps)
 
 
-def test_another_clip_of_the_direction_turns_red(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_clip_of_the_direction_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(direction_clipped_adam, "MAX_DIRECTION", 0.5)
-    assert red(inner_steps.inner)
+    assert fails(inner_steps.compare_inner_steps)
 
 
-def test_a_variance_that_forgets_its_mean_turns_red(monkeypatch: pytest.MonkeyPatch) -> None:
-    replaced(value_estimates, "normalise", monkeypatch, centre=False)
-    assert red(value_parity.value_estimator)
+def test_a_variance_without_its_mean_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    override(value_estimates, "normalise", monkeypatch, centre=False)
+    assert fails(value_parity.compare_value_estimator)
 
 
 @pytest.mark.parametrize(
     "wrong", [{"two_hot": "exact"}, {"inverse": "clamped"}], ids=["two_hot", "inverse"]
 )
-def test_the_other_arithmetic_of_the_interface_is_noticed_where_it_matters(
+def test_the_other_arithmetic_of_the_interface_is_detected_where_it_differs(
     monkeypatch: pytest.MonkeyPatch, wrong: dict[str, Any]
 ) -> None:
     """The projections differ in any precision; the inverses agree but in float32."""
     reference = {"inverse": "plain", "two_hot": "offset"}
     monkeypatch.setattr(value_parity, "REFERENCE", Conventions(**(reference | wrong)))
-    failed = [item for item in value_parity.value_interface(golden()) if not item.passed]
+    failed = [item for item in value_parity.compare_value_interface(golden()) if not item.passed]
     if "two_hot" in wrong:
         assert {item.precision for item in failed} >= {"float64"}
     else:
         assert [item for item in failed if item.precision == "float64"] == []
 
 
-def test_a_wrong_epsilon_of_the_transform_turns_red(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_epsilon_of_the_transform_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(value_interface, "EPSILON", 1.1e-3)
-    assert red(value_parity.value_interface)
+    assert fails(value_parity.compare_value_interface)
 
 
 def test_a_directory_without_arrays_is_refused(tmp_path: Path) -> None:
@@ -208,7 +213,7 @@ def test_a_directory_without_arrays_is_refused(tmp_path: Path) -> None:
         Golden(tmp_path)
 
 
-def test_a_parent_directory_will_do() -> None:
+def test_the_parent_directory_is_accepted() -> None:
     assert Golden(GOLDEN.parent).directory == GOLDEN
 
 
@@ -220,20 +225,20 @@ def test_a_damaged_file_is_named(tmp_path: Path) -> None:
         Golden(tmp_path)["value_f64"]
 
 
-def test_merging_equal_rows_keeps_what_every_step_saw() -> None:
+def test_merging_equal_rows_keeps_every_observation() -> None:
     batch = golden().rollout(0, torch.float64)
-    merged = distinct(batch)
+    merged = merge_equal_rows(batch)
     assert len(merged.rows) < len(batch.rows)
     assert torch.equal(merged.rows[merged.index], batch.rows[batch.index])
 
 
-def test_names_make_the_round_trip() -> None:
+def test_renaming_arrays_is_invertible() -> None:
     stored = {
         name.removeprefix("params0/"): array
         for name, array in golden()["inner_common"].items()
         if name.startswith("params0/")
     }
-    ours = {name: torch.tensor(array) for name, array in to_ours(stored, 3).items()}
-    again = to_theirs(ours)
+    ours = {name: torch.tensor(array) for name, array in to_our_names(stored, 3).items()}
+    again = to_original_names(ours)
     assert set(again) == set(stored)
     assert all((again[name] == array).all() for name, array in stored.items())

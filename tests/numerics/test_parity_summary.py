@@ -1,4 +1,4 @@
-"""The published numerical table in our numbers: families, counts, and what is written."""
+"""The published table with our numbers: families, counts, and the file."""
 
 from __future__ import annotations
 
@@ -9,10 +9,16 @@ import pytest
 from rulescope.assays import published
 from rulescope.core.errors import RecordError
 from rulescope.numerics.golden import Golden, default_directory
-from rulescope.numerics.meta_gradient import meta_gradient, single_precision
-from rulescope.numerics.numeric_table import numeric_table
-from rulescope.numerics.parity_summary import FILE, PUBLISHED, NumericCheck, read, summed_up
-from rulescope.numerics.parity_table import run_all
+from rulescope.numerics.meta_gradient import compare_meta_gradients, compare_precisions
+from rulescope.numerics.parity_summary import (
+    FILE,
+    PUBLISHED,
+    NumericCheck,
+    numeric_table,
+    read_check,
+    summarise_check,
+)
+from rulescope.numerics.parity_table import compare_all
 from rulescope.numerics.tolerances import Comparison
 
 
@@ -23,7 +29,7 @@ def golden() -> Golden:
 
 @pytest.fixture(scope="module")
 def found(golden: Golden) -> NumericCheck:
-    return summed_up(list(run_all(golden)), list(golden.rules().values()), {"torch": "x"})
+    return summarise_check(list(compare_all(golden)), list(golden.rules().values()), {"torch": "x"})
 
 
 def test_the_families_are_the_published_ones_in_their_order(found: NumericCheck) -> None:
@@ -37,22 +43,22 @@ def test_the_families_are_the_published_ones_in_their_order(found: NumericCheck)
 
 
 def test_meta_gradients_are_compared_in_float32_too(golden: Golden) -> None:
-    single = [item for item in meta_gradient(golden) if item.precision == "float32"]
+    single = [item for item in compare_meta_gradients(golden) if item.precision == "float32"]
     assert len(single) == 42
     assert all(item.passed for item in single)
     assert max(item.absolute for item in single) > 0.0
 
 
 def test_the_precision_control_is_within_this_implementation(golden: Golden) -> None:
-    """Nothing of the original's enters: other stored gradients change nothing."""
-    before = list(single_precision(golden))
+    """Stored gradients of the original have no effect."""
+    before = list(compare_precisions(golden))
     other = Golden(default_directory())
     other._files["metagrad_rand_f64"] = {"k2_nonzero_warm/absmax/x": golden["metagrad_common"]["h"]}
-    assert list(single_precision(other)) == before
+    assert list(compare_precisions(other)) == before
     assert len(before) == 42
 
 
-def test_published_and_our_composition_stand_side_by_side(found: NumericCheck) -> None:
+def test_the_table_has_published_and_our_numbers(found: NumericCheck) -> None:
     table = numeric_table(found)
     assert table.label == "tab:numeric"
     assert [row[2] for row in table.rows] == [26, 16, 12, 9, 42, 42]
@@ -76,18 +82,18 @@ def test_parameters_are_those_after_one_step_of_adam() -> None:
         item("rand/definition/step1: params/a", 0.2),
         item("rand/definition/step0: target/a", 0.3),
     ]
-    (family,) = summed_up(found, [], {}).families
+    (family,) = summarise_check(found, [], {}).families
     assert (family.comparisons, family.absolute) == (1, 0.1)
 
 
-def test_a_number_that_is_none_is_not_hidden_by_ordinary_ones(tmp_path: Path) -> None:
+def test_a_nan_is_not_hidden_by_other_errors(tmp_path: Path) -> None:
     items = [Comparison("forward", "float32", f"a: {e}", e, e, 1.0) for e in (0.1, float("nan"))]
-    check = summed_up(items, [], {})
+    check = summarise_check(items, [], {})
     (family,) = check.families
     assert (family.absolute, family.passed, check.passed) == (None, False, False)
     path = tmp_path / FILE
     path.write_bytes(check.to_json())
-    assert read(path) == check
+    assert read_check(path) == check
     path.write_text("[]")
     with pytest.raises(RecordError, match="not a numerical check"):
-        read(path)
+        read_check(path)

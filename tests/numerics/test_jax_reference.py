@@ -1,8 +1,8 @@
-"""Driving the original program: what is said where it is absent, and what reaches it and returns.
+"""Calling the original program: errors where it is absent, and its inputs and outputs.
 
 The stand-in below has the interface of the original, but computes with our own update. So the
-comparisons must agree if, and only if, names, layouts, precisions and slots survive the journey to
-the original and back.
+comparisons agree if and only if names, layouts, precisions and slots are converted correctly in
+both directions.
 """
 
 from __future__ import annotations
@@ -28,7 +28,12 @@ from rulescope.learners.disco.update import LearnerState
 from rulescope.learners.disco.value_estimates import Averages
 from rulescope.numerics import jax_reference
 from rulescope.numerics.forward_parity import ForwardCase
-from rulescope.numerics.golden import RANDOM_RULE, flat, rule_weights, to_theirs
+from rulescope.numerics.golden import (
+    RANDOM_RULE,
+    flatten_stored,
+    load_rule_weights,
+    to_original_names,
+)
 from rulescope.numerics.inner_steps import small_update
 from rulescope.numerics.tolerances import summarise
 from rulescope.numerics.value_parity import value_outputs
@@ -119,15 +124,15 @@ class StandIn:
 
     def initial_learner_state(self, _key: None) -> Record:
         nothing, fresh = torch.zeros(128), torch.tensor([0.0, 0.0, 1.0])
-        layout = small_update(rule_weights(RANDOM_RULE, torch.float32)).agent.layout
-        zeros = jax_reference.nested(to_theirs(layout.views(torch.zeros(layout.size))))
+        layout = small_update(load_rule_weights(RANDOM_RULE, torch.float32)).agent.layout
+        zeros = jax_reference.nest(to_original_names(layout.views(torch.zeros(layout.size))))
         adam = Record(mu=zeros, nu=zeros, count=np.int32(0))
         state = carry(nothing, nothing, fresh, fresh) | {"target_params": zeros}
         return Record(params=zeros, opt_state=(adam, ()), meta_state=state)
 
     def _check(self, rule: Any, dtype: np.dtype[Any]) -> None:
-        """See that the rule has arrived whole, and in the precision that JAX was set to."""
-        stored, arrived = load(RANDOM_RULE).arrays, jax_reference.flattened(rule)
+        """Assert that the rule arrives complete, in the configured precision of JAX."""
+        stored, arrived = load(RANDOM_RULE).arrays, jax_reference.flatten(rule)
         assert stored.keys() == arrived.keys()
         assert all(np.array_equal(stored[name], arrived[name]) for name in stored)
         assert {leaf.dtype for leaf in leaves(rule)} == {dtype}
@@ -158,14 +163,14 @@ class StandIn:
         assert np.array_equal(rollout.logits, rollout.agent_outs["logits"])
         dtype = torch.tensor(rollout.rewards).dtype
         self._check(rule, rollout.rewards.dtype)
-        update = small_update(rule_weights(RANDOM_RULE, dtype))
+        update = small_update(load_rule_weights(RANDOM_RULE, dtype))
         layout, adam, carried = update.agent.layout, state.opt_state[0], state.meta_state
 
         def vector(tree: Any) -> Tensor:
-            return flat(layout, jax_reference.flattened(tree), jax_reference.ACTIONS, dtype)
+            return flatten_stored(layout, jax_reference.flatten(tree), jax_reference.ACTIONS, dtype)
 
         def tree(vector: Tensor) -> Any:
-            return jax_reference.nested(to_theirs(layout.views(vector)))
+            return jax_reference.nest(to_original_names(layout.views(vector)))
 
         ended = torch.tensor(rollout.discounts == 0, dtype=dtype)
         slots, lanes = ended.shape
@@ -206,14 +211,20 @@ class StandIn:
         new = {"mu": tree(after.moments.first), "nu": tree(after.moments.second)}
         new["count"] = np.int32(after.moments.updates)
         self.spoil(new)
-        told = carry(*after.recurrent, *after.averages) | {"target_params": tree(after.target)}
+        meta_state = carry(*after.recurrent, *after.averages) | {
+            "target_params": tree(after.target)
+        }
         opt_state = (Record(**new), ())
-        return Record(params=tree(after.params), opt_state=opt_state, meta_state=told), {}, log
+        return (
+            Record(params=tree(after.params), opt_state=opt_state, meta_state=meta_state),
+            {},
+            log,
+        )
 
 
 @pytest.fixture
 def original(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
-    """Install the stand-in; it must be left as it was found. Only the random rule takes part."""
+    """Install the stand-in, whose configuration must be restored; only the random rule is used."""
     stand_in, real = StandIn(), importlib.import_module
 
     def import_module(name: str, package: str | None = None) -> Any:
@@ -227,36 +238,38 @@ def original(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
 
 
 def failures(family: str, within: str = "") -> set[str]:
-    found = [item for item in jax_reference.compare_live() if item.family == f"live {family}"]
+    found = [
+        item for item in jax_reference.compare_with_original() if item.family == f"live {family}"
+    ]
     wrong = {item.output for item in found if not item.passed and within in item.output}
     return {output.rpartition(": ")[2] for output in wrong}
 
 
-def test_absence_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
     def absent(name: str) -> None:
         raise ModuleNotFoundError(f"No module named {name!r}")
 
     monkeypatch.setattr(importlib, "import_module", absent)
     with pytest.raises(RulescopeError) as caught:
-        list(jax_reference.compare_live())
+        list(jax_reference.compare_with_original())
     assert "No module named 'jax'" in str(caught.value)
     assert "pip install git+https://github.com/google-deepmind/disco_rl jax" in str(caught.value)
 
 
 @pytest.mark.usefixtures("original")
-def test_everything_survives_the_journey() -> None:
-    lines = summarise(jax_reference.compare_live(seed=3))
+def test_conversions_in_both_directions_are_correct() -> None:
+    lines = summarise(jax_reference.compare_with_original(seed=3))
     assert {line.family for line in lines} == {f"live {name}" for name in FAMILIES}
     assert len(lines) == 2 * len(FAMILIES)
     assert all(line.passed for line in lines), lines
 
 
-def test_another_target_is_noticed(original: StandIn) -> None:
+def test_a_wrong_target_is_detected(original: StandIn) -> None:
     original.spoil = lambda found: found.update(pi=found["pi"] + 1e-2) if "pi" in found else None
     assert failures("forward") == {"pi"}
 
 
-def test_another_gradient_is_noticed(original: StandIn) -> None:
+def test_a_wrong_gradient_is_detected(original: StandIn) -> None:
     def spoil(new: dict[str, Any]) -> None:
         if "mu" in new:
             new["mu"]["mlp/linear"]["w"] = new["mu"]["mlp/linear"]["w"] * 1.5
@@ -267,42 +280,42 @@ def test_another_gradient_is_noticed(original: StandIn) -> None:
 
 
 @pytest.mark.usefixtures("original")
-def test_another_program_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unsupported_version_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(StandIn, "learner_step", lambda *_: 1 / 0)
     with pytest.raises(RulescopeError, match=r"ZeroDivisionError.*commit 9059a29"):
-        list(jax_reference.compare_live())
+        list(jax_reference.compare_with_original())
 
 
 def test_rule_names_are_split_at_the_last_slash() -> None:
     stored = load(RANDOM_RULE).arrays
-    tree = jax_reference.nested(stored)
+    tree = jax_reference.nest(stored)
     assert len(stored) == 2 * len(tree) == 42
     assert tree["lstm/~/meta_lstm/~unroll/lstm/linear"]["w"].shape == (144, 512)
-    back = jax_reference.flattened(tree)
+    back = jax_reference.flatten(tree)
     assert back.keys() == stored.keys()
     assert all(back[name] is stored[name] for name in stored)
 
 
-def test_gradient_comes_back_from_the_moments() -> None:
+def test_gradients_are_recovered_from_the_moments() -> None:
     old, gradient = np.array([0.5, -1.0]), np.array([2.0, 3.0])
     new = 0.9 * old + 0.1 * gradient
-    found = jax_reference.gradients({"layer": {"w": old}}, {"layer": {"w": new}})
+    found = jax_reference.recover_gradients({"layer": {"w": old}}, {"layer": {"w": new}})
     np.testing.assert_allclose(found["layer/w"], gradient, rtol=1e-12)
 
 
 def test_inputs_depend_on_the_seed_alone() -> None:
-    for draw in (jax_reference.rule_inputs, jax_reference.update_inputs):
+    for draw in (jax_reference.draw_rule_inputs, jax_reference.draw_update_inputs):
         first, again, other = (draw(seeds.stream(seed, "live")) for seed in (0, 0, 1))
         assert all(np.array_equal(first[name], again[name]) for name in first)
         assert any(not np.array_equal(first[name], other[name]) for name in first)
 
 
-def test_inputs_hold_what_is_hard() -> None:
-    rule = jax_reference.rule_inputs(seeds.stream(0, "live.rule"))
+def test_inputs_have_terminals_and_repeated_boards() -> None:
+    rule = jax_reference.draw_rule_inputs(seeds.stream(0, "live.rule"))
     assert rule["agent/z"].shape == (8, 3, 5, 600)
     assert rule["rewards"].shape == rule["is_terminal"].shape == (7, 3)
     assert 0 < rule["is_terminal"].sum() < rule["is_terminal"].size
-    updates = jax_reference.update_inputs(seeds.stream(0, "live.updates"))
+    updates = jax_reference.draw_update_inputs(seeds.stream(0, "live.updates"))
     boards = updates["rollout0/observations"].reshape(36, -1)
     assert len(np.unique(boards, axis=0)) < 10
     assert set(np.unique(updates["rollout0/discounts"])) == {0.0, 1.0}
