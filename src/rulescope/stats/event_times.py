@@ -1,7 +1,7 @@
-"""When something first happened in a run: attainment, thresholds, mastery.
+"""Times of first events in a run: attainment after a switch, thresholds, mastery.
 
-A time of NaN means *it never happened*, not that the run is missing; leave missing runs out
-before asking for means over all runs.
+A time of NaN means that the event *never happened*, not that the run is missing; remove missing
+runs before taking means over all runs.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from rulescope.stats.array_checks import (
 from rulescope.stats.centre import finite_mean, trimmed_mean
 
 WASHOUT = 102
-"""Episodes after a switch until the 100-episode window holds only new ones: both lanes may have
-one episode under way that straddles the switch."""
+"""Episodes after a switch until the 100-episode window has only new ones: each of two lanes may
+have one episode in progress at the switch."""
 MASTERY_ROWS = 5
 MASTERY_SLACK = 0.1
 
 
 class ThresholdSteps(NamedTuple):
-    """Trim of the step counts of those who reached a threshold, and how many did."""
+    """Trim of the step counts of runs that reached a threshold, and their number."""
 
     value: float
     reached: int
@@ -50,11 +50,11 @@ def attainment(
     episodes_at_switch: ArrayLike | None = None,
     washout: int = WASHOUT,
 ) -> FloatArray:
-    """Return how long after the switch each run first attains ``threshold``; NaN for never.
+    """Return the iterations from the switch until each run attains ``threshold``; NaN for never.
 
-    ``scores [..., rows]`` and the running totals ``episodes [..., rows]`` give times ``[...]`` in
-    iterations. A row counts if it lies after the switch, at least ``washout`` episodes have been
-    completed since, and its score is at or above the threshold. ``episodes_at_switch [...]`` is
+    ``scores [..., rows]`` and the running totals ``episodes [..., rows]`` give times ``[...]``. A row
+    counts if it lies after the switch, at least ``washout`` episodes have been completed since,
+    and its score is at or above the threshold. ``episodes_at_switch [...]`` is
     read from the row of the switch unless it is given.
     """
     grid, array, completed = floats(iterations), missing_as_nan(scores), floats(episodes)
@@ -97,7 +97,7 @@ def threshold_steps(steps: ArrayLike, scores: ArrayLike, threshold: float = 0.8)
 
 
 def summarise_threshold_steps(first_steps: ArrayLike) -> ThresholdSteps:
-    """Return the Trim of one cell's ``first_steps [n]`` over those who reached the threshold."""
+    """Return the Trim of one cell's ``first_steps [n]`` over the runs that reached it."""
     array = floats(first_steps)
     if array.ndim != 1:
         raise DataError(f"one cell of step counts is [n], not {array.shape}")
@@ -117,7 +117,7 @@ def mastery_target(scores: ArrayLike) -> FloatArray:
 
 
 def mastery(steps: ArrayLike, scores: ArrayLike) -> FloatArray:
-    """Return the first logged step count at which each run is as good as it ends up.
+    """Return the first logged step count at which each run is as good as at its end.
 
     ``steps [rows]``, ``scores [..., rows]`` -> ``[...]``: the first score at or above
     :func:`mastery_target`; NaN for a run without finite scores.

@@ -176,7 +176,7 @@ def test_worked_threshold_steps(reached: int, kept: int, units: int, value: floa
     assert found.fraction == reached / 18
 
 
-def test_nobody_reaches_the_threshold() -> None:
+def test_no_run_reaches_the_threshold() -> None:
     found = summarise_threshold_steps([NAN] * 18)
     assert math.isnan(found.value)
     assert (found.reached, found.fraction) == (0, 0.0)

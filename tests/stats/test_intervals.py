@@ -73,7 +73,7 @@ def test_thin_tails_warn(draws: int, family: int, warns: bool) -> None:
     assert [issubclass(w.category, TailWarning) for w in caught] == [True] * warns
 
 
-def test_thin_tail_warning_says_what_would_do() -> None:
+def test_the_warning_names_a_sufficient_number_of_draws() -> None:
     with pytest.warns(TailWarning, match=r"16\.7 beyond .* family of 15; 12000 would leave 20"):
         percentile_interval(np.arange(10_000.0), 15)
 

@@ -13,7 +13,7 @@ from scipy import stats as scipy_stats  # type: ignore[import-untyped]
 from rulescope.stats import (
     DataError,
     deepest_majority,
-    found,
+    found_goal,
     majority,
     random_discovery,
     solved,
@@ -33,11 +33,11 @@ def test_solved_is_a_mean_tail_return_of_at_least_495() -> None:
     np.testing.assert_array_equal(solved(returns), [1, 0, 1, 0, NAN])
 
 
-def test_found_is_anything_above_zero() -> None:
+def test_a_goal_is_found_if_anything_is_above_zero() -> None:
     one_success = (1 + 99 * -0.005) / 100
     assert one_success == pytest.approx(0.00505)
     rows = [[-0.005, one_success, -0.005], [-0.005, 0.0, NAN], [NAN] * 3, [0.0, 0.0, 1.0]]
-    np.testing.assert_array_equal(found(rows), [1, 0, NAN, 1])
+    np.testing.assert_array_equal(found_goal(rows), [1, 0, NAN, 1])
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ def test_seeds_that_one_arm_lacks_are_left_out() -> None:
 
 
 @pytest.mark.parametrize("n", [3, 4, 5, 8])
-def test_equal_arms_are_rarely_told_apart(n: int) -> None:
+def test_equal_arms_rarely_differ_significantly(n: int) -> None:
     """The bootstrap alone leaves out zero in 25 % (n=3), 13 % (4), 10 % (5) and 5 % (8)."""
     draws = np.random.default_rng(n)
     wrong = 0

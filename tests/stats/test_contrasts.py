@@ -100,7 +100,7 @@ def test_worked_marginal_differences() -> None:
     assert trimmed_mean(live - zero) == 0
 
 
-def test_marginal_difference_is_of_exact_iqms_unless_told() -> None:
+def test_marginal_difference_is_of_exact_iqms_by_default() -> None:
     a, b = np.arange(1, 19) ** 2, np.zeros(18)
     assert float(marginal_difference(a, b)) == pytest.approx(97.1666666667)
     assert float(marginal_difference(a, b, trimmed_mean)) == pytest.approx(98.5)
@@ -129,7 +129,7 @@ def test_worked_retention() -> None:
     assert retention(UNIT, UNIT) == 1.0
 
 
-def test_what_was_never_learned_cannot_be_retained() -> None:
+def test_without_learning_there_is_no_retention() -> None:
     low = np.full(8, 1.063e-4)
     assert math.isnan(retention(low, low))
     assert retention(np.full(8, 1e-3), np.full(8, 1e-3)) == 1.0

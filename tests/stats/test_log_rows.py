@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from rulescope.stats import (
     DataError,
-    between,
     deep_sea_tail,
     endpoint,
     last_fraction,
+    rows_between,
     tail_from,
     tail_mean,
     updates_for_depth,
@@ -86,7 +86,7 @@ def test_no_rows_no_tail() -> None:
 
 
 @given(st.integers(1, 99), st.integers(1, 3000))
-def test_shares_are_the_decimals_they_are_written_as(percent: int, total: int) -> None:
+def test_fractions_are_exact_decimals(percent: int, total: int) -> None:
     """In binary 0.55 * 100 > 55 and 0.29 * 100 < 29; whole-number arithmetic has no such case."""
     fraction, iterations = percent / 100, np.arange(1, total + 1)
     assert (tail_from(iterations, fraction, total) == (100 * iterations >= percent * total)).all()
@@ -106,7 +106,7 @@ def test_windows_after_a_switch(
     total: int, interval: int, first: int, last: int, rows: int
 ) -> None:
     iterations = log(total, interval)
-    kept = iterations[between(iterations, first, last)]
+    kept = iterations[rows_between(iterations, first, last)]
     assert (len(kept), kept[0], kept[-1]) == (rows, first, last)
 
 
@@ -133,4 +133,4 @@ def test_bad_rows() -> None:
     with pytest.raises(DataError, match=r"not 1\.5"):
         tail_from([1, 2], 1.5, 2)
     with pytest.raises(DataError, match="one increasing column"):
-        between([20, 20, 40], 0, 100)
+        rows_between([20, 20, 40], 0, 100)

@@ -29,7 +29,7 @@ def test_size_is_that_of_the_plan() -> None:
     assert one["catch"] is None
 
 
-def test_nothing_changes_in_place() -> None:
+def test_a_family_is_immutable() -> None:
     names = ["a", "b"]
     family = Family("f", names)
     names.append("c")
@@ -52,7 +52,7 @@ def test_an_estimate_without_value_is_missing() -> None:
     assert family["catch"] is nothing
 
 
-def test_strangers_are_named_with_the_nearest_member() -> None:
+def test_an_unplanned_member_is_refused_with_the_nearest_one() -> None:
     with pytest.raises(DataError, match="'catch-bgi' is not in family 'widths'; nearest: 'catch-b"):
         plan().with_estimate("catch-bgi", VALUE)
     with pytest.raises(DataError, match="valid: catch, catch-big, tracking"):
@@ -66,7 +66,7 @@ def test_an_interval_made_for_another_family_is_refused() -> None:
     assert plan().with_estimate("catch", ranged)["catch"] == ranged
 
 
-def test_an_estimate_is_made_once() -> None:
+def test_a_second_estimate_of_a_member_is_refused() -> None:
     with pytest.raises(DataError, match="'catch' of family 'widths' already"):
         plan().with_estimate("catch", VALUE).with_estimate("catch", VALUE)
 

@@ -119,7 +119,7 @@ def test_every_draw_recomputes_everything(states: FloatArray) -> None:
         assert radii[draw] == pytest.approx(expected)
 
 
-def test_many_draws_meet_without_a_seam() -> None:
+def test_draws_do_not_depend_on_chunks() -> None:
     states, blocks = some_states(7, 12, 256), seed_blocks(12, 300)
     shifts = bootstrap_displacement(states, 3, blocks)
     assert shifts.shape == (300, 7)
@@ -147,7 +147,7 @@ def test_shifts_are_not_measured_in_rounding_errors() -> None:
     assert np.isnan(bootstrap_displacement(states, 3, seed_blocks(12, 500))).all()
 
 
-def test_one_seed_drawn_over_and_over_has_no_radius() -> None:
+def test_one_seed_drawn_repeatedly_has_no_radius() -> None:
     blocks = np.array([[1, 1, 1, 1], [0, 1, 2, 3]])
     shifts = bootstrap_displacement(PAIR, 0, blocks)
     assert np.isnan(shifts[0]).all()

@@ -111,7 +111,7 @@ def test_rounding_of_logarithms_does_not_break_ties(base: float) -> None:
         assert scale_window(grid, curve, 0.5).low == grid[first]
 
 
-def test_half_of_nothing_is_no_criterion() -> None:
+def test_half_of_a_best_score_of_zero_is_no_criterion() -> None:
     stack = [[0.0] * 7, [-1.0] * 6 + [0.0], [NAN] * 7, [NAN] * 6 + [0.2], [-3.0] * 6 + [1e-9]]
     half = half_best(stack, floor=-math.inf)
     np.testing.assert_array_equal(half, [np.inf, np.inf, NAN, 0.1, 5e-10])

@@ -60,7 +60,7 @@ def test_worked_trimmed_means(values: list[float], expected: float) -> None:
         (18, 5, 14),
     ],
 )
-def test_kept_ranks(n: int, first: int, last: int) -> None:
+def test_trimmed_ranks(n: int, first: int, last: int) -> None:
     """Moving one value by one, far from its neighbours, moves the mean only if its rank is kept."""
     ranks = np.arange(1, n + 1) * 1000.0
     moved = np.array([trimmed_mean(ranks + np.eye(n)[k]) - trimmed_mean(ranks) for k in range(n)])
@@ -131,14 +131,14 @@ def test_never_outside_the_values(centre: Centre, values: list[float]) -> None:
 
 @pytest.mark.parametrize("centre", CENTRES)
 @pytest.mark.parametrize("n", range(1, 20))
-def test_equal_values_come_back_to_the_bit(centre: Centre, n: int) -> None:
+def test_the_centre_of_equal_values_is_that_value_to_the_bit(centre: Centre, n: int) -> None:
     assert centre([0.1] * n) == 0.1
     assert centre([0.7] * n) == 0.7
 
 
 @pytest.mark.parametrize("centre", [*CENTRES, finite_mean])
 @given(values=samples, gaps=st.lists(st.integers(0, 25), max_size=8))
-def test_missing_values_are_as_if_never_there(
+def test_missing_values_have_no_effect(
     centre: Centre, values: list[float], gaps: list[int]
 ) -> None:
     with_gaps = list(values)
@@ -161,14 +161,14 @@ def test_every_slice_has_its_own_count(centre: Centre) -> None:
 
 
 @pytest.mark.parametrize("centre", [*CENTRES, finite_mean])
-def test_nothing_gives_nan(centre: Centre) -> None:
+def test_no_finite_value_gives_nan(centre: Centre) -> None:
     assert math.isnan(centre([]))
     assert math.isnan(centre([NAN, NAN]))
     assert centre(np.zeros((0, 5))).shape == (0,)
     assert np.isnan(centre(np.zeros((2, 0)))).all()
 
 
-def test_input_is_left_alone() -> None:
+def test_input_is_not_changed() -> None:
     values = np.array([3.0, NAN, 1.0, 2.0])
     before = values.copy()
     for centre in CENTRES:

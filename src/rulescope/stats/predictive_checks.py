@@ -1,9 +1,9 @@
-"""Could a printed number come from lifetimes like ours?
+"""Predictive checks: the probability of published numbers, given our lifetimes.
 
-A printed cell is the summary of a cohort that was not released. Whether lifetimes of ours are of
-the same kind is asked forwards: cohorts of the printed size are drawn from ours, summarised as the
-printed one was, and the printed numbers are placed among theirs. Overlap of intervals would not do:
-a cell of ours in which half of the lifetimes fail has an interval that overlaps everything.
+A published cell is the summary of a cohort whose lifetimes were not released. Cohorts of its size
+are drawn from our lifetimes and summarised in the same way; the published numbers are ranked among
+them. Overlap of intervals is no substitute: if half of our lifetimes fail, our interval overlaps
+with nearly everything.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from rulescope.stats.intervals import LEVEL
 from rulescope.stats.resampling import Statistic, seed_blocks
 
 COHORTS = 2_000
-"""Cohorts that are drawn; the least probability that can be found is 1 / 2,001."""
+"""Cohorts that are drawn; the smallest possible probability is 1 / 2,001."""
 BOUND_DRAWS = 200
 """Bootstrap draws within a cohort, for the bounds of its interval."""
 _SEED = 20261118
@@ -30,11 +30,11 @@ _CHUNK = 250
 
 
 def cohort_indices(n: int, size: int, cohorts: int = COHORTS, seed: int = _SEED) -> IntArray:
-    """Return which of ``n`` lifetimes make up each cohort of ``size``: ``[cohorts, size]``.
+    """Return the indices of the lifetimes, of ``n``, in each cohort: ``[cohorts, size]``.
 
-    Each cohort first draws how frequent each lifetime is among all (a Bayesian bootstrap: weights
-    from a flat Dirichlet distribution), then its own lifetimes by these weights. So few lifetimes
-    give cohorts that differ widely, and exclude little.
+    Each cohort first draws the frequency of each lifetime (a Bayesian bootstrap: weights from a
+    flat Dirichlet distribution), then its lifetimes by these weights. So few lifetimes give
+    cohorts that differ widely, and exclude little.
     """
     require_positive("n", n)
     require_positive("size", size)
@@ -45,12 +45,12 @@ def cohort_indices(n: int, size: int, cohorts: int = COHORTS, seed: int = _SEED)
     return found
 
 
-def outlying(samples: ArrayLike, printed: ArrayLike, margin: float = 0.0) -> float:
+def outlier_probability(samples: ArrayLike, printed: ArrayLike, margin: float = 0.0) -> float:
     """Return the share of ``samples [k, m]`` at least as far out as ``printed [m]``.
 
-    How far out a row is, follows from its most extreme member: the smaller share of samples on one
-    side of it. The same is computed for every sample, so members that go together are not counted
-    twice. Samples within ``margin`` of a printed member count for both of its sides.
+    A row is as far out as its most extreme member, by the smaller share of samples on one side.
+    The same is computed for every sample, so correlated members are not counted twice.
+    Samples within ``margin`` of a printed member count for both of its sides.
     """
     array, place = floats(samples), floats(printed)
     array = array[np.isfinite(array).all(axis=-1)]
@@ -74,15 +74,14 @@ def printed_probability(
     margin: float = 0.0,
     statistic: Statistic = trimmed_mean,
 ) -> float:
-    """Return how probable it is that a cohort like ours prints numbers as far out as ``printed``.
+    """Return the probability of numbers as far out as ``printed`` in a cohort like ours.
 
     ``values [n]`` are ours, ``size`` is the number of lifetimes of the printed cohort, ``printed``
     its value and the bounds of its 95 % percentile interval (NaN if it has none). NaN without
     values.
 
-    Each cohort may also draw from one lifetime that was not seen, somewhere in ``span``, the range
-    of possible values: that ours have no other values than these is not known, least of all from
-    few of them.
+    Each cohort may also draw one unseen lifetime, uniform in ``span``, the range of possible
+    values: our lifetimes, the more so if they are few, do not have every possible value.
     """
     array = floats(values)
     if array.ndim != 1:
@@ -95,12 +94,14 @@ def printed_probability(
     cohorts = np.take_along_axis(known, cohort_indices(len(array) + 1, size), axis=1)
     samples = statistic(cohorts)[:, np.newaxis]
     if any(math.isnan(bound) for bound in printed[1:]):
-        return outlying(samples, printed[:1], margin)
-    return outlying(np.concatenate([samples, _bounds(cohorts, statistic)], axis=1), printed, margin)
+        return outlier_probability(samples, printed[:1], margin)
+    return outlier_probability(
+        np.concatenate([samples, _bounds(cohorts, statistic)], axis=1), printed, margin
+    )
 
 
 def _bounds(cohorts: FloatArray, statistic: Statistic) -> FloatArray:
-    """Return the bounds of the interval that each cohort [cohorts, size] prints: [cohorts, 2]."""
+    """Return the interval bounds [cohorts, 2] of each cohort in ``cohorts`` [cohorts, size]."""
     blocks = seed_blocks(cohorts.shape[-1], BOUND_DRAWS)
     parts = [
         np.quantile(statistic(part[:, blocks]), [LEVEL / 2, 1 - LEVEL / 2], axis=-1)
@@ -112,9 +113,9 @@ def _bounds(cohorts: FloatArray, statistic: Statistic) -> FloatArray:
 def statistic_probability(
     statistic: Callable[[IntArray], float], n: int, size: int, printed: float, margin: float = 0.0
 ) -> float:
-    """Return the same for any ``statistic`` of a cohort, given as indices [size] of our lifetimes.
+    """Return the same for a ``statistic`` of cohorts, given as indices [size] of our lifetimes.
 
-    For measures that are no mean over lifetimes, such as a distance between two clouds of states.
+    For measures that are no mean over lifetimes, such as a distance between two sets of states.
     """
     samples = [[statistic(chosen)] for chosen in cohort_indices(n, size)]
-    return outlying(samples, [printed], margin)
+    return outlier_probability(samples, [printed], margin)

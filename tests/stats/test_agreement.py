@@ -11,9 +11,9 @@ from scipy import stats as scipy_stats  # type: ignore[import-untyped]
 from rulescope.stats import DataError, Estimate, estimate, seed_blocks, trimmed_mean, wilson
 from rulescope.stats.agreement import (
     Counts,
-    difference,
+    estimate_difference,
     fisher,
-    learned,
+    learned_counts,
     least_seeds,
     share_difference,
     shares_differ,
@@ -22,24 +22,24 @@ from rulescope.stats.agreement import (
 
 def test_the_difference_of_two_shares_is_that_of_newcombe() -> None:
     """56 of 70 and 48 of 80: the worked example of Newcombe (1998), method 10."""
-    found = difference(wilson(56, 70), wilson(48, 80))
+    found = estimate_difference(wilson(56, 70), wilson(48, 80))
     assert found.value == pytest.approx(0.2)
     assert (found.low, found.high) == pytest.approx((0.0524, 0.3339), abs=5e-5)
 
 
 def test_symmetric_intervals_add_their_variances() -> None:
-    found = difference(Estimate(1.0, 0.7, 1.3, 12), Estimate(0.5, 0.1, 0.9, 18, family=1))
+    found = estimate_difference(Estimate(1.0, 0.7, 1.3, 12), Estimate(0.5, 0.1, 0.9, 18, family=1))
     assert (found.low, found.high) == pytest.approx((0.0, 1.0))
     assert found.n == 12
 
 
 def test_a_skewed_interval_stays_skewed() -> None:
-    found = difference(Estimate(0.9, 0.5, 1.0, 12), Estimate(0.0, 0.0, 0.0, 12))
+    found = estimate_difference(Estimate(0.9, 0.5, 1.0, 12), Estimate(0.0, 0.0, 0.0, 12))
     assert (found.low, found.high) == pytest.approx((0.5, 1.0))
 
 
 def test_without_bounds_there_is_no_interval() -> None:
-    found = difference(Estimate(0.9, 0.5, 1.0, 12), Estimate(0.5, math.nan, math.nan, 12))
+    found = estimate_difference(Estimate(0.9, 0.5, 1.0, 12), Estimate(0.5, math.nan, math.nan, 12))
     assert found.value == pytest.approx(0.4)
     assert math.isnan(found.low)
 
@@ -65,8 +65,8 @@ def test_more_successes_than_lifetimes_are_refused() -> None:
 
 
 def test_a_narrow_interval_near_one_leaves_room_for_one_failure_in_twelve() -> None:
-    assert learned(Estimate(0.995, 0.989, 0.997, 12), 0.5) == Counts(11, 12, 12)
-    assert learned(Estimate(0.004, -0.003, 0.009, 12), 0.5) == Counts(0, 1, 12)
+    assert learned_counts(Estimate(0.995, 0.989, 0.997, 12), 0.5) == Counts(11, 12, 12)
+    assert learned_counts(Estimate(0.004, -0.003, 0.009, 12), 0.5) == Counts(0, 1, 12)
     assert str(Counts(11, 12, 12)) == "11 to 12 of 12"
 
 
@@ -77,13 +77,13 @@ def test_the_true_count_is_never_excluded(n: int) -> None:
         scores = np.concatenate(
             [generator.uniform(0.8, 1.0, size=k), generator.uniform(-0.02, 0.1, size=n - k)]
         )
-        found = learned(estimate(scores, seed_blocks(n, 1000)), 0.5)
+        found = learned_counts(estimate(scores, seed_blocks(n, 1000)), 0.5)
         assert found.least <= k <= found.most
         assert found.most - found.least < n
 
 
 def test_a_mean_of_another_kind_excludes_nothing() -> None:
-    assert learned(Estimate(9.8, 9.1, 10.2, 12), 0.5) == Counts(0, 12, 12)
+    assert learned_counts(Estimate(9.8, 9.1, 10.2, 12), 0.5) == Counts(0, 12, 12)
 
 
 def test_shares_differ_only_if_they_do_for_every_count() -> None:
@@ -92,17 +92,17 @@ def test_shares_differ_only_if_they_do_for_every_count() -> None:
     assert not shares_differ(Counts(3, 3, 8), Counts(11, 12, 12), family=11)
 
 
-def test_the_interval_of_uncertain_counts_holds_that_of_each() -> None:
+def test_the_interval_of_uncertain_counts_contains_that_of_each() -> None:
     found = share_difference(Counts(3, 3, 8), Counts(9, 12, 12))
     for k in range(9, 13):
-        one = difference(wilson(3, 8), wilson(k, 12))
+        one = estimate_difference(wilson(3, 8), wilson(k, 12))
         assert found.low <= one.low
         assert one.high <= found.high
 
 
-def test_the_trimmed_mean_is_the_one_that_counts_are_read_from() -> None:
+def test_counts_are_derived_from_the_same_trimmed_mean() -> None:
     """Three failures of twelve are cut off; with a fourth the mean drops by a sixth."""
     three, four = [0.0] * 3 + [1.0] * 9, [0.0] * 4 + [1.0] * 8
     assert float(trimmed_mean(three)) == 1.0
     assert float(trimmed_mean(four)) == pytest.approx(5 / 6)
-    assert learned(Estimate(1.0, math.nan, math.nan, 12), 0.5).least == 9
+    assert learned_counts(Estimate(1.0, math.nan, math.nan, 12), 0.5).least == 9

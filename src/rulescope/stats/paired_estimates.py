@@ -1,9 +1,8 @@
-"""Differences between two arms within seeds, with an interval that holds for few seeds.
+"""Estimates of paired differences between two arms, with intervals that are valid for few seeds.
 
-Over few seeds the percentile bootstrap is little more than the range of the seeds: where there is
-no difference at all, its 95 % interval leaves out zero in 25 % of samples of three seeds, in 13 %
-of four and in 10 % of five. Student's t knows how little so few seeds say, so the wider of the two
-is taken on each side.
+With few seeds the percentile bootstrap is too narrow: without any true difference its 95 % interval
+excludes zero in 25 % of samples of three seeds, in 13 % of four and in 10 % of five. Student's t
+accounts for the number of seeds, so the wider of the two bounds is taken on each side.
 """
 
 from __future__ import annotations
@@ -32,22 +31,22 @@ def paired_estimate(
     draws: int = PAIRED_DRAWS,
     statistic: Statistic = trimmed_mean,
 ) -> Estimate:
-    """Estimate the centre of ``first - second`` over seeds ``[n]``, paired by seed.
+    """Return the centre of ``first - second`` over seeds ``[n]``, paired by seed.
 
     From three seeds on there is an interval: that of the seed-block bootstrap, widened to Student's
     t interval of the same differences where that reaches further. Fewer seeds have their range.
-    A large ``family`` gets the draws that its tails need.
+    A large ``family`` gets as many draws as its tails need.
     """
     each = paired_differences(first, second)
     blocks = seed_blocks(len(each), max(draws, enough_draws(family)))
     found = estimate(each, blocks, statistic, family)
-    return widened(found, each)
+    return widen_to_student(found, each)
 
 
-def widened(found: Estimate, differences: ArrayLike) -> Estimate:
+def widen_to_student(found: Estimate, differences: ArrayLike) -> Estimate:
     """Return ``found`` with an interval that covers Student's t interval of ``differences [n]``.
 
-    ``found`` estimates the centre of those differences. Without an interval it stays as it is.
+    ``found`` estimates the centre of those differences. Without an interval it is returned as is.
     """
     each = floats(differences)
     known = each[np.isfinite(each)]
@@ -58,7 +57,7 @@ def widened(found: Estimate, differences: ArrayLike) -> Estimate:
 
 
 def student_half_width(values: ArrayLike, family: int = 1) -> float:
-    """Return how far Student's t interval of the mean of ``values [n]`` reaches to either side."""
+    """Return the half-width of Student's t interval of the mean of ``values [n]``."""
     array = np.asarray(values, dtype=np.float64)
     spread = float(array.std(ddof=1)) / math.sqrt(len(array))
     return student_quantile(1 - tail(family), len(array) - 1) * spread

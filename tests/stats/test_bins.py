@@ -53,11 +53,11 @@ def test_between_one_and_all(seed: int, rows: int, bins: int, spread: float) -> 
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, 1e39])
-def test_a_diverged_head_has_no_bins(bad: float) -> None:
+def test_a_diverged_head_gives_nan(bad: float) -> None:
     assert math.isnan(effective_bins([[0.0, 1.0], [bad, 0.0]]))
 
 
 @pytest.mark.parametrize("shape", [(), (0, 5), (3, 0)])
-def test_nothing_to_measure(shape: tuple[int, ...]) -> None:
+def test_empty_logits_are_refused(shape: tuple[int, ...]) -> None:
     with pytest.raises(DataError, match="rows of bins"):
         effective_bins(np.zeros(shape))

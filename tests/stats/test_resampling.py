@@ -153,7 +153,7 @@ def test_three_values_are_bootstrapped() -> None:
     assert (found.low, found.high, found.method) == (-6.0, -1.0, "bootstrap")
 
 
-def test_two_values_have_a_range_and_none_has_nothing() -> None:
+def test_two_values_have_a_range_and_zero_have_none() -> None:
     blocks = seed_blocks(4, 1000)
     assert estimate([NAN, 5.0, NAN, 1.0], blocks) == Estimate(3.0, 1.0, 5.0, 2, 0, 1, "range")
     assert estimate([2.0, math.inf, NAN, NAN], blocks) == Estimate(2.0, 2.0, 2.0, 1, 0, 1, "range")

@@ -7,8 +7,13 @@ import math
 import numpy as np
 import pytest
 
-from rulescope.stats import outlying, printed_probability, statistic_probability, trimmed_mean
-from rulescope.stats.predictive import cohort_indices
+from rulescope.stats import (
+    outlier_probability,
+    printed_probability,
+    statistic_probability,
+    trimmed_mean,
+)
+from rulescope.stats.predictive_checks import cohort_indices
 from rulescope.stats.resampling import bootstrap, seed_blocks
 
 SCORES = (0.0, 1.0)
@@ -60,19 +65,21 @@ def test_candidates_of_another_kind_are_excluded_when_there_are_enough_lifetimes
     assert excluded >= 12
 
 
-def test_outlying_is_the_plain_count() -> None:
+def test_the_outlier_probability_is_a_plain_count() -> None:
     samples = np.arange(1.0, 100.0)[:, np.newaxis]
     as_far = sum(each >= 98.0 or each <= 2.0 for each in samples[:, 0])
-    assert outlying(samples, [98.0]) == pytest.approx((1 + as_far) / 100)
-    assert outlying(samples, [50.0]) == 1.0
-    assert outlying(samples, [104.0], margin=5.0) == outlying(samples, [99.0])
+    assert outlier_probability(samples, [98.0]) == pytest.approx((1 + as_far) / 100)
+    assert outlier_probability(samples, [50.0]) == 1.0
+    assert outlier_probability(samples, [104.0], margin=5.0) == outlier_probability(samples, [99.0])
 
 
-def test_members_that_go_together_are_not_counted_twice() -> None:
+def test_correlated_members_are_not_counted_twice() -> None:
     one = np.random.default_rng(0).normal(size=(1000, 1))
-    assert outlying(np.repeat(one, 3, axis=1), [2.0] * 3) == outlying(one, [2.0])
+    assert outlier_probability(np.repeat(one, 3, axis=1), [2.0] * 3) == outlier_probability(
+        one, [2.0]
+    )
     apart = np.random.default_rng(1).normal(size=(1000, 3))
-    assert outlying(apart, [2.0, 0.0, 0.0]) > 2 * outlying(one, [2.0])
+    assert outlier_probability(apart, [2.0, 0.0, 0.0]) > 2 * outlier_probability(one, [2.0])
 
 
 def test_cohorts_are_drawn_from_all_lifetimes_and_always_the_same() -> None:
@@ -88,7 +95,7 @@ def test_without_values_there_is_no_probability() -> None:
     assert math.isnan(printed_probability([math.nan], 12, (0.5, 0.4, 0.6), SCORES))
 
 
-def test_a_printed_value_without_an_interval_is_placed_alone() -> None:
+def test_a_printed_value_without_an_interval_is_ranked_alone() -> None:
     ours = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
     alone = printed_probability(ours, 18, (3.5, math.nan, math.nan), (0.0, 7.0))
     assert alone > 0.5
@@ -96,7 +103,7 @@ def test_a_printed_value_without_an_interval_is_placed_alone() -> None:
     assert far < 0.01
 
 
-def test_any_statistic_of_a_cohort_can_be_placed() -> None:
+def test_any_statistic_of_a_cohort_can_be_ranked() -> None:
     values = np.linspace(0.0, 1.0, 9)
     found = statistic_probability(lambda chosen: float(values[chosen].mean()), 9, 12, 0.5)
     assert found > 0.5
