@@ -10,12 +10,11 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 from matplotlib.transforms import ScaledTranslation
 
-from rulescope.assays.figure_data import Cell, Curve, Floats, curve, parts
+from rulescope.assays.figure_data import Cell, Curve, Floats
 from rulescope.render.line_labels import End, inches
 from rulescope.render.style import GREY, PALE, SMALL, Look, in_order, look
 
 if TYPE_CHECKING:
-    from rulescope.assays.results import Results
     from rulescope.stats import Estimate
 
 ASIDE = (0.0, 0.035, -0.035, 0.07, -0.07)
@@ -26,21 +25,22 @@ SINGLE = 5.0
 
 def score_curves(
     axes: Axes,
-    results: Results,
-    task: str,
+    curves: Mapping[str, Curve],
     *,
     bands: bool = True,
     thresholds: Sequence[float] = (0.8,),
 ) -> list[End]:
-    """Draw the score of every arm of a task over reward scale; return where the lines end."""
-    arms = in_order(parts(results, f"score/{task}/", 0))
-    found = {arm: curve(results, f"score/{task}/{arm}/") for arm in arms}
-    curves = {arm: c for arm, c in found.items() if c is not None}
+    """Draw the score of every arm over reward scale; return where the lines end."""
     for arm, line in curves.items():
         draw_curve(axes, line, look(arm), band=bands)
-    scale_axis(axes, [c.x for c in curves.values()])
+    scale_axis(axes, [line.x for line in curves.values()])
     score_axis(axes, curves.values(), thresholds)
-    return [End(look(a).name, look(a), *c.last, c.level) for a, c in curves.items()]
+    return [line_end(line, look(arm)) for arm, line in curves.items()]
+
+
+def line_end(line: Curve, how: Look) -> End:
+    """Return where a line ends, with the name of its look."""
+    return End(how.name, how, *line.last, line.level)
 
 
 def draw_curve(axes: Axes, line: Curve, how: Look, *, dots: bool = True, band: bool = True) -> None:
@@ -133,6 +133,12 @@ def power(exponent: int) -> str:
     return f"$10^{{{exponent}}}$"
 
 
+def scale_text(scale: float) -> str:
+    """Return a reward scale as it is printed: a power of ten if it is one."""
+    exponent = round(float(np.log10(scale)))
+    return power(exponent) if np.isclose(scale, 10.0**exponent) else f"{scale:g}"
+
+
 def score_axis(axes: Axes, curves: Iterable[Curve], thresholds: Sequence[float] = ()) -> None:
     """Make the vertical axis one of scores: never clipped, 0 and 1 always in sight."""
     lines = list(curves)
@@ -181,6 +187,19 @@ def dots(
             ls="",
             zorder=3,
         )
+
+
+def forest(
+    axes: Axes, rows: Sequence[tuple[str, Look, Estimate | None]], *, labelsize: float = 6.8
+) -> None:
+    """Draw estimates with their intervals, a row each from the top, named at the left."""
+    for turn, (_, how, one) in enumerate(rows):
+        dots(axes, [-float(turn)], [one], how, across=True)
+    axes.set_yticks([-turn for turn in range(len(rows))], [name for name, _, _ in rows])
+    for tick, (_, how, _) in zip(axes.get_yticklabels(), rows, strict=True):
+        tick.set_color(how.ink)
+    axes.tick_params(axis="y", length=0, labelsize=labelsize)
+    axes.set_ylim(-len(rows) + 0.4, 0.6)
 
 
 def widths(
