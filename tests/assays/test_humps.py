@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from named_rows import rows
 from rulescope.assays import ASSAYS
-from rulescope.assays.bimodal_cells import LEVELS, in_words, two_humped_cells
+from rulescope.assays.bimodal_cells import LEVELS, describe_cells, two_humped_cells
 from rulescope.assays.frame import Floats
 from rulescope.assays.scale.scale import analyse
 from rulescope.stats import exact_iqm, finite_mean, trimmed_mean
@@ -41,7 +42,8 @@ def test_every_level_has_the_values_of_its_seeds(name: str) -> None:
             continue
         centre = exact_iqm if name == "OPEN" else trimmed_mean
         centre = finite_mean if key.startswith("time/") else centre
-        seeds = results.series[f"seeds/{key}"]
+        seeds = results.by_seed(key)
+        assert seeds is not None, key
         assert np.isfinite(seeds).sum() == found.n, key
         assert float(centre(seeds)) == pytest.approx(found.value, nan_ok=True), key
     assert levels or name in ("discovery", "OPEN")
@@ -61,13 +63,14 @@ def test_two_humped_cells_are_named_in_notes_and_below_the_tables_that_show_them
 def test_cells_of_one_group_are_not_named() -> None:
     results = analyse(constant_frame(AXES, np.full((1, 2, 2, 8), 0.95)))
     assert not any("two-humped" in note for note in results.notes)
-    assert in_words({}) == ""
+    assert describe_cells({}) == ""
 
 
 def test_returns_without_a_known_optimum_have_no_humps() -> None:
-    series = {"seeds/endpoint/none/a2c": 10 * np.array(HUMPED)}
-    assert two_humped_cells("E-A4m", series) == {}
-    assert two_humped_cells("F2", {"seeds/endpoint/a2c": np.array(HUMPED)}) == {
-        "endpoint/a2c": Counts(3, 3, 8)
-    }
-    assert two_humped_cells("E-IF", {"seeds/bins/default": np.array(HUMPED)}) == {}
+    def humped(assay: str, name: str, scale: float = 1.0) -> dict[str, Counts]:
+        seeds = {f"seeds/{name}": scale * np.array(HUMPED)}
+        return two_humped_cells(assay, rows(assay, {}, seeds))
+
+    assert humped("E-A4m", "endpoint/none/a2c", 10.0) == {}
+    assert humped("F2", "endpoint/a2c") == {"endpoint/a2c": Counts(3, 3, 8)}
+    assert humped("E-IF", "bins/default") == {}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rulescope.assays.bimodal_cells import SEEDS, in_words, two_humped_cells
+from rulescope.assays.bimodal_cells import describe_cells, two_humped_cells
 from rulescope.assays.estimates import Label, Row
 from rulescope.stats import Estimate
 
@@ -119,17 +119,10 @@ def with_seeds(row: Row) -> Estimate:
 
 def estimate(results: Results | None, key: str) -> Estimate | None:
     """Return the estimate at ``key``; None if it was not planned or could not be made."""
-    found = None if results is None else results.estimates.get(key)
-    if results is None or found is None or math.isnan(found.value):
+    if results is None or key not in results.estimates:
         return None
-    seeds = seeds_of(results, key)
-    return Cell(**asdict(found), seeds=seeds) if seeds else found
-
-
-def seeds_of(results: Results, key: str) -> tuple[float, ...]:
-    """Return the values of the lifetimes behind an estimate, if they are known."""
-    values = results.series.get(f"{SEEDS}{key}")
-    return () if values is None else tuple(values[np.isfinite(values)].tolist())
+    row = results.estimates.row(key)
+    return with_seeds(row) if row.known else None
 
 
 def reach(found: Iterable[Estimate | None]) -> list[float]:
@@ -176,7 +169,7 @@ def curve(results: Results, start: str, end: str = "") -> Curve | None:
     for key, found in results.estimates.items():
         middle = key.removeprefix(start).removesuffix(end)
         if key == f"{start}{middle}{end}" and "/" not in middle:
-            points.append((float(middle), found, seeds_of(results, key)))
+            points.append((float(middle), found, results.estimates.row(key).finite_seeds))
     points.sort(key=lambda point: point[0])
     if not any(math.isfinite(found.value) for _, found, _ in points):
         return None
@@ -235,9 +228,9 @@ def caption(results: Iterable[Results | None], *words: str, seeds: bool = True) 
         assays.setdefault(found.budget.rstrip("."), []).append(found.assay)
     budgets = [f"{', '.join(names)}: {budget}." for budget, names in assays.items()]
     drawn = seeds and any(
-        key.startswith(SEEDS) and np.isfinite(values).sum() > 1  # a single one is the cell's value
+        len(row.finite_seeds) > 1  # a single one is the cell's value
         for found in known
-        for key, values in found.series.items()
+        for row in found.estimates.rows
     )
     dots = FAINT if drawn else ""
     return " ".join(part for part in (*words, dots, _humped(known), *budgets) if part)
@@ -248,9 +241,9 @@ def _humped(results: Iterable[Results]) -> str:
     cells = {
         f"{found.assay} {key}": count
         for found in results
-        for key, count in two_humped_cells(found.assay, found.series).items()
+        for key, count in two_humped_cells(found.assay, found.estimates).items()
     }
-    words = in_words(cells)
+    words = describe_cells(cells)
     return f"{words[:1].upper()}{words[1:]}." if words else ""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -219,3 +219,58 @@ def decades_axis(axes: Axes, top: float) -> None:
     axes.set_ylim(-0.35, highest + 0.35)
     axes.set_yticks(range(highest + 1) if highest <= 8 else range(0, highest + 1, 2))
     axes.grid(axis="y")
+
+
+def name_rows(axes: Axes, arms: Sequence[str], looks: Callable[[str], Look] = look) -> None:
+    """Give each arm a row of ``axes``, from the top at 0, -1, …; its name has its colour."""
+    axes.set_yticks([-row for row in range(len(arms))], [looks(arm).name for arm in arms])
+    for tick, arm in zip(axes.get_yticklabels(), arms, strict=True):
+        tick.set_color(looks(arm).ink)
+    axes.tick_params(axis="y", length=0)
+    axes.set_ylim(-len(arms) + 0.4, 0.6)
+
+
+def forest(
+    axes: Axes,
+    found: Mapping[str, Estimate | None],
+    beside: Mapping[str, str],
+    looks: Callable[[str], Look] = look,
+) -> None:
+    """Draw an estimate with its interval for each arm, a row each, with the words ``beside`` it."""
+    for row, (arm, e) in enumerate(found.items()):
+        dots(axes, [-row], [e], looks(arm), across=True)
+        axes.annotate(
+            beside.get(arm, ""),
+            (1.0, -row),
+            xycoords=axes.get_yaxis_transform(),
+            xytext=(4, 0),
+            textcoords="offset points",
+            va="center",
+            size=SMALL,
+        )
+    name_rows(axes, list(found), looks)
+
+
+def difference_axis(
+    panels: Sequence[Axes],
+    label: str,
+    *,
+    room: float = 0.08,
+    least: float = 0.1,
+    ticks: int = 3,
+) -> None:
+    """Give panels of differences that lie across one horizontal axis, with zero in sight.
+
+    ``room`` is the share of the axis that stays free at its ends, ``least`` the room if all
+    differences are zero.
+    """
+    ends = [x for axes in panels for line in axes.lines for x in np.ravel(line.get_xdata())]
+    known = np.array([*ends, 0.0], dtype=np.float64)
+    low, high = float(np.nanmin(known)), float(np.nanmax(known))
+    free = room * (high - low) or least
+    for axes in panels:
+        axes.axvline(0.0, color=GREY, lw=0.8, zorder=1)
+        axes.set_xlim(low - free, high + free)
+        axes.locator_params(axis="x", nbins=ticks)
+        axes.grid(axis="x")
+        axes.set_xlabel(label, labelpad=2)
