@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from named_rows import rows
 from rulescope.assays import ASSAYS
+from rulescope.assays.analysis import absent
 from rulescope.assays.bimodal_cells import LEVELS, describe_cells, two_humped_cells
+from rulescope.assays.estimates import Estimates
 from rulescope.assays.frame import Floats
 from rulescope.assays.scale.scale import analyse
 from rulescope.stats import exact_iqm, finite_mean, trimmed_mean
@@ -42,7 +43,7 @@ def test_every_level_has_the_values_of_its_seeds(name: str) -> None:
             continue
         centre = exact_iqm if name == "OPEN" else trimmed_mean
         centre = finite_mean if key.startswith("time/") else centre
-        seeds = results.by_seed(key)
+        seeds = results.estimates.row(key).seeds
         assert seeds is not None, key
         assert np.isfinite(seeds).sum() == found.n, key
         assert float(centre(seeds)) == pytest.approx(found.value, nan_ok=True), key
@@ -67,10 +68,16 @@ def test_cells_of_one_group_are_not_named() -> None:
 
 
 def test_returns_without_a_known_optimum_have_no_humps() -> None:
-    def humped(assay: str, name: str, scale: float = 1.0) -> dict[str, Counts]:
-        seeds = {f"seeds/{name}": scale * np.array(HUMPED)}
-        return two_humped_cells(assay, rows(assay, {}, seeds))
+    returns = level("endpoint", {"condition": "none", "arm": "a2c"}, 10.0)
+    assert two_humped_cells("E-A4m", returns) == {}
+    assert two_humped_cells("F2", level("endpoint", {"arm": "a2c"})) == {
+        "endpoint/a2c": Counts(3, 3, 8)
+    }
+    assert two_humped_cells("E-IF", level("bins", {"arm": "default"})) == {}
 
-    assert humped("E-A4m", "endpoint/none/a2c", 10.0) == {}
-    assert humped("F2", "endpoint/a2c") == {"endpoint/a2c": Counts(3, 3, 8)}
-    assert humped("E-IF", "bins/default") == {}
+
+def level(quantity: str, labels: Labels, scale: float = 1.0) -> Estimates:
+    """Return one row, of lifetimes that fall into two groups."""
+    found = Estimates()
+    found.add(quantity, absent(), labels, seeds=scale * np.array(HUMPED))
+    return found

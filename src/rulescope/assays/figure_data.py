@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from rulescope.assays.bimodal_cells import describe_cells, two_humped_cells
 from rulescope.assays.estimates import Label, Row
+from rulescope.render.style import in_order
 from rulescope.stats import Estimate
 
 if TYPE_CHECKING:
@@ -108,6 +109,30 @@ def curve_along(
     table = np.array(points, dtype=np.float64)
     seeds = tuple(row.finite_seeds for row in rows)
     return Curve(table[:, 0], table[:, 1], table[:, 2], table[:, 3], seeds if any(seeds) else ())
+
+
+def arms_run(
+    results: Results | None, quantity: str, *, planned: bool = False, **labels: Label
+) -> list[str]:
+    """Return the arms that have an estimate of ``quantity``, in the order of all figures."""
+    return in_order(set(labels_run(results, quantity, "arm", planned=planned, **labels)))
+
+
+def curves_by_arm(
+    results: Results | None, quantity: str, column: str = "scale", **labels: Label
+) -> dict[str, Curve]:
+    """Return the curve of each arm along ``column``, in the order of all figures."""
+    lines = {
+        arm: curve_along(results, quantity, column, arm=arm, **labels)
+        for arm in arms_run(results, quantity, planned=False, **labels)
+    }
+    return {arm: line for arm, line in lines.items() if line is not None}
+
+
+def family_of(found: Iterable[Estimate]) -> str:
+    """Return in words which family intervals are adjusted for; empty if they are pointwise."""
+    largest = max((one.family for one in found), default=1)
+    return f"adjusted for a family of {largest}" if largest > 1 else ""
 
 
 def with_seeds(row: Row) -> Estimate:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,12 +10,11 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 from matplotlib.transforms import ScaledTranslation
 
-from rulescope.assays.figure_data import Cell, Curve, Floats, curve, parts
+from rulescope.assays.figure_data import Cell, Curve, Floats
 from rulescope.render.line_labels import End, inches
 from rulescope.render.style import GREY, PALE, SMALL, Look, in_order, look
 
 if TYPE_CHECKING:
-    from rulescope.assays.results import Results
     from rulescope.stats import Estimate
 
 ASIDE = (0.0, 0.035, -0.035, 0.07, -0.07)
@@ -26,21 +25,22 @@ SINGLE = 5.0
 
 def score_curves(
     axes: Axes,
-    results: Results,
-    task: str,
+    curves: Mapping[str, Curve],
     *,
     bands: bool = True,
     thresholds: Sequence[float] = (0.8,),
 ) -> list[End]:
-    """Draw the score of every arm of a task over reward scale; return where the lines end."""
-    arms = in_order(parts(results, f"score/{task}/", 0))
-    found = {arm: curve(results, f"score/{task}/{arm}/") for arm in arms}
-    curves = {arm: c for arm, c in found.items() if c is not None}
+    """Draw the score of every arm over reward scale; return where the lines end."""
     for arm, line in curves.items():
         draw_curve(axes, line, look(arm), band=bands)
-    scale_axis(axes, [c.x for c in curves.values()])
+    scale_axis(axes, [line.x for line in curves.values()])
     score_axis(axes, curves.values(), thresholds)
-    return [End(look(a).name, look(a), *c.last, c.level) for a, c in curves.items()]
+    return [line_end(line, look(arm)) for arm, line in curves.items()]
+
+
+def line_end(line: Curve, how: Look) -> End:
+    """Return where a line ends, with the name of its look."""
+    return End(how.name, how, *line.last, line.level)
 
 
 def draw_curve(axes: Axes, line: Curve, how: Look, *, dots: bool = True, band: bool = True) -> None:
@@ -183,6 +183,19 @@ def dots(
         )
 
 
+def forest(
+    axes: Axes, rows: Sequence[tuple[str, Look, Estimate | None]], *, labelsize: float = 6.8
+) -> None:
+    """Draw estimates with their intervals, a row each from the top, named at the left."""
+    for turn, (_, how, one) in enumerate(rows):
+        dots(axes, [-float(turn)], [one], how, across=True)
+    axes.set_yticks([-turn for turn in range(len(rows))], [name for name, _, _ in rows])
+    for tick, (_, how, _) in zip(axes.get_yticklabels(), rows, strict=True):
+        tick.set_color(how.ink)
+    axes.tick_params(axis="y", length=0, labelsize=labelsize)
+    axes.set_ylim(-len(rows) + 0.4, 0.6)
+
+
 def widths(
     axes: Axes,
     groups: Sequence[tuple[str, Mapping[str, Estimate | None]]],
@@ -221,26 +234,20 @@ def decades_axis(axes: Axes, top: float) -> None:
     axes.grid(axis="y")
 
 
-def name_rows(axes: Axes, arms: Sequence[str], looks: Callable[[str], Look] = look) -> None:
-    """Give each arm a row of ``axes``, from the top at 0, -1, …; its name has its colour."""
-    axes.set_yticks([-row for row in range(len(arms))], [looks(arm).name for arm in arms])
-    for tick, arm in zip(axes.get_yticklabels(), arms, strict=True):
-        tick.set_color(looks(arm).ink)
+def name_rows(axes: Axes, rows: Sequence[tuple[str, Look]]) -> None:
+    """Name the rows of ``axes`` from the top at 0, -1, …, each in the colour of its look."""
+    axes.set_yticks([-turn for turn in range(len(rows))], [name for name, _ in rows])
+    for tick, (_, how) in zip(axes.get_yticklabels(), rows, strict=True):
+        tick.set_color(how.ink)
     axes.tick_params(axis="y", length=0)
-    axes.set_ylim(-len(arms) + 0.4, 0.6)
+    axes.set_ylim(-len(rows) + 0.4, 0.6)
 
 
-def forest(
-    axes: Axes,
-    found: Mapping[str, Estimate | None],
-    beside: Mapping[str, str],
-    looks: Callable[[str], Look] = look,
-) -> None:
-    """Draw an estimate with its interval for each arm, a row each, with the words ``beside`` it."""
-    for row, (arm, e) in enumerate(found.items()):
-        dots(axes, [-row], [e], looks(arm), across=True)
+def write_beside(axes: Axes, words: Sequence[str]) -> None:
+    """Write words right of ``axes``, beside each of its rows from the top."""
+    for row, text in enumerate(words):
         axes.annotate(
-            beside.get(arm, ""),
+            text,
             (1.0, -row),
             xycoords=axes.get_yaxis_transform(),
             xytext=(4, 0),
@@ -248,7 +255,6 @@ def forest(
             va="center",
             size=SMALL,
         )
-    name_rows(axes, list(found), looks)
 
 
 def difference_axis(

@@ -118,7 +118,7 @@ def judge(
         return Agreement("exact by construction", apart, unit)
     if math.isnan(printed.low):
         return Agreement("no published interval", apart, unit)
-    if is_level(assay, key.partition("/")[0]) and seeds is not None and two_humped(seeds):
+    if is_level(assay, kind(key)) and seeds is not None and two_humped(seeds):
         return _of_humps(ours, printed, seeds)
     if min(ours.n, printed.n) < least_seeds(ours.family) or math.isnan(apart.low):
         return Agreement("too few seeds to tell", apart, unit)

@@ -14,20 +14,21 @@ from rulescope.assays.estimates import count_text, join_labels
 from rulescope.assays.figure_data import (
     Curve,
     adjusted,
+    arms_run,
     caption,
     cell,
     cells,
     evidence,
-    labels_run,
     reach,
 )
 from rulescope.assays.panels import (
     difference_axis,
     dots,
     draw_curve,
-    forest,
+    line_end,
     name_rows,
     score_axis,
+    write_beside,
 )
 from rulescope.render.line_labels import End, name_ends
 from rulescope.render.style import (
@@ -37,7 +38,6 @@ from rulescope.render.style import (
     Look,
     Page,
     absent,
-    in_order,
     look,
     styled,
     subject,
@@ -75,6 +75,11 @@ def replay_look(arm: str) -> Look:
     return look(arm)._replace(name="DQN 100,000") if arm == "dqn" else look(arm)
 
 
+def name_arms(axes: Axes, arms: Sequence[str]) -> None:
+    """Give each arm a row of ``axes``."""
+    name_rows(axes, [(replay_look(arm).name, replay_look(arm)) for arm in arms])
+
+
 def arm_words(arms: Sequence[str]) -> str:
     """Explain the names of those ``arms`` that need it."""
     return " ".join(words for arm, words in ARM_WORDS.items() if arm in arms)
@@ -94,10 +99,10 @@ def stream_panel(
         band = series.get(join_labels("trajectory", *labels.values(), arm))
         if band is None or not np.isfinite(band[0]).any():
             continue
-        line, how = Curve(series["iteration"], *band), replay_look(arm)
-        draw_curve(axes, line, how, dots=False)
+        line = Curve(series["iteration"], *band)
+        draw_curve(axes, line, replay_look(arm), dots=False)
         lines.append(line)
-        ends.append(End(how.name, how, *line.last, line.level))
+        ends.append(line_end(line, replay_look(arm)))
     if not lines:
         absent(axes)
         return [], []
@@ -126,7 +131,7 @@ def detail_replay(results: Mapping[str, Results]) -> Figure:
     bands = evidence(used).replace("intervals:", "bands:")
     families = {e.family for e in cells(e3, "contrast") if e.method == "bootstrap"} - {1}
     wide = f"B, D: adjusted for a family of {max(families)}." if families else ""
-    run = labels_run(e3, "auc", "arm")
+    run = arms_run(e3, "auc")
     words = arm_words([arm for arm in REPLAY_ARMS if arm in run])
     page = Page(4.6, caption([e3], bands, wide, AREA if e3 else "", words, seeds=False))
     ends: list[tuple[Axes, list[End]]] = []
@@ -161,7 +166,10 @@ def _contrasts(axes: Axes, results: Results | None, condition: str) -> bool:
     if not found:
         absent(axes)
         return False
-    forest(axes, found, {arm: _in_words(e) for arm, e in found.items()}, replay_look)
+    for row, (arm, e) in enumerate(found.items()):
+        dots(axes, [-row], [e], replay_look(arm), across=True)
+    name_arms(axes, list(found))
+    write_beside(axes, [_in_words(e) for e in found.values()])
     return True
 
 
@@ -177,10 +185,7 @@ def recovery_catch(results: Mapping[str, Results]) -> Figure:
     e3 = results.get("E3")
     flip = "action-flip"
     used = [e for name in ("auc", "final", "rmd") for e in cells(e3, name, condition=flip)]
-    arms = {
-        task: in_order({*labels_run(e3, "auc", "arm", condition=flip, task=task)})
-        for task in BOARDS
-    }
+    arms = {task: arms_run(e3, "auc", condition=flip, task=task) for task in BOARDS}
     heights = {task: 0.3 * max(len(found), 3) for task, found in arms.items()}
     times = (
         "B, D: mean time from the switch to a score of 0.8, by all lifetimes (those that never"
@@ -221,7 +226,7 @@ def _levels(axes: Axes, results: Results, arms: Sequence[str], **labels: str) ->
         area, final = (cell(results, name, arm=arm, **labels) for name in ("auc", "final"))
         area_and_final(axes, -row, area, final, replay_look(arm))
         ends += reach([area, final])
-    name_rows(axes, arms, replay_look)
+    name_arms(axes, arms)
     axes.set_xlim(min(ends) - 0.04, max(ends) + 0.04)
     for reference in (0.0, 1.0):
         axes.axvline(reference, color=PALE, lw=0.8, zorder=0)
@@ -231,13 +236,14 @@ def _levels(axes: Axes, results: Results, arms: Sequence[str], **labels: str) ->
 
 
 def _delays(axes: Axes, results: Results, arms: Sequence[str], **labels: str) -> None:
-    times, counts = {}, {}
-    for arm in arms:
+    counts = []
+    for row, arm in enumerate(arms):
         at: dict[str, Label] = {"arm": arm, "threshold": 0.8, **labels}
-        times[arm] = cell(results, "time", **at)
-        share = cell(results, "attained", **at)
-        counts[arm] = "" if share is None else count_text(share) or ""
-    forest(axes, times, counts, lambda arm: replay_look(arm)._replace(filled=True))
+        time, share = cell(results, "time", **at), cell(results, "attained", **at)
+        dots(axes, [-row], [time], replay_look(arm)._replace(filled=True), across=True)
+        counts.append("" if share is None else count_text(share) or "")
+    write_beside(axes, counts)
+    name_arms(axes, arms)
     axes.set_yticklabels([])
     horizon = float(results.series["horizon"][0])
     axes.axvline(horizon, color=DARK, lw=0.8, ls=(0, (4, 2)), zorder=1)

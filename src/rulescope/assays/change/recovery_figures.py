@@ -20,12 +20,22 @@ from rulescope.assays.change.change_figures import (
     SWITCHED,
     area_and_final,
     arm_words,
+    name_arms,
     replay_look,
     stream_panel,
 )
 from rulescope.assays.estimates import join_labels
-from rulescope.assays.figure_data import Curve, caption, cell, cells, evidence, labels_run, point
-from rulescope.assays.panels import difference_axis, dots, name_rows, score_axis
+from rulescope.assays.figure_data import (
+    Curve,
+    arms_run,
+    caption,
+    cell,
+    cells,
+    evidence,
+    labels_run,
+    point,
+)
+from rulescope.assays.panels import difference_axis, dots, line_end, score_axis
 from rulescope.render.line_labels import End, name_apart, name_ends
 from rulescope.render.style import (
     DARK,
@@ -63,7 +73,7 @@ def recovery_overview(results: Mapping[str, Results]) -> Figure:
     e3, mapping, breakout = shown = [results.get(name) for name in ("E3", "E-A4x", "E-A4m")]
     areas = [cells(found, "auc") for found in shown]
     used, effects = [e for each in areas for e in each], cells(e3, "no-aux")
-    arms = in_order({arm for found in shown for arm in labels_run(found, "auc", "arm")})
+    arms = [arm for found in shown for arm in arms_run(found, "auc")]
     words = [
         "A–C: AUC, the mean from the switch to the end; grey: not run." if used else "",
         PAIR.replace("Hollow", "D: hollow") if effects else "",
@@ -122,7 +132,7 @@ def heat_map(
         for place, labels in zip(places, columns, strict=True):
             found = results.estimates.find("auc", **labels, arm=arm)
             _heat_cell(axes, place, -row, None if found is None else found.estimate, colours)
-    name_rows(axes, arms, replay_look)
+    name_arms(axes, arms)
     axes.set_xlim(-0.02, places[-1] + 1.02)
     axes.set_ylim(-len(arms) + 0.48, 0.52)
     axes.set_xticks(
@@ -182,10 +192,8 @@ def _auxiliary(axes: Axes, results: Results | None) -> None:
     for turn, labels in enumerate(rows):
         area, final = (cell(results, "no-aux", readout=name, **labels) for name in ("auc", "final"))
         area_and_final(axes, -turn, area, final, look("disco-no-aux"))
-    axes.set_yticks(
-        [-turn for turn in range(len(rows))],
-        [f"{BOARDS[at['task']]}, {CONDITIONS[at['condition']]}" for at in rows],
-    )
+    names = [f"{BOARDS[at['task']]}, {CONDITIONS[at['condition']]}" for at in rows]
+    axes.set_yticks([-turn for turn in range(len(rows))], names)
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(-len(rows) + 0.4, 0.6)
     difference_axis([axes], "difference in score", room=0.06, ticks=5)
@@ -209,7 +217,7 @@ def recovery_mapping(results: Mapping[str, Results]) -> Figure:
     """``v5:fig:recovery-mapping``: levels before, at the lowest and at the end; areas."""
     found = results.get("E-A4x")
     used = [e for quantity in (*PATH, "auc") for e in cells(found, quantity)]
-    arms = in_order({*labels_run(found, "auc", "arm")})
+    arms = arms_run(found, "auc")
     turned = (
         "Dotted: random play once the sign of the reward is turned (scores keep the references"
         " from before)."
@@ -255,7 +263,7 @@ def _path(
         dots(axes, places, marks, how)
         line = Curve(np.array(places), *heights.T)
         lines.append(line)
-        ends.append(End(how.name, how, *line.last, line.level))
+        ends.append(line_end(line, how))
     if not lines:
         absent(axes)
         return [], []

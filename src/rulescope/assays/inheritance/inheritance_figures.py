@@ -16,6 +16,7 @@ from rulescope.assays.figure_data import (
     adjusted,
     arm_words,
     caption,
+    curves_by_arm,
     estimate,
     estimates,
     evidence,
@@ -98,7 +99,7 @@ def _scale_page(results: Mapping[str, Results], scales: Sequence[str]) -> Page:
     windows = page.axes(4.45, 0.35, 2.6, 1.95)
     page.heading(windows, "B", "Usable window (score at least 0.8)")
     if e1 is not None and "catch" in tasks_run(e1):
-        ends = score_curves(curves, e1, "catch")
+        ends = score_curves(curves, curves_by_arm(e1, "score", task="catch"))
         name_ends(curves, ends)
     else:
         absent(curves)
