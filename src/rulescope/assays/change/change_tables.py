@@ -6,7 +6,8 @@ from rulescope.assays.analysis import CORE_DRAWS, adjusted, below
 from rulescope.assays.change.switch_readouts import FINAL, switch_of
 from rulescope.assays.comparison_families import PRIMARY
 from rulescope.assays.estimates import Estimates, count_text
-from rulescope.assays.frame import Frame
+from rulescope.assays.frame import Frame, Label
+from rulescope.assays.pivot import Entry, Index, known, names, pivot_table
 from rulescope.assays.results import Column, Table, Value
 
 CONDITION_NAMES = {
@@ -29,7 +30,6 @@ ARM_NAMES = {
 }
 """As printed; in braces, the rule under audit."""
 BOARDS = {"catch": "8×8", "catch-long": "16×16"}
-READOUT_NAMES = {"auc": "AUC", "final": "Final window"}
 REPLAY_NAMES = {"100k": "100k", "28672": "28,672", "cleared": "clear"}
 THRESHOLD_ARMS = ("disco", "dqn-cleared", "dqn-28672", "dqn")
 """Systems whose times to competence are compared, in the printed order."""
@@ -120,30 +120,20 @@ def system_name(arm: str, frame: Frame) -> str:
 
 
 def _recovery(condition: str, frame: Frame, found: Estimates) -> Table:
-    rows: list[tuple[Value, ...]] = [
-        (
-            BOARDS[str(row.labels["task"])],
-            system_name(str(row.labels["arm"]), frame),
-            row.estimate,
-            found.at("final", **row.labels),
-            count_text(found.at("attained", **row.labels, threshold=TARGET)),
-            found.at("rmd", **row.labels, threshold=TARGET),
-        )
-        for row in found.where("auc", condition=condition)
-    ]
+    here: dict[str, Label] = {"condition": condition}
+    target = {**here, "threshold": TARGET}
     last = int(frame.iteration[-1])
-    return Table(
+    return pivot_table(
         f"tab:unified-recovery-{condition.replace('-', '_')}",
         f"{CONDITION_NAMES[condition]}: levels after the switch, and time to competence",
+        found,
+        (_boards(frame), systems(frame)),
         (
-            Column("Grid"),
-            Column("Condition"),
-            Column("AUC [95% CI]"),
-            Column("Final window [95% CI]"),
-            Column("Target"),
-            Column("RMD", 1, interval=False),
+            Entry(Column("AUC [95% CI]"), "auc", here),
+            Entry(Column("Final window [95% CI]"), "final", here),
+            Entry(Column("Target"), "attained", target, lambda row: count_text(row.estimate)),
+            Entry(Column("RMD", 1, interval=False), "rmd", target),
         ),
-        tuple(rows),
         below(
             frame,
             f"{REWARD_MOVE if condition == 'reward-move' else ''}{area(frame)}; final window: "
@@ -156,27 +146,33 @@ def _recovery(condition: str, frame: Frame, found: Estimates) -> Table:
 
 
 def _auxiliary(frame: Frame, found: Estimates) -> Table:
-    rows: list[tuple[Value, ...]] = [
-        (
-            BOARDS[str(task)],
-            CONDITION_NAMES[str(row.labels["condition"])],
-            READOUT_NAMES[str(row.labels["readout"])],
-            row.estimate,
-        )
-        for task in frame.axes["task"]
-        for row in found.where("no-aux", task=task)
-        if row.estimate.n
-    ]
-    return Table(
+    return pivot_table(
         "tab:unified-recovery-noaux",
         f"What the auxiliary losses do: {frame.subject} without them minus {frame.subject}",
-        (Column("Grid"), Column("Change"), Column("Metric"), Column("Paired difference [95% CI]")),
-        tuple(rows),
+        found,
+        (
+            _boards(frame),
+            Index("Change", "condition", names(frame.axes["condition"], CONDITION_NAMES)),
+            Index("Metric", "readout", {"auc": "AUC", "final": "Final window"}),
+        ),
+        (Entry(Column("Paired difference [95% CI]"), "no-aux"),),
         below(
             frame,
             f"{area(frame)}; differences of each seed, then the {TRIMMED}; {SCORE}",
             CORE_DRAWS,
         ),
+        shown=known,
+    )
+
+
+def _boards(frame: Frame) -> Index:
+    return Index("Grid", "task", names(frame.axes["task"], BOARDS))
+
+
+def systems(frame: Frame) -> Index:
+    """Return the column of arms."""
+    return Index(
+        "Condition", "arm", {arm: system_name(str(arm), frame) for arm in frame.axes["arm"]}
     )
 
 

@@ -11,7 +11,7 @@ from rulescope.assays.analysis import (
     summed_up,
 )
 from rulescope.assays.assay import Arm, Budget, Cell, at_unit_scale, lifetimes, sweep
-from rulescope.assays.change.change_tables import CONDITION_NAMES, TRIMMED, area, system_name
+from rulescope.assays.change.change_tables import CONDITION_NAMES, TRIMMED, area, systems
 from rulescope.assays.change.switch_readouts import (
     PRE_ROWS,
     change,
@@ -22,11 +22,11 @@ from rulescope.assays.change.switch_readouts import (
 )
 from rulescope.assays.estimates import Estimates
 from rulescope.assays.frame import Frame, Label
-from rulescope.assays.results import Column, Results, Table, Value
+from rulescope.assays.pivot import Entry, Index, names, pivot_table
+from rulescope.assays.results import Column, Results, Table
 from rulescope.spec.run_spec import RunSpec
 
 READOUTS = ("pre", "trough", "auc", "endpoint")
-TABULATED = ("pre", "auc", "endpoint")
 
 
 def level_grid(assay: str, budget: Budget, task: str, frozen_from: int) -> list[Cell]:
@@ -67,31 +67,17 @@ def analyse_levels(
 
 def _table(label: str, title: str, unit: str, frame: Frame, found: Estimates) -> Table:
     """Return the table of levels, its rows in the alphabetical order of their names."""
-    arms = {system_name(str(arm), frame): arm for arm in frame.axes["arm"]}
-    conditions = {CONDITION_NAMES[str(name)]: name for name in frame.axes["condition"]}
-    rows: list[tuple[Value, ...]] = [
-        (
-            change,
-            system,
-            *(
-                found.at(readout, condition=conditions[change], arm=arms[system])
-                for readout in TABULATED
-            ),
-        )
-        for change in sorted(conditions)
-        for system in sorted(arms)
-    ]
-    return Table(
+    changes = Index("Change", "condition", names(frame.axes["condition"], CONDITION_NAMES))
+    return pivot_table(
         label,
         title,
+        found,
+        (by_name(changes), by_name(systems(frame))),
         (
-            Column("Change"),
-            Column("Condition"),
-            Column("Pre", interval=False),
-            Column("Post-switch AUC [95% CI]"),
-            Column("Endpoint [95% CI]"),
+            Entry(Column("Pre", interval=False), "pre"),
+            Entry(Column("Post-switch AUC [95% CI]"), "auc"),
+            Entry(Column("Endpoint [95% CI]"), "endpoint"),
         ),
-        tuple(rows),
         below(
             frame,
             f"pre: mean of the last {PRE_ROWS} log rows up to the switch; {area(frame)}; endpoint: "
@@ -99,3 +85,8 @@ def _table(label: str, title: str, unit: str, frame: Frame, found: Estimates) ->
             CORE_DRAWS,
         ),
     )
+
+
+def by_name(index: Index) -> Index:
+    """Return a column of labels in the alphabetical order of their names."""
+    return index._replace(names=dict(sorted(index.names.items(), key=lambda item: item[1])))
