@@ -22,7 +22,7 @@ from rulescope.mechanism import view_folder as folders
 from rulescope.mechanism.view_request import Inquiry
 from rulescope.records import Record, RuleIdentity, Store
 from rulescope.report import site
-from rulescope.report.site import mechanism_views
+from rulescope.report.site import inputs
 from rulescope.report.site.site_model import Site
 from rulescope.spec.disco_config import Disco
 from rulescope.spec.run_spec import RunSpec, Transplant
@@ -110,5 +110,5 @@ def profile() -> Profile:
 
 def gathered(store: Store, left: Path | None = None) -> Site:
     """Return the report of ``store``, not yet written, with the views in the folder ``left``."""
-    views = ((), ()) if left is None else mechanism_views.find(left)
+    views = ((), ()) if left is None else inputs.find_views(left)
     return site.gather(store, folder_name, profiles=({"disco103": profile()}, ()), views=views)

@@ -190,12 +190,12 @@ def test_the_keyboard_reads_the_values_that_were_analysed(visit: Visit, found: S
     page.get_by_label("condition", exact=True).select_option("score")
     page.wait_for_selector('#curves:not([data-ready=""]) .arms >> text=A2C-PopArt')
     turn = int(page.locator("#curves").get_attribute("data-ready") or 0)
-    panel = learning_curves.panels(found.pages[0], found.lives)[turn]
+    panel = learning_curves.panels(found.pages[0], found.runs)[turn]
     page.locator("#curves .chart").focus()
     page.keyboard.press("End")
     said = page.locator("#curves .readout li").all_inner_texts()
     for arm, name in (("a2c", "A2C"), ("a2c-popart", "A2C-PopArt")):
-        last = float(learning_curves.middle(panel.arms[arm], "score")[-1])
+        last = float(learning_curves.mean_curve(panel.arms[arm], "score")[-1])
         shown = float(f"{last:.4g}")
         assert any(row.split() == [name, f"{shown:.6g}".replace("-", "−")] for row in said), said
     page.get_by_text("As a table").click()
@@ -271,7 +271,7 @@ def test_a_view_leads_to_its_lifetimes_and_a_lifetime_to_its_view(visit: Visit) 
     page = visit.go("index.html")
     page.get_by_role("navigation", name="Report").get_by_role("link", name="Mechanism").click()
     place = page.locator("section", has=page.locator("#mechanism-trajectory-random-0"))
-    place.get_by_text("lifetimes looked at").click()
+    place.get_by_text("lifetimes observed").click()
     place.get_by_role("link", name=WATCHED.id[:12]).click()
     page.wait_for_selector(f'#runs[data-ready="{WATCHED.id}"]')
     page.get_by_role("link", name="mechanism-trajectory-random-0").click()

@@ -24,17 +24,15 @@ from rulescope.numerics.parity_summary import NumericCheck, NumericFamily
 from rulescope.records import Store
 from rulescope.report import site
 from rulescope.report.site import (
-    check_results,
     explorer_data,
+    inputs,
     learning_curves,
-    lifetime_rows,
     plan_selection,
     publication,
 )
-from rulescope.report.site.builder import handed_over
-from rulescope.report.site.pages.assay_page import assay as assay_page
-from rulescope.report.site.pages.assay_page import described
-from rulescope.report.site.pages.provenance_page import provenance
+from rulescope.report.site.assay_page import assay_page, figure_caption
+from rulescope.report.site.builder import data_script
+from rulescope.report.site.provenance_page import provenance_page
 from rulescope.report.site.publication import TABLES
 from rulescope.report.site.site_model import Site
 from rulescope.stats import trimmed_mean
@@ -100,7 +98,7 @@ def test_a_damaged_record_is_left_out_and_told(tmp_path: Path) -> None:
     assert run == DONOR.id
     assert "sha256" in reason
     assert str(tmp_path) not in reason
-    assert DONOR.id not in found.lives
+    assert DONOR.id not in found.runs
 
 
 def test_a_damaged_record_is_told_again_until_it_is_lived_again(tmp_path: Path) -> None:
@@ -109,8 +107,8 @@ def test_a_damaged_record_is_told_again_until_it_is_lived_again(tmp_path: Path) 
     (store.folder(DONOR.id) / "log.npz").write_bytes(b"rubbish")
     first, second = gathered(store), gathered(store)
     assert first.problems == second.problems
-    assert provenance(first) == provenance(second)
-    assert str(tmp_path) not in provenance(second)
+    assert provenance_page(first) == provenance_page(second)
+    assert str(tmp_path) not in provenance_page(second)
     store.commit(whole)
     assert gathered(store).problems == ()
     store.save_checkpoint("0" * 64, {"a": np.zeros(1)})
@@ -175,7 +173,7 @@ def test_an_assay_that_cannot_be_analysed_is_told(
     found = gathered(stored(tmp_path / "store"), results)
     assert found.unanalysed == (("E-POP", "runs: too thin"),)
     assert found.pages == ()
-    assert "too thin" in provenance(found)
+    assert "too thin" in provenance_page(found)
 
 
 @pytest.mark.parametrize(("arms", "drawn"), [(["live", "pin"], True), (["live", "hold"], False)])
@@ -189,7 +187,7 @@ def test_the_scale_audit_is_drawn_where_its_two_arms_are(
     [page] = [page for page in site.gather(store, folder_name).pages if page.name == "E1"]
     assert (page.figures[0] == "scale-audit") is drawn
     assert page.figures[-len(scale.figures) :] == scale.figures
-    assert "every seed" in described("scale-audit")
+    assert "every seed" in figure_caption("scale-audit")
 
 
 def test_control_arms_are_shown_where_there_are_any() -> None:
@@ -203,10 +201,10 @@ def test_control_arms_are_shown_where_there_are_any() -> None:
 
 def test_curves_are_the_trimmed_means_of_the_logs(found: Site) -> None:
     [each] = found.pages
-    panel = learning_curves.panels(each, found.lives)[-1]
-    chunk = learning_curves.chunk(panel)
+    panel = learning_curves.panels(each, found.runs)[-1]
+    chunk = learning_curves.panel_data(panel)
     for arm in chunk["arms"]:
-        logs = [found.lives[seed["run"]].log["score"] for seed in arm["seeds"]]
+        logs = [found.runs[seed["run"]].log["score"] for seed in arm["seeds"]]
         wanted = trimmed_mean(logs, axis=0)
         assert arm["mid"]["score"] == [float(f"{value:.4g}") for value in wanted]
 
@@ -214,17 +212,17 @@ def test_curves_are_the_trimmed_means_of_the_logs(found: Site) -> None:
 def test_long_logs_are_thinned_from_the_end() -> None:
     spec = next(run for run in PLAN.runs.values())
     record = made_up(type(spec)(iterations=2003, log_every=1))
-    life = lifetime_rows.life(record, 0)
+    life = inputs.recorded_run(record, 0)
     assert life.every == 5
     assert life.log["iteration"][-1] == 2003
-    assert len(life.log["iteration"]) <= lifetime_rows.ROWS
+    assert len(life.log["iteration"]) <= inputs.ROWS
     assert {len(column) for column in life.log.values()} == {len(life.log["iteration"])}
 
 
 def test_details_tell_of_lineage_both_ways(found: Site) -> None:
-    recipient = explorer_data.details(found, found.lives[RECIPIENT.id])
+    recipient = explorer_data.details(found, found.runs[RECIPIENT.id])
     assert [each[:2] for each in recipient["donors"]] == [[DONOR.id, True]]
-    donor = explorer_data.details(found, found.lives[DONOR.id])
+    donor = explorer_data.details(found, found.runs[DONOR.id])
     assert [each[:2] for each in donor["recipients"]] == [[RECIPIENT.id, True]]
     assert recipient["manifest"]["inherited"] == {DONOR.id: "0" * 64}
     assert dict((name, norm) for name, _, norm in donor["kept"])["recurrent/h"] > 0
@@ -232,15 +230,14 @@ def test_details_tell_of_lineage_both_ways(found: Site) -> None:
 
 def test_carriers_are_named_with_their_norms_whether_logged_or_not(found: Site) -> None:
     told = {
-        name: rest
-        for name, *rest in explorer_data.details(found, found.lives[DONOR.id])["carriers"]
+        name: rest for name, *rest in explorer_data.details(found, found.runs[DONOR.id])["carriers"]
     }
     assert list(told) == list(DONOR.learner.CARRIERS)
     state = made_up(DONOR).state
     whole = np.concatenate([state["recurrent/h"], state["recurrent/c"]]).astype(np.float64)
     assert told["recurrent"] == [False, pytest.approx(np.linalg.norm(whole))]
     assert told["params"] == [False, None]
-    like = found.lives[DONOR.id]
+    like = found.runs[DONOR.id]
     logged = replace(like, log={**like.log, "hidden_norm": np.ones_like(like.log["score"])})
     assert [name for name, known, _ in explorer_data.carriers(logged) if known] == ["recurrent"]
     unknown = replace(like, log={"hidden_norm": np.full_like(like.log["score"], np.nan)})
@@ -248,14 +245,14 @@ def test_carriers_are_named_with_their_norms_whether_logged_or_not(found: Site) 
 
 
 def test_every_column_about_state_is_about_a_carrier() -> None:
-    assert explorer_data.OF.keys() == explorer_data.CARRIERS.keys()
+    assert explorer_data.CARRIER_OF.keys() == explorer_data.CARRIER_COLUMNS.keys()
 
 
 def test_a_donor_that_the_store_lacks_is_named(tmp_path: Path) -> None:
     store = stored(tmp_path)
     store.delete(DONOR.id)
     found = gathered(store)
-    told = explorer_data.details(found, found.lives[RECIPIENT.id])["donors"]
+    told = explorer_data.details(found, found.runs[RECIPIENT.id])["donors"]
     assert told == [[DONOR.id, False, "not in this store"]]
 
 
@@ -263,7 +260,7 @@ def test_rows_of_the_explorer_say_what_the_specs_say(found: Site) -> None:
     rows = explorer_data.rows(found)
     values, places = rows["fields"]["scale"]
     for run, place in zip(rows["runs"], places, strict=True):
-        assert values[place] == found.lives[run].spec.scale
+        assert values[place] == found.runs[run].spec.scale
     assert values == sorted(values)
     pages = [[rows["pages"][page] for page in each] for each in rows["assays"]]
     assert {run for run, names in zip(rows["runs"], pages, strict=True) if "E-POP" in names} == (
@@ -296,7 +293,7 @@ def test_the_list_of_figures_names_files_hashes_and_runs(found: Site, report: Pa
         }
     runs = said["runs"]["E-POP"]
     assert runs == {
-        run: found.lives[run].manifest.science_hash for run in sorted(PLAN.runs.keys() - {MISSING})
+        run: found.runs[run].manifest.science_hash for run in sorted(PLAN.runs.keys() - {MISSING})
     }
 
 
@@ -332,16 +329,16 @@ def test_recorded_checks_are_tables_of_the_publication(tmp_path: Path) -> None:
     )
     (results / "worlds").mkdir()
     (results / "worlds" / "worlds.json").write_text("{}")
-    tables, damaged = check_results.find(results)
+    tables, damaged = inputs.find_checks(results)
     assert [table.label for table in tables] == ["tab:numeric"]
     assert [name for name, _ in damaged] == ["worlds"]
-    found = Site(lives={}, pages=(), checks=tables)
+    found = Site(runs={}, pages=(), checks=tables)
     publication.write(found, tmp_path)
     said = json.loads((tmp_path / "publication" / "figures.json").read_text())["published"]
     entry = said["tables"]["tab:numeric"]
     assert (entry["status"], entry["made_from"]) == ("made", ["rulescope check"])
     assert "| Meta-gradient |" in (tmp_path / "publication" / "tab-numeric.md").read_text()
-    assert check_results.find(tmp_path / "nowhere") == ((), ())
+    assert inputs.find_checks(tmp_path / "nowhere") == ((), ())
 
 
 def test_the_capability_gate_precedes_the_contrasts_on_the_page(tmp_path: Path) -> None:
@@ -356,7 +353,7 @@ def test_the_capability_gate_precedes_the_contrasts_on_the_page(tmp_path: Path) 
 
 
 def test_data_are_scripts_that_hand_it_over() -> None:
-    text = handed_over("runs/ab", {"x": "</script>"})
+    text = data_script("runs/ab", {"x": "</script>"})
     assert text == 'rulescope.give("runs/ab",{"x":"\\u003c/script>"});\n'
 
 
