@@ -20,6 +20,7 @@ PARTS = {
     "tmp": "writes in progress, or rubbish of dead processes",
     "campaigns": "what running campaigns say of themselves",
     "failures": "why runs without a record failed",
+    "plans": "assays and budgets of campaigns",
 }
 """The folders of a store, and what is in them."""
 

@@ -5,6 +5,7 @@
     <root>/quarantine/<id>-<n>/   what failed verification, with reason.txt
     <root>/index/                 made from the records for queries; safe to delete
     <root>/tmp/                   writes in progress; anything else in here is rubbish
+    <root>/plans/<sha256>.json    the assay and budget of a campaign
     <root>/campaigns/, failures/  what the engine says of campaigns that run and runs that failed
 
 There are no locks. Everything is written under ``tmp``, flushed to the disk, and moved into place

@@ -121,11 +121,11 @@ def test_a_damaged_record_is_told_again_until_it_is_lived_again(tmp_path: Path) 
 def test_only_budgets_that_the_store_has_are_shown() -> None:
     quick = ASSAY.budget("quick")
     plan = Plan.of(ASSAY, quick)
-    [shown] = plan_selection.choose(dict(plan.runs))
+    [shown] = plan_selection.select_plans(dict(plan.runs))
     assert (shown.plan.assay.id, shown.plan.budget.iterations) == ("E-POP", 600)
     assert shown.plan.runs.keys() == plan.runs.keys()
-    assert plan_selection.choose(dict(plan.runs), "smoke") == []
-    assert plan_selection.choose({}) == []
+    assert plan_selection.select_plans(dict(plan.runs), "smoke") == []
+    assert plan_selection.select_plans({}) == []
 
 
 def test_a_length_of_no_preset_is_shown_with_what_there_is_of_it() -> None:
@@ -134,7 +134,7 @@ def test_a_length_of_no_preset_is_shown_with_what_there_is_of_it() -> None:
         scale, scale.budget("quick"), iterations=700, seeds=2, scales=[0.1, 1.0], tasks=["catch"]
     )
     plan = Plan.of(scale, budget)
-    [shown] = plan_selection.choose(dict(plan.runs))
+    [shown] = plan_selection.select_plans(dict(plan.runs))
     assert shown.plan.assay.id == "E1"
     assert shown.plan.runs.keys() == plan.runs.keys()
 
@@ -143,13 +143,13 @@ def test_another_rule_has_a_page_of_its_own_and_baselines_do_not_repeat() -> Non
     change = assays.ASSAYS["E3"]
     usual = Plan.of(change, change.budget("smoke"))
     other = Plan.of(change, narrowed(change, change.budget("smoke"), rule="random:3"))
-    both = plan_selection.choose({**usual.runs, **other.runs})
+    both = plan_selection.select_plans({**usual.runs, **other.runs})
     named = [(each.plan.assay.id, each.plan.budget.rule) for each in both]
     assert sorted(name for name in named if name[0] == "E3") == [
         ("E3", "disco103"),
         ("E3", "random:3"),
     ]
-    alone = plan_selection.choose(dict(other.runs))
+    alone = plan_selection.select_plans(dict(other.runs))
     assert [each.plan.budget.rule for each in alone if each.plan.assay.id == "E3"] == ["random:3"]
 
 
@@ -157,7 +157,7 @@ def test_an_audit_is_shown_as_what_it_was() -> None:
     asked = audit_plan.budgets("disco103", named("disco103"), "quick", only=("E1", "E2"))
     plans = [Plan.of(assay, budget) for assay, budget in asked]
     lived = {key: run for plan in plans for key, run in {**plan.runs, **plan.donors}.items()}
-    found = plan_selection.choose(lived)
+    found = plan_selection.select_plans(lived)
     assert {each.plan.assay.id: each.plan.runs.keys() for each in found} == {
         plan.assay.id: plan.runs.keys() for plan in plans
     }
@@ -194,7 +194,7 @@ def test_control_arms_are_shown_where_there_are_any() -> None:
     scale = assays.ASSAYS["E1"]
     budget = narrowed(scale, scale.budget("smoke"), arms=["live", "placebo"])
     plan = Plan.of(scale, budget)
-    shown = next(s for s in plan_selection.choose(dict(plan.runs)) if s.plan.assay.id == "E1")
+    shown = next(s for s in plan_selection.select_plans(dict(plan.runs)) if s.plan.assay.id == "E1")
     assert plan.runs.keys() <= shown.plan.runs.keys()
     assert "null" not in {cell.labels["arm"] for cell in shown.plan.cells}
 

@@ -11,7 +11,7 @@ from rulescope.assays.plan import Plan
 from rulescope.assays.subject import Subject
 from rulescope.audit import audit_plan
 from rulescope.report.site import plan_selection
-from rulescope.report.site.subjects_found import PUBLISHED, variants
+from rulescope.report.site.plan_search import PUBLISHED, variants
 from rulescope.rules import disco_format
 from rulescope.rules.loading import twin_of
 from rulescope.spec.disco_config import SPROUT
@@ -43,7 +43,7 @@ def test_an_audit_of_what_no_name_tells_is_shown_as_what_it_was(
     subject: Subject, preset: str
 ) -> None:
     plans = audited(subject, preset)
-    found = plan_selection.choose(lived(plans))
+    found = plan_selection.select_plans(lived(plans))
     assert {each.plan.assay.id: each.plan.runs.keys() for each in found} == {
         plan.assay.id: plan.runs.keys() for plan in plans
     }
@@ -52,7 +52,9 @@ def test_an_audit_of_what_no_name_tells_is_shown_as_what_it_was(
 
 def test_an_edited_plug_in_is_another_rule() -> None:
     plans = [plan for subject in (PLUGIN, EDITED) for plan in audited(subject, "smoke")]
-    found = [each for each in plan_selection.choose(lived(plans)) if each.plan.assay.id == "E1"]
+    found = [
+        each for each in plan_selection.select_plans(lived(plans)) if each.plan.assay.id == "E1"
+    ]
     assert [each.tag for each in found] == ["a" * 8, "b" * 8]
     held = [{run.learner for run in each.plan.runs.values()} for each in found]
     assert held == [{PLUGIN.learner}, {EDITED.learner}]
@@ -71,7 +73,7 @@ def test_other_learning_rates_and_torsos_of_a_plug_in_are_no_other_rule() -> Non
 def test_a_plug_in_and_the_published_rule_have_pages_beside_each_other() -> None:
     scale = assays.ASSAYS["E1"]
     usual = Plan.of(scale, scale.budget("smoke"))
-    found = plan_selection.choose({**usual.runs, **lived(audited(PLUGIN, "smoke"))})
+    found = plan_selection.select_plans({**usual.runs, **lived(audited(PLUGIN, "smoke"))})
     named = [each.plan.budget.rule for each in found if each.plan.assay.id == "E1"]
     assert named == ["disco103", "sized"]
 
@@ -82,7 +84,7 @@ def test_arms_that_a_plug_in_cannot_have_are_not_planned() -> None:
         change,
         narrowed(change, change.budget("paper"), subject=PLUGIN, arms=["disco", "disco-freeze"]),
     )
-    [shown] = [s for s in plan_selection.choose(dict(plan.runs)) if s.plan.assay.id == "E3"]
+    [shown] = [s for s in plan_selection.select_plans(dict(plan.runs)) if s.plan.assay.id == "E3"]
     arms = {cell.labels["arm"] for cell in shown.plan.cells}
     assert {"disco", "disco-freeze", "dqn"} <= arms
     assert "disco-no-aux" not in arms

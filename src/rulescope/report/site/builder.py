@@ -10,6 +10,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rulescope.assays.recorded_plans import recorded_budgets
 from rulescope.core.disk import writing
 from rulescope.core.errors import RecordError, RulescopeError
 from rulescope.records import Store
@@ -88,7 +89,9 @@ def gather(
     """
     runs, problems = inputs.read_runs(store, stage("reading"))
     observed = {run.spec.id for view in views[0] for run in view.exhibit.runs}
-    chosen = plan_selection.choose({key: run.spec for key, run in runs.items()}, preset, observed)
+    chosen = plan_selection.select_plans(
+        {key: run.spec for key, run in runs.items()}, preset, observed, recorded_budgets(store)
+    )
     report = stage("analysing")
     pages: list[AssayPage] = []
     failed: list[tuple[str, str]] = []
