@@ -113,8 +113,8 @@ def test_pages_are_sound_and_open_to_all(
         # Only colours depend on the theme.
         checks = CHECKS | ({"runOnly": ["color-contrast"]} if scheme == "dark" else {})
         found = Axe().run(page, options=checks).response["violations"]
-        told = [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in GRAVE]
-        assert told == [], view
+        serious = [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in GRAVE]
+        assert serious == [], view
     assert visit.faults == []
     home = report.as_uri()
     assert [url for url in visit.asked if not url.startswith((home, "data:", "about:"))] == []
@@ -257,7 +257,7 @@ def test_a_lifetime_leads_to_its_donor_and_back(visit: Visit) -> None:
     assert page.locator(".count").inner_text().startswith("4 of")
 
 
-def test_a_lifetime_that_is_not_there_is_told(visit: Visit) -> None:
+def test_a_lifetime_that_is_not_there_is_reported(visit: Visit) -> None:
     page = visit.go(f"runs.html#{DONOR.id[:2]}{'0' * 62}")
     assert "no lifetime" in page.get_by_role("alert").inner_text()
 
@@ -305,7 +305,7 @@ def test_charts_of_a_lifetime_have_axes_to_choose_and_a_table(visit: Visit) -> N
 def test_carriers_that_were_not_logged_are_named(visit: Visit) -> None:
     run = next(run for key, run in PLAN.runs.items() if key != MISSING)
     said = visit.go(f"runs.html#{run.id}").locator(".unlogged").inner_text()
-    assert all(f"{name} (not kept)" in said for name in run.learner.CARRIERS)
+    assert all(f"{name} (not recorded)" in said for name in run.learner.CARRIERS)
     assert "not logged over time" in said
     assert "recurrent (norm at the end " in visit.go(f"runs.html#{DONOR.id}").inner_text(
         ".unlogged"

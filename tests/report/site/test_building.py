@@ -90,7 +90,7 @@ def test_a_failure_leaves_the_old_report_as_it_was(
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
-def test_a_damaged_record_is_left_out_and_told(tmp_path: Path) -> None:
+def test_a_damaged_record_is_left_out_and_listed(tmp_path: Path) -> None:
     store = stored(tmp_path)
     (store.folder(DONOR.id) / "log.npz").write_bytes(b"rubbish")
     found = gathered(store)
@@ -101,7 +101,7 @@ def test_a_damaged_record_is_left_out_and_told(tmp_path: Path) -> None:
     assert DONOR.id not in found.runs
 
 
-def test_a_damaged_record_is_told_again_until_it_is_lived_again(tmp_path: Path) -> None:
+def test_a_damaged_record_is_listed_again_until_its_run_has_a_record(tmp_path: Path) -> None:
     store = stored(tmp_path)
     whole = store.read(DONOR.id)
     (store.folder(DONOR.id) / "log.npz").write_bytes(b"rubbish")
@@ -156,14 +156,14 @@ def test_another_rule_has_a_page_of_its_own_and_baselines_do_not_repeat() -> Non
 def test_an_audit_is_shown_as_what_it_was() -> None:
     asked = audit_plan.budgets("disco103", named("disco103"), "quick", only=("E1", "E2"))
     plans = [Plan.of(assay, budget) for assay, budget in asked]
-    lived = {key: run for plan in plans for key, run in {**plan.runs, **plan.donors}.items()}
-    found = plan_selection.select_plans(lived)
+    runs = {key: run for plan in plans for key, run in {**plan.runs, **plan.donors}.items()}
+    found = plan_selection.select_plans(runs)
     assert {each.plan.assay.id: each.plan.runs.keys() for each in found} == {
         plan.assay.id: plan.runs.keys() for plan in plans
     }
 
 
-def test_an_assay_that_cannot_be_analysed_is_told(
+def test_an_assay_that_cannot_be_analysed_is_listed(
     results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(_plan: Plan, store: Store) -> None:
@@ -219,24 +219,24 @@ def test_long_logs_are_thinned_from_the_end() -> None:
     assert {len(column) for column in life.log.values()} == {len(life.log["iteration"])}
 
 
-def test_details_tell_of_lineage_both_ways(found: Site) -> None:
+def test_details_show_lineage_both_ways(found: Site) -> None:
     recipient = explorer_data.details(found, found.runs[RECIPIENT.id])
     assert [each[:2] for each in recipient["donors"]] == [[DONOR.id, True]]
     donor = explorer_data.details(found, found.runs[DONOR.id])
     assert [each[:2] for each in donor["recipients"]] == [[RECIPIENT.id, True]]
     assert recipient["manifest"]["inherited"] == {DONOR.id: "0" * 64}
-    assert dict((name, norm) for name, _, norm in donor["kept"])["recurrent/h"] > 0
+    assert dict((name, norm) for name, _, norm in donor["terminal"])["recurrent/h"] > 0
 
 
 def test_carriers_are_named_with_their_norms_whether_logged_or_not(found: Site) -> None:
-    told = {
+    listed = {
         name: rest for name, *rest in explorer_data.details(found, found.runs[DONOR.id])["carriers"]
     }
-    assert list(told) == list(DONOR.learner.CARRIERS)
+    assert list(listed) == list(DONOR.learner.CARRIERS)
     state = made_up(DONOR).state
     whole = np.concatenate([state["recurrent/h"], state["recurrent/c"]]).astype(np.float64)
-    assert told["recurrent"] == [False, pytest.approx(np.linalg.norm(whole))]
-    assert told["params"] == [False, None]
+    assert listed["recurrent"] == [False, pytest.approx(np.linalg.norm(whole))]
+    assert listed["params"] == [False, None]
     like = found.runs[DONOR.id]
     logged = replace(like, log={**like.log, "hidden_norm": np.ones_like(like.log["score"])})
     assert [name for name, known, _ in explorer_data.carriers(logged) if known] == ["recurrent"]
@@ -252,11 +252,11 @@ def test_a_donor_that_the_store_lacks_is_named(tmp_path: Path) -> None:
     store = stored(tmp_path)
     store.delete(DONOR.id)
     found = gathered(store)
-    told = explorer_data.details(found, found.runs[RECIPIENT.id])["donors"]
-    assert told == [[DONOR.id, False, "not in this store"]]
+    listed = explorer_data.details(found, found.runs[RECIPIENT.id])["donors"]
+    assert listed == [[DONOR.id, False, "not in this store"]]
 
 
-def test_rows_of_the_explorer_say_what_the_specs_say(found: Site) -> None:
+def test_rows_of_the_explorer_have_the_values_of_the_specs(found: Site) -> None:
     rows = explorer_data.rows(found)
     values, places = rows["fields"]["scale"]
     for run, place in zip(rows["runs"], places, strict=True):
@@ -297,7 +297,7 @@ def test_the_list_of_figures_names_files_hashes_and_runs(found: Site, report: Pa
     }
 
 
-def test_what_is_not_made_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_figure_has_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = stored(tmp_path / "store")  # of E-POP, whose learners have no rule
     scale = assays.ASSAYS["E1"]
     asked = narrowed(scale, scale.budget("smoke"), rule="random:3", arms=["live"], tasks=["catch"])

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from jinja2 import UndefinedError
 
-from report.site.pages_read import Page, broken
+from report.site.page_parser import Page, broken
 from report.site.site_samples import DONOR, HOSTILE, MISSING, PLAN, RECIPIENT, profile
 from rulescope.assays.results import Column
 from rulescope.audit.profile import (
@@ -138,7 +138,7 @@ def test_estimates_of_widths_have_their_windows_beside_them(found: Site) -> None
     assert estimate_tables.estimate_kinds(each)[0].table.columns[-1].heading != "Window"
 
 
-def test_a_profile_says_how_many_of_its_lifetimes_are_here(found: Site) -> None:
+def test_a_profile_counts_how_many_of_its_lifetimes_are_here(found: Site) -> None:
     panels = {each.name: learning_curves.panels(each, found.runs) for each in found.pages}
     held = {run: life.manifest.science_hash for run, life in found.runs.items()}
     for runs, said in (
@@ -162,7 +162,7 @@ def test_the_profile_of_a_file_links_to_the_assays_of_its_content(found: Site) -
     assert '<a href="assay-E-POP.html">E-POP</a>' not in nameless.partition('id="assays"')[0]
 
 
-def test_profiles_whose_folders_come_to_the_same_have_places_of_their_own(found: Site) -> None:
+def test_profiles_whose_folders_give_the_same_slug_have_places_of_their_own(found: Site) -> None:
     panels = {each.name: learning_curves.panels(each, found.runs) for each in found.pages}
     names = ("a/b", "a-b", "a b", "\udcff")  # the last: a byte that is no UTF-8
     text = front_page(replace(found, profiles=dict.fromkeys(names, profile())), panels)
@@ -184,7 +184,7 @@ def test_a_question_is_asked_as_it_is_written(found: Site) -> None:
     assert f">{question}</p>" in assay_page(replace(found, pages=(page,)), page, [], {})
 
 
-def test_a_figure_says_where_its_numbers_are(report: Path) -> None:
+def test_a_figure_names_the_place_of_its_numbers(report: Path) -> None:
     tags = Page(report / "assay-E-POP.html").tags
     said = [str(a["alt"]) for tag, a in tags if tag == "img"]
     assert len(said) == 1  # which E-LR feeds as well
@@ -232,14 +232,14 @@ def test_nothing_comes_from_elsewhere(report: Path) -> None:
         assert not re.search(r"\bfetch\(|XMLHttpRequest|@import|innerHTML", path.read_text())
 
 
-def test_what_is_missing_is_told_cell_by_cell(report: Path) -> None:
+def test_missing_seeds_are_listed_cell_by_cell(report: Path) -> None:
     lost = PLAN.runs[MISSING]
     rows = [row for table in Page(report / "provenance.html").tables for row in table]
     assert any(row[-2:] == ["2/3", f"seeds {lost.seed}"] for row in rows)
     assert sum(row[-2:] == ["3/3", ""] for row in rows) == len(PLAN.cells) - 1
 
 
-def test_mixed_runtimes_and_lifetimes_of_no_assay_are_told(report: Path) -> None:
+def test_mixed_runtimes_and_lifetimes_of_no_assay_are_listed(report: Path) -> None:
     text = (report / "provenance.html").read_text()
     assert f'href="runs.html#{DONOR.id}"' in text
     assert f'href="runs.html#{RECIPIENT.id}"' in text

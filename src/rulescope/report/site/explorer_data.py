@@ -121,8 +121,8 @@ def details(site: Site, run: RecordedRun) -> dict[str, Any]:
         "measure": _measure(run),
         "change": _change(run),
         "carriers": [list(each) for each in carriers(run)],
-        "kept": [list(each) for each in run.terminal],
-        "trials": [list(each) for each in run.evaluations],
+        "terminal": [list(each) for each in run.terminal],
+        "evaluations": [list(each) for each in run.evaluations],
         "donors": [_relative(site, parent) for parent in manifest.parents],
         "recipients": [_relative(site, key) for key in site.recipients.get(manifest.id, ())],
         "cells": [

@@ -1,4 +1,4 @@
-"""Mechanism views in a report: shown whole, traceable to their lifetimes, or left out and told."""
+"""Mechanism views in a report: shown whole, traceable to lifetimes, or left out and listed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from report.site.pages_read import Page
+from report.site.page_parser import Page
 from report.site.site_samples import (
     ASKED,
     ELSEWHERE,
@@ -40,7 +40,9 @@ def test_two_rules_of_one_view_are_two_places(found: Site, report: Path) -> None
     assert [f"mechanism.html#{slug}" in front.links for slug in SLUGS] == [True, True]
 
 
-def test_folders_whose_names_come_to_the_same_are_told_apart(results: Path, tmp_path: Path) -> None:
+def test_folders_whose_names_give_the_same_slug_are_distinguished(
+    results: Path, tmp_path: Path
+) -> None:
     for name in ("mechanism-a b", "mechanism-a-b"):
         shutil.copytree(results / SLUGS[0], tmp_path / name)
     views, _ = inputs.find_views(tmp_path)
@@ -88,16 +90,16 @@ def test_lifetimes_are_linked_where_the_store_has_them(found: Site, report: Path
     assert {"live", "transplant recurrent"} <= arms
 
 
-def test_a_lifetime_names_the_views_that_looked_at_it(found: Site) -> None:
-    told = explorer_data.details(found, found.runs[WATCHED.id])["cells"]
-    assert [SLUGS[0], f"mechanism.html#{SLUGS[0]}", "live/0.1/0"] in told
+def test_a_lifetime_names_the_views_that_observed_it(found: Site) -> None:
+    cells = explorer_data.details(found, found.runs[WATCHED.id])["cells"]
+    assert [SLUGS[0], f"mechanism.html#{SLUGS[0]}", "live/0.1/0"] in cells
     assert f'runs.html#{WATCHED.id}"' not in provenance_page(found)  # not among those of no page
     assert f'runs.html#{RECIPIENT.id}"' in provenance_page(found)
 
 
 def test_lifetimes_of_a_view_make_no_assay(found: Site, tmp_path: Path) -> None:
     assert [page.name for page in found.pages] == ["E-POP"]
-    unknown = gathered(stored(tmp_path))  # nobody knows why they were lived
+    unknown = gathered(stored(tmp_path))  # without the views, their purpose is unknown
     assert "E1" in [page.name for page in unknown.pages]
 
 
@@ -157,7 +159,7 @@ def _edited(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("damage", "told"),
+    ("damage", "message"),
     [
         (_cut, "results.json: not the results of a mechanism view"),
         (_of_before, "missing required field `table`"),
@@ -167,8 +169,8 @@ def _edited(folder: Path) -> None:
         (_edited, f"{LABEL}.csv: not as it was written"),
     ],
 )
-def test_a_damaged_folder_is_told_and_left_out(
-    damage: Callable[[Path], None], told: str, results: Path, tmp_path: Path
+def test_a_damaged_folder_is_listed_and_left_out(
+    damage: Callable[[Path], None], message: str, results: Path, tmp_path: Path
 ) -> None:
     left = shutil.copytree(results, tmp_path / "results")
     damage(left / SLUGS[0])
@@ -176,7 +178,7 @@ def test_a_damaged_folder_is_told_and_left_out(
     assert [view.slug for view in views] == SLUGS[1:]
     [(name, reason)] = damaged
     assert name == SLUGS[0]
-    assert told in reason
+    assert message in reason
     assert str(tmp_path) not in reason
     shown = provenance_page(Site({}, (), views=views, unreadable=damaged))
     assert "Results that are left out" in shown
