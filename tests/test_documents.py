@@ -1,4 +1,4 @@
-"""Numbers and tables in the pages are what the records, the code and the measurements say."""
+"""Numbers and tables in the pages are those of the records, the code and the measurements."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rulescope.report.site import publication
 
 ROOT = Path(__file__).parents[1]
 AGENT = "historical"
-"""The bundle of conventions that the records are of."""
+"""The agent that most records are of."""
 PAGES = [page.relative_to(ROOT).as_posix() for page in Repository().pages]
 
 
@@ -42,7 +42,7 @@ def answers(words: str) -> str:
     return f"<{words}>"
 
 
-# --- the pages ----------------------------------------------------------------------------------
+# --- the pages ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -51,7 +51,7 @@ def test_every_page_is_up_to_date(repository: Repository, name: str) -> None:
     assert pages.filled(page, repository) == page.read_text(encoding="utf-8"), "run `make docs`"
 
 
-def test_a_stale_number_is_found_and_put_right(
+def test_a_stale_number_is_found_and_corrected(
     repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fresh, old = tmp_path / "fresh.md", tmp_path / "old.md"
@@ -85,7 +85,7 @@ def test_an_unknown_name_is_an_error_that_names_the_page_and_the_nearest(
 
 
 @pytest.mark.parametrize("name", ["README.md", "CHANGELOG.md", "replication/README.md"])
-def test_nobody_types_how_many_records_or_assays_there_are(name: str) -> None:
+def test_numbers_of_records_and_assays_are_generated_not_typed(name: str) -> None:
     text = (ROOT / name).read_text(encoding="utf-8")
     typed = re.sub(r"<!-- value: .*?<!-- /value -->", "", text)
     typed = re.sub(r"<!-- table: .*?<!-- /table -->", "", typed, flags=re.DOTALL)
@@ -94,7 +94,7 @@ def test_nobody_types_how_many_records_or_assays_there_are(name: str) -> None:
     )
 
 
-# --- markers ------------------------------------------------------------------------------------
+# --- markers --------------------------------------------------------------------------------------
 
 
 def test_values_and_tables_are_written_between_their_markers() -> None:
@@ -124,10 +124,10 @@ def test_a_page_names_its_agent_and_a_marker_may_name_another() -> None:
     assert spans.agent("# Title\n") is None
     assert Source.of("E1", "reference") == ("E1", "reference")
     assert Source.of("E1@legacy", "reference") == ("E1", "legacy")
-    assert Source.of("E-POP", "reference") == ("E-POP", None), "no learner of it is Disco's"
+    assert Source.of("E-POP", "reference") == ("E-POP", None), "it has no Disco learner"
 
 
-# --- values -------------------------------------------------------------------------------------
+# --- values ---------------------------------------------------------------------------------------
 
 
 def test_records_are_counted_one_by_one(values: Values) -> None:
@@ -145,7 +145,7 @@ def test_an_estimate_is_shown_whole_or_in_part(values: Values) -> None:
     assert values("published conventions gap/catch-1000/reference value .2 /1750") == "0.81"
 
 
-def test_a_difference_is_ours_minus_the_published(values: Values) -> None:
+def test_a_difference_is_our_value_minus_the_published_one(values: Values) -> None:
     key = "exposure score/natural/dqn"
     shown = [
         float(values(f"{kind} {key} value .5").replace("−", "-")) for kind in ("ours", "published")
@@ -195,16 +195,16 @@ def test_another_agent_has_other_records(values: Values) -> None:
         ("records now", "value: no 'records'"),
     ],
 )
-def test_what_cannot_be_answered_is_an_error(values: Values, words: str, message: str) -> None:
+def test_an_unknown_value_is_an_error(values: Values, words: str, message: str) -> None:
     with pytest.raises(DocumentError, match=re.escape(message)):
         values(words)
 
 
-def test_every_fact_can_be_told(repository: Repository) -> None:
+def test_every_fact_has_a_text(repository: Repository) -> None:
     assert all(fact(repository) for fact in FACTS.values())
 
 
-# --- tables -------------------------------------------------------------------------------------
+# --- tables ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", [*TABLES, *OTHERS])
@@ -239,7 +239,7 @@ def test_an_unknown_table_is_an_error(tables: Tables, name: str) -> None:
         tables(name)
 
 
-# --- what was published -------------------------------------------------------------------------
+# --- published outputs ----------------------------------------------------------------------------
 
 
 def test_the_list_of_outputs_has_every_published_table(repository: Repository) -> None:
@@ -248,7 +248,7 @@ def test_the_list_of_outputs_has_every_published_table(repository: Repository) -
         assert len(set(labels)) == len(labels)
 
 
-def test_what_nothing_makes_is_computed_from_the_code(
+def test_outputs_without_code_are_computed_from_the_code(
     repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lacking = repository.without_code
