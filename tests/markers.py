@@ -1,8 +1,8 @@
 """The marker of every test: one of fast, slow, torture, browser and ray.
 
-Markers are assigned here and nowhere else: first by folder and file, then by the list of slow
-tests, which holds what took long when it was measured. All other tests are fast. To measure again:
-``pytest --durations=0``.
+Markers are assigned here and nowhere else: by folder, by file, or by test (``file::test``). Tests
+that are not listed are fast. A test is listed as slow if it took more than a second or two of
+processor time when it was measured (``pytest --durations=0``).
 """
 
 from __future__ import annotations
@@ -11,24 +11,46 @@ from pathlib import Path
 
 TESTS = Path(__file__).parent
 
-PLACES: dict[str, str] = {
+SLOW: tuple[str, ...] = (
+    "assays/test_assay_agent_identity.py",
+    "audit/test_history.py::test_no_answer_contradicts_what_is_true",
+    "bench/",
+    "cli/test_audit.py",
+    "cli/test_run.py",
+    "engine/test_local.py",
+    "engine/test_survival.py",
+    "learners/test_cartpole.py",
+    "report/site/test_building.py",
+    "report/test_change_figures.py",
+    "report/test_mechanism_figures.py",
+    "report/test_names.py",
+    "report/test_report_figures.py",
+    "stats/test_predictive.py::test_candidates_of_the_true_kind_are_rarely_excluded",
+    "test_example_plugin.py",
+)
+MARKERS: dict[str, str] = {
     "torture/": "torture",
     "report/site/test_browser.py": "browser",
     "engine/test_cluster.py": "ray",
+    **dict.fromkeys(SLOW, "slow"),
 }
-"""Marker of the tests below a folder or in a file."""
-
-SLOW: tuple[str, ...] = ()
-"""Folders, files, or single tests (``file::test``) that take more than a second or two."""
+"""By folder (with a slash at the end), file or test; the first that fits counts."""
 
 
 def marker_of(path: Path, name: str) -> str | None:
     """Return the marker of the test called ``name`` in the file ``path``; None if not in here."""
     if not path.is_relative_to(TESTS):
         return None
-    place = path.relative_to(TESTS).as_posix()
-    for start, marker in PLACES.items():
-        if place.startswith(start):
+    file = path.relative_to(TESTS).as_posix()
+    test = f"{file}::{name.partition('[')[0]}"
+    for place, marker in MARKERS.items():
+        if place in (file, test) or (place.endswith("/") and file.startswith(place)):
             return marker
-    test = f"{place}::{name.partition('[')[0]}"
-    return "slow" if test.startswith(SLOW) else "fast"
+    return "fast"
+
+
+def exists(place: str) -> bool:
+    """Return whether a folder, file or test of :data:`MARKERS` is there."""
+    file, _, test = place.partition("::")
+    path = TESTS / file
+    return path.exists() and (not test or f"def {test}(" in path.read_text(encoding="utf-8"))
