@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -13,9 +14,13 @@ from documents.repository import Repository
 from documents.spans import DocumentError
 from documents.tables import OTHERS, TABLES, Tables
 from documents.values import FACTS, Values
-from rulescope.assays import published
+from rulescope.assays import ASSAYS, PRESETS, published
 from rulescope.assays.figures import FIGURES
 from rulescope.report.site import publication
+from rulescope.spec.disco_config import AGENTS
+from rulescope.spec.learner_config import LearnerSpec
+from rulescope.spec.run_spec import Intervention
+from rulescope.spec.world_config import EnvironmentSpec
 
 ROOT = Path(__file__).parents[1]
 AGENT = "historical"
@@ -266,3 +271,68 @@ def test_every_output_is_made_or_named_as_missing(repository: Repository) -> Non
     made = [*repository.made("tables"), *repository.made("figures")]
     named = [*made, *repository.without_code, *repository.without_records]
     assert sorted(named) == sorted(every)
+
+
+# --- links, terms and completeness ----------------------------------------------------------------
+
+LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)#\s]*)(?:#([\w-]+))?\)")
+PICTURE = re.compile(r"!\[[^\]]*\]\(([^)\s]+)\)")
+
+
+def prose(name: str) -> str:
+    """Return a page without its code blocks."""
+    text = (ROOT / name).read_text(encoding="utf-8")
+    return re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def anchors(path: Path) -> set[str]:
+    """Return the anchors of the headings of a page, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    words = [re.sub(r"[^\w\- ]", "", heading.replace("`", "")).lower() for heading in headings]
+    return {one.replace(" ", "-") for one in words}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_link_and_picture_leads_somewhere(name: str) -> None:
+    page, text = ROOT / name, prose(name)
+    for target, anchor in LINK.findall(text):
+        if target.startswith(("http://", "https://")):
+            continue
+        path = (page.parent / target).resolve() if target else page
+        assert path.exists(), target
+        assert not anchor or anchor in anchors(path), f"{target}#{anchor}"
+    for target in PICTURE.findall(text):
+        assert (page.parent / target).exists(), target
+
+
+def test_every_page_is_in_the_list_of_pages() -> None:
+    docs = ROOT / "docs"
+    listed = {target for target, _ in LINK.findall(prose("docs/README.md"))}
+    assert {page.name for page in docs.glob("*.md")} - listed == {"README.md"}
+    notes = {target for target, _ in LINK.findall(prose("docs/decisions/README.md"))}
+    assert {page.name for page in (docs / "decisions").glob("*.md")} - notes == {"README.md"}
+
+
+def test_a_term_is_defined_once() -> None:
+    text = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+    cells = re.findall(r"^\| (\*\*.+?\*\*) \|", text, re.MULTILINE)
+    terms = [term for cell in cells for term in re.findall(r"\*\*(.+?)\*\*", cell)]
+    assert len(terms) > 60
+    assert len(set(terms)) == len(terms)
+
+
+def test_every_assay_preset_and_operation_is_documented() -> None:
+    assays = prose("docs/assays.md")
+    for assay in ASSAYS.values():
+        assert re.search(rf"^\|[^|]*\| {assay.id} \| `{assay.name}` \|", assays, re.MULTILINE)
+    assert all(f"`{preset}`" in prose("docs/glossary.md") for preset in PRESETS)
+    interventions = prose("docs/interventions.md")
+    for kind in get_args(Intervention):
+        assert f"| `{kind.__struct_config__.tag}` |" in interventions
+
+
+def test_every_world_learner_and_agent_has_a_page_that_names_it() -> None:
+    every = re.sub(r"[\s-]", "", "".join(prose(name) for name in PAGES)).lower()
+    assert all(f"`{agent}`" in prose("docs/agents.md") for agent in AGENTS)
+    for kind in (*get_args(EnvironmentSpec), *get_args(LearnerSpec)):
+        assert kind.__name__.lower().removesuffix("world") in every
