@@ -12,6 +12,7 @@ from documents import pages, spans
 from documents.analyses import Source
 from documents.repository import Repository
 from documents.spans import DocumentError
+from documents.spec_fields import GROUPS
 from documents.tables import OTHERS, TABLES, Tables
 from documents.values import FACTS, Values
 from rulescope.assays import ASSAYS, PRESETS, published
@@ -212,9 +213,10 @@ def test_every_fact_has_a_text(repository: Repository) -> None:
 # --- tables ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [*TABLES, *OTHERS])
+@pytest.mark.parametrize("name", [*TABLES, *OTHERS, *(f"spec {name}" for name in GROUPS)])
 def test_every_table_has_rows_of_one_width(tables: Tables, name: str) -> None:
-    rows = [line.count("|") for line in tables(name).splitlines() if line.startswith("|")]
+    lines = [line.replace("\\|", "") for line in tables(name).splitlines()]
+    rows = [line.count("|") for line in lines if line.startswith("|")]
     assert len(rows) >= 3
     assert len(set(rows)) == 1
 
@@ -238,9 +240,9 @@ def test_a_measured_table_comes_with_its_command(tables: Tables) -> None:
     assert "Measured by `make torture`, 2026-" in tables("measured torture")
 
 
-@pytest.mark.parametrize("name", ["E1-score", "measured tortoise", "coverages"])
+@pytest.mark.parametrize("name", ["E1-score", "measured tortoise", "coverages", "spec world"])
 def test_an_unknown_table_is_an_error(tables: Tables, name: str) -> None:
-    with pytest.raises(DocumentError, match=r"nearest: '(E1-scores|torture|coverage)'"):
+    with pytest.raises(DocumentError, match=r"nearest: '(E1-scores|torture|coverage|worlds)'"):
         tables(name)
 
 

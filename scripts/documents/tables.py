@@ -3,7 +3,7 @@
 ``NAME`` is one of :data:`TABLES` or of :data:`OTHERS`. ``NAME@AGENT`` is the same table of
 lifetimes with another agent than the page's. ``assay ASSAY LABEL`` is a table of an assay as its
 analysis makes it. ``measured NAME`` is a table that is kept as it was measured, in
-``docs/measured.json``.
+``docs/measured.json``. ``spec GROUP`` is the table of the fields of a part of a specification.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple
 
+from documents import spec_fields
 from documents.analyses import Source, printed
 from documents.repository import Repository
 from documents.spans import DocumentError
@@ -25,7 +26,7 @@ from rulescope.core.errors import nearest
 from rulescope.render.table_formats import DASH, MINUS, RANGE_NOTE, cell, number
 from rulescope.stats import Estimate
 
-ASSAY, MEASURED = "assay ", "measured "
+ASSAY, MEASURED, SPEC = "assay ", "measured ", "spec "
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -112,6 +113,8 @@ class Tables:
             return self._measured(text.removeprefix(MEASURED))
         if text.startswith(ASSAY):
             return self._of_assay(*text.removeprefix(ASSAY).split())
+        if text.startswith(SPEC):
+            return self._spec(text.removeprefix(SPEC))
         name, _, agent = text.partition("@")
         if name in OTHERS:
             return markdown(OTHERS[name](self._repository, agent or self._agent))
@@ -136,6 +139,11 @@ class Tables:
         ]
         below = f"Ours: {results.budget}; a page of `rulescope report --store replication/store`."
         return "\n".join([markdown([[c.heading for c in table.columns], *rows]), "", below])
+
+    def _spec(self, name: str) -> str:
+        if name not in spec_fields.GROUPS:
+            raise DocumentError(f"table: spec: no {name!r}{nearest(name, spec_fields.GROUPS)}")
+        return markdown(spec_fields.table(spec_fields.GROUPS[name]))
 
     def _measured(self, name: str) -> str:
         measured = self._repository.measured
