@@ -13,6 +13,8 @@ TESTS = Path(__file__).parent
 
 SLOW: tuple[str, ...] = (
     "assays/test_assay_agent_identity.py",
+    "assays/test_assay_published.py",
+    "assays/test_plan.py::test_files_of_an_earlier_grid_do_not_stay",
     "audit/test_history.py::test_no_answer_contradicts_what_is_true",
     "bench/",
     "cli/test_audit.py",
@@ -24,9 +26,24 @@ SLOW: tuple[str, ...] = (
     "report/test_change_figures.py",
     "report/test_mechanism_figures.py",
     "report/test_names.py",
+    "report/test_open_figures.py",
     "report/test_report_figures.py",
+    "report/test_stream_figures.py",
     "stats/test_predictive.py::test_candidates_of_the_true_kind_are_rarely_excluded",
+    "test_baseline_lifetimes.py::test_every_carrier_of_every_baseline_can_be_treated",
+    "test_boundary_identity.py",
     "test_example_plugin.py",
+    "test_golden_runs.py::test_a_short_run_has_its_bits",
+    "test_intervention_conformance.py",
+    "test_machine.py::test_a_missing_program_is_a_failure_in_continuous_integration",
+    "test_machine.py::test_a_missing_program_is_a_skip_that_the_last_lines_explain",
+    "test_machine.py::test_any_skip_fails_the_run_in_continuous_integration",
+    "test_open_lifetimes.py",
+    "test_plugins.py::test_a_rule_that_exits_fails_in_a_worker_too_and_once",
+    "test_plugins.py::test_a_rule_that_exits_is_a_failure_wherever_it_does",
+    "test_plugins.py::test_workers_find_plugins_by_themselves",
+    "test_runner.py::test_a_run_is_not_continued_by_an_edited_copy_of_the_program",
+    "test_tour.py",
 )
 MARKERS: dict[str, str] = {
     "torture/": "torture",
