@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from rulescope import plugins
+from rulescope import plugin_sources
 from rulescope.assays import Assay, Budget, Results
 from rulescope.assays.plan import Plan, interactions, seconds_left, write
 from rulescope.assays.results import counted
@@ -202,7 +202,7 @@ def require_possible(
         for spec in left:
             specs.checked(spec)
         check_rules(left, weights)
-        plugins.require(left)
+        plugin_sources.require_plugins(left)
         disk.require_possible(store.root)
         engine.require(left, store, workers, force)
 
@@ -263,7 +263,7 @@ def live(
     force: bool,
 ) -> dict[str, str]:
     """Live the lifetimes that are ``left``; return the causes of failures by run id."""
-    from rulescope.engine.pool import Patience
+    from rulescope.engine.pool import Timeouts
 
     everything = with_donors(left.values()).values()  # those found in the store included
     with Meter(name, sum(spec.iterations for spec in everything)) as meter:
@@ -273,7 +273,7 @@ def live(
             workers=workers,
             report=lambda now: meter.follow(now, _standing(now)),
             weights=weights,
-            patience=Patience(run=time_limit),
+            timeouts=Timeouts(run=time_limit),
             name=name,
             force=force,
         )
