@@ -19,7 +19,7 @@ SLOW: tuple[str, ...] = (
     "bench/",
     "cli/test_audit.py",
     "cli/test_run.py",
-    "engine/test_local.py",
+    "engine/test_local_engine.py",
     "engine/test_survival.py",
     "learners/test_cartpole.py",
     "report/site/test_building.py",
@@ -48,7 +48,7 @@ SLOW: tuple[str, ...] = (
 MARKERS: dict[str, str] = {
     "torture/": "torture",
     "report/site/test_browser.py": "browser",
-    "engine/test_cluster.py": "ray",
+    "engine/test_ray_engine.py": "ray",
     **dict.fromkeys(SLOW, "slow"),
 }
 """By folder (with a slash at the end), file or test; the first that fits counts."""
