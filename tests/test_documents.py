@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pkgutil
 import re
 from pathlib import Path
 from typing import get_args
@@ -338,3 +339,18 @@ def test_every_world_learner_and_agent_has_a_page_that_names_it() -> None:
     assert all(f"`{agent}`" in prose("docs/agents.md") for agent in AGENTS)
     for kind in (*get_args(EnvironmentSpec), *get_args(LearnerSpec)):
         assert kind.__name__.lower().removesuffix("world") in every
+
+
+def dotted_names(name: str) -> set[str]:
+    """Return what a page calls ``rulescope.…`` in its prose, and what its examples import."""
+    text = (ROOT / name).read_text(encoding="utf-8")
+    found = set(re.findall(r"`(rulescope(?:\.\w+)+)", text))
+    for module, names in re.findall(r"^ *from (rulescope[\w.]*) import (.+)$", text, re.MULTILINE):
+        found |= {f"{module}.{one.strip()}" for one in names.split(",")}
+    return found - {"rulescope.rules", "rulescope.worlds"}  # groups of entry points
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_name_of_the_package_in_a_page_exists(name: str) -> None:
+    for dotted in dotted_names(name):
+        pkgutil.resolve_name(dotted)
