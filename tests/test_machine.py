@@ -114,7 +114,7 @@ def test_every_place_with_a_marker_exists(place: str) -> None:
 @pytest.mark.parametrize(
     ("file", "name", "marker"),
     [
-        ("stats/test_stats_bins.py", "test_anything", "fast"),
+        ("stats/test_bins.py", "test_anything", "fast"),
         ("torture/test_torture.py", "test_anything", "torture"),
         ("bench/test_bench_peer.py", "test_anything[1]", "slow"),
         ("audit/test_history.py", "test_no_answer_contradicts_what_is_true[a-b]", "slow"),

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from rulescope.assays.frame import Floats
 from rulescope.assays.results import Table
-from rulescope.stats import Estimate, two_humped
+from rulescope.stats import Estimate, is_bimodal
 from rulescope.stats.agreement import Counts
-from rulescope.stats.bimodality import groups
+from rulescope.stats.bimodality import split_groups
 
 SEEDS = "seeds/"
 """What keys of series begin with that hold the lifetimes' own values [seeds] of an estimate."""
@@ -27,7 +27,7 @@ def is_level(assay: str, key: str) -> bool:
 
 def learned_of(seeds: Floats) -> Counts:
     """Return how many lifetimes of a two-humped cell learned, of how many."""
-    lower, upper = groups(seeds)
+    lower, upper = split_groups(seeds)
     return Counts(len(upper), len(upper), len(lower) + len(upper))
 
 
@@ -36,7 +36,7 @@ def two_humped_cells(assay: str, series: Mapping[str, Floats]) -> dict[str, Coun
     return {
         key.removeprefix(SEEDS): learned_of(values)
         for key, values in series.items()
-        if key.startswith(SEEDS) and is_level(assay, key.removeprefix(SEEDS)) and two_humped(values)
+        if key.startswith(SEEDS) and is_level(assay, key.removeprefix(SEEDS)) and is_bimodal(values)
     }
 
 

@@ -17,7 +17,7 @@ from rulescope.records import Store
 from rulescope.spec.disco_config import AGENTS
 
 if TYPE_CHECKING:
-    from rulescope.mechanism.view_request import Inquiry, View
+    from rulescope.mechanism.view_request import View, ViewRequest
 
 
 def mechanism(
@@ -74,14 +74,12 @@ def mechanism(
 
       rulescope mechanism replay --iterations 3000
     """
-    from rulescope.mechanism.view_request import (
-        checked,  # here, because torch takes seconds to import
-    )
-    from rulescope.mechanism.views import find
+    from rulescope.mechanism.view_request import validate_request
+    from rulescope.mechanism.views import find_view  # here: torch takes seconds to import
 
-    chosen = find(view)
+    chosen = find_view(view)
     _require_disco(rule)
-    usual = chosen.default
+    usual = chosen.default_request
     asked = replace(
         usual,
         rule=rule,
@@ -90,7 +88,7 @@ def mechanism(
         seeds=usual.seeds if seeds is None else seeds,
         iterations=usual.iterations if iterations is None else iterations,
     )
-    _look(chosen, checked(asked), Store(store), out, weights, as_json)
+    _look(chosen, validate_request(asked), Store(store), out, weights, as_json)
 
 
 def _require_disco(rule: str) -> None:
@@ -109,7 +107,7 @@ def _require_disco(rule: str) -> None:
 
 
 def _look(
-    view: View, asked: Inquiry, store: Store, out: Path, weights: Path | None, as_json: bool
+    view: View, asked: ViewRequest, store: Store, out: Path, weights: Path | None, as_json: bool
 ) -> None:
     """Look, analyse, write and tell."""
     from rulescope.mechanism import instrumented_runs, view_folder
@@ -117,17 +115,17 @@ def _look(
     from rulescope.render.table_formats import terminal
     from rulescope.rules.loading import load
 
-    total = instrumented_runs.total(view, asked)
+    total = instrumented_runs.total_iterations(view, asked)
     load(asked.rule, weights)  # before anything is lived
     require_writable(out)
     store.require_writable()
     place = out / view_folder.folder_name(view, asked)
     with Meter(view.label, total) as meter:
-        observed = instrumented_runs.observe(
-            view, asked, store, place, weights=weights, report=meter.update
+        observed = instrumented_runs.observe_view(
+            view, asked, store, place, weights=weights, progress=meter.update
         )
     results = view.analyse(asked, observed)
-    paths = view_folder.write(view, asked, results, observed, place)
+    paths = view_folder.write_view(view, asked, results, observed, place)
     if as_json:
         said = json.loads(paths[1].read_text(encoding="utf-8"))
         print(json.dumps(said | {"folder": str(place)}))

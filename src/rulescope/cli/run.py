@@ -177,7 +177,7 @@ def perform(
     results = plan.analyse(store, draws=save_draws)
     paths = write(plan, results, store, folder, figures)
     _tell_results(results, paths, screen)
-    from rulescope.report.results_folder import as_data
+    from rulescope.assays.results import as_data
 
     return said | {"results": as_data(results), "folder": str(folder)}
 

@@ -20,9 +20,9 @@ from rulescope.spec.world_config import CHANGES, Change
 from rulescope.stats import (
     Estimate,
     Statistic,
-    between,
     estimates,
     post_switch_auc,
+    rows_between,
     seed_blocks,
     tail_from,
     tail_mean,
@@ -107,9 +107,9 @@ def readouts(frame: Frame, column: str = "score") -> dict[str, Floats]:
     """
     grid, log = frame.iteration, frame.log(column)
     at, last, every = switch_of(frame), int(grid[-1]), int(grid[0])
-    lowest: Floats = log[..., between(grid, at + 1, last)].min(axis=-1)
+    lowest: Floats = log[..., rows_between(grid, at + 1, last)].min(axis=-1)
     return {
-        "pre": tail_mean(log, between(grid, at - (PRE_ROWS - 1) * every, at)),
+        "pre": tail_mean(log, rows_between(grid, at - (PRE_ROWS - 1) * every, at)),
         "trough": lowest,
         "auc": post_switch_auc(grid, log, at, last),
         "final": tail_mean(log, tail_from(grid, FINAL, last)),
