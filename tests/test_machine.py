@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -132,3 +133,19 @@ def test_a_test_elsewhere_gets_no_marker(tmp_path: Path) -> None:
 def test_markers_that_are_assigned_are_declared(pytestconfig: pytest.Config) -> None:
     declared = {line.partition(":")[0] for line in pytestconfig.getini("markers")}
     assert {"fast", *markers.MARKERS.values()} <= declared
+
+
+def test_the_workflow_runs_every_test_with_the_packages_of_the_script() -> None:
+    workflow = (TESTS.parent / ".github" / "workflows" / "test.yml").read_text()
+    assert "run: make test" in workflow
+    assert 'RULESCOPE_TEST_ALL: "1"' in workflow
+    install = re.compile(r"--no-install-recommends ([^\n\\]+)")
+    ours, theirs = (install.findall(text) for text in (CI_SCRIPT.read_text(), workflow))
+    assert ours[0].split() == theirs[0].split()
+
+
+def test_hooks_before_a_commit_call_the_tools_of_the_virtual_environment() -> None:
+    hooks = (TESTS.parent / ".pre-commit-config.yaml").read_text()
+    assert re.findall(r"repo: (\S+)", hooks) == ["local"]
+    for tool in ("ruff check", "ruff format", "mypy"):
+        assert f"entry: .venv/bin/{tool}" in hooks
