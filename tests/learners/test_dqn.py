@@ -89,7 +89,7 @@ def test_what_follows_a_terminal_counts_nothing() -> None:
     best = outputs(learner, learner.target, seen[2:]).amax(1).tolist()
     expected = np.where(batch.terminals, 1.0, 2.0 + 0.997 * best[1])
     assert batch.terminals.any()
-    np.testing.assert_allclose(learner.aims(batch), expected, rtol=1e-5)
+    np.testing.assert_allclose(learner.td_targets(batch), expected, rtol=1e-5)
 
 
 @pytest.mark.parametrize("loss", ["huber", "squared"])

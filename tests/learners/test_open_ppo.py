@@ -55,10 +55,10 @@ def check_first_step(path: Path) -> None:
     """Compare the first minibatch: losses, norms, clipped gradient, update."""
     data, learner, rollout = ppo_case(path)
     both = (("actor", learner.policy), ("critic", learner.value))
-    batch = learner._samples(rollout).some(data["perm0"][:16])
+    batch = learner._samples(rollout).select(data["perm0"][:16])
     subtracted: list[torch.Tensor] = []
     optimiser = learner._optimiser
-    assert isinstance(optimiser, open_ppo._Learned)
+    assert isinstance(optimiser, open_ppo._OpenOptimiser)
     update = optimiser.rule.update
 
     def watched(*given: object) -> torch.Tensor:

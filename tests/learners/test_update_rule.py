@@ -100,7 +100,7 @@ def test_what_a_rule_sees_is_what_happened() -> None:
 
     learner = Watching(SETUP)
     lived = rollout(0, learner)
-    outputs = learner.evaluate(torch.tensor(lived.observations).flatten(0, 1)).said
+    outputs = learner.evaluate(torch.tensor(lived.observations).flatten(0, 1)).output_array
     learner.learn(lived, measure=False)
     [seen] = kept
     np.testing.assert_allclose(seen.values.detach().ravel(), outputs[:, -1], rtol=1e-5, atol=1e-6)
@@ -168,7 +168,7 @@ def test_an_answer_that_makes_no_sense_is_told(answer: Answer, told: str) -> Non
 
 def test_a_history_that_is_not_finite_is_the_end() -> None:
     learner = answering(lambda loss, state: (loss, state | {"sum": state["sum"] / 0.0}))
-    with pytest.raises(DivergedError, match="remembers as 'sum' is no longer finite"):
+    with pytest.raises(DivergedError, match="state 'sum' is no longer finite"):
         learner.learn(rollout(0, learner), measure=False)
 
 

@@ -288,7 +288,7 @@ BAD_DISCO: dict[str, tuple[Callable[[Path], None], str]] = {
     "infinity": (changed(lstm__linear__b=infinite()), "not finite"),
     "wrong shape": (
         changed(lstm__linear_2__w=np.ones((3, 6), np.float32)),
-        r"'lstm/linear_2/w' has shape (3, 6), but the other arrays ask for (3, 5)",
+        r"'lstm/linear_2/w' has shape (3, 6), but the other arrays require (3, 5)",
     ),
     "wrong dimensions": (
         changed(lstm__linear_2__w=np.ones(15, np.float32)),
