@@ -334,7 +334,7 @@ def test_a_learner_that_leaves_its_rule_alone_conforms() -> None:
         (NoDigest, "[rule] the initial rule_digest is not rule.content"),
     ],
 )
-def test_a_broken_learner_is_told_what_is_wrong(
+def test_a_broken_learner_is_reported_with_its_fault(
     broken: Callable[[], Learner], message: str
 ) -> None:
     with pytest.raises(AssertionError, match=re.escape(message)):
@@ -364,7 +364,7 @@ class ActsFromAnOldCopy(DiscoLearner):
         (ActsFromAnOldCopy, "[carriers] a learner whose carriers were read and written back"),
     ],
 )
-def test_a_broken_disco_is_told_what_is_wrong(broken: type[DiscoLearner], message: str) -> None:
+def test_a_broken_disco_learner_is_reported(broken: type[DiscoLearner], message: str) -> None:
     def make() -> Learner:
         return broken(small_disco(capacity=8), load(RULE), (4, 4), 3, STEPS, seed=1)
 

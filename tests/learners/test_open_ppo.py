@@ -123,7 +123,7 @@ MISTAKES: dict[str, tuple[str, Callable[..., object]]] = {
     "deviation over N - 1": ("normalised", sample_std),
     "gradient not clipped": ("clip_", no_clip),
     "proportion of minibatches, not epochs": ("proportions", by_minibatch),
-    "layers not told apart": ("leaves", shallow),
+    "layers not distinguished": ("leaves", shallow),
 }
 
 
@@ -245,7 +245,7 @@ def test_adam_is_torch_s_with_a_rate_that_falls_from_iteration_to_iteration() ->
         torch.testing.assert_close(learner.params, mirror.detach(), rtol=0, atol=1e-7)
 
 
-def test_a_gradient_that_is_not_finite_is_told() -> None:
+def test_a_gradient_that_is_not_finite_is_reported() -> None:
     learner = made(SMALL["adam"])
     with pytest.raises(DivergedError, match="gradient is no longer finite"):
         learner.learn(rollout(learner, scale=1e30), measure=False)

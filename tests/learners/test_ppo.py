@@ -61,7 +61,7 @@ class Watched(PPOLearner):
         return super()._update(batch, measure)
 
 
-def test_every_epoch_goes_through_every_transition_once() -> None:
+def test_every_epoch_uses_every_transition_once() -> None:
     learner = Watched(PPO(agent=LITTLE), (1,), 3, seed=0)
     steps, lanes = 29, 2
     number = np.arange((steps + 1) * lanes, dtype=np.float32).reshape(steps + 1, lanes, 1)

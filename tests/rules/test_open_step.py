@@ -207,7 +207,7 @@ def test_dormancy_of_inputs_instead_of_units_is_noticed() -> None:
 # --- its parts ----------------------------------------------------------------------------------
 
 
-def test_the_two_sizes_are_told_apart_by_length() -> None:
+def test_the_two_sizes_are_distinguished_by_length() -> None:
     assert [length(size) for size in (SMALL, LARGE)] == [1211, 3571]
     assert [size_of(torch.zeros(n)) for n in (1211, 3571)] == [SMALL, LARGE]
     with pytest.raises(WeightsError, match=r"1211 or 3571 numbers, this one has shape \(12,\)"):

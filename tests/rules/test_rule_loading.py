@@ -188,7 +188,7 @@ def test_random_weights_need_a_whole_number(name: str) -> None:
         loading.load(name)
 
 
-def test_an_unknown_rule_offers_the_nearest() -> None:
+def test_an_unknown_rule_gives_the_nearest() -> None:
     with pytest.raises(WeightsError, match="nearest: 'open-ant'"):
         loading.load("open_ant")
 

@@ -135,8 +135,8 @@ class Decisions:
     def __init__(self, outputs: NDArray[np.floating[Any]], actions: NDArray[np.int64]) -> None:
         """``outputs`` [R, A + 1] are logits and value, ``actions`` [R] the actions taken."""
         self._logs = log_softmax(outputs[:, :-1])
-        self._chances = np.exp(self._logs)
-        self._entropy = -(self._chances * self._logs).sum(axis=1, keepdims=True)
+        self._probabilities = np.exp(self._logs)
+        self._entropy = -(self._probabilities * self._logs).sum(axis=1, keepdims=True)
         self._taken = (np.arange(len(actions)), actions)
         self.chosen: NDArray[np.float64] = self._logs[self._taken]
         """[R] log pi(action)"""
@@ -154,10 +154,10 @@ class Decisions:
 
         ``value`` and ``entropy`` are the coefficients c and d.
         """
-        rows, actions = self._chances.shape
+        rows, actions = self._probabilities.shape
         at_outputs = np.empty((rows, actions + 1))
         pull = weights[:, None] + entropy * (self._logs + self._entropy)
-        np.multiply(self._chances, pull, out=at_outputs[:, :-1])
+        np.multiply(self._probabilities, pull, out=at_outputs[:, :-1])
         at_outputs[self._taken] -= weights
         at_outputs[:, -1] = (2.0 * value) * (self.values - targets)
         at_outputs /= rows

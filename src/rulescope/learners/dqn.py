@@ -77,10 +77,10 @@ class DQNLearner(Learner):
         greedy = evaluation.output_array.argmax(axis=1)
         # Always the same number of draws: exploration does not depend on the greedy actions.
         stream = self.streams["action"]
-        chance, other = stream.random(lanes), stream.integers(self.actions, size=lanes)
+        draws, other = stream.random(lanes), stream.integers(self.actions, size=lanes)
         epsilon = self.epsilon(self.interactions + self._pending)
         self._pending += lanes
-        return Choice(np.where(chance < epsilon, other, greedy), {})
+        return Choice(np.where(draws < epsilon, other, greedy), {})
 
     def learn(self, rollout: Rollout, measure: bool) -> dict[str, float]:
         """Store the transitions in order of time, and make the updates that are due in between.

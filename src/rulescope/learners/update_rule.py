@@ -88,7 +88,7 @@ class Seen(NamedTuple):
 class UpdateRule(ActorCritic):
     """A learner that samples actions from its policy and learns by the loss of a subclass.
 
-    A subclass that needs attributes of its own in :meth:`start` or :meth:`weights` prepares it
+    A subclass that needs attributes of its own in :meth:`start` or :meth:`weights` sets them
     before it calls ``super().__init__(setup)``.
     """
 

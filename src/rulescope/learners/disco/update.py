@@ -114,7 +114,7 @@ class DiscoUpdate:
     def fast_(self, state: LearnerState, batch: Batch) -> tuple[LearnerState, Step]:
         """Do the same by closed-form output gradients, changing the flat vectors in place.
 
-        What it returns is made in inference mode, the fastest there is for small agents: it can be
+        The result is computed in inference mode, the fastest for small agents: it can be
         read and copied, but no graph can be built on it.
         """
         config = self.config
