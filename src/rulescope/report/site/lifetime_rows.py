@@ -16,7 +16,7 @@ from rulescope.core.arrays import Arrays
 from rulescope.core.errors import RecordError
 from rulescope.records import Logged, Record, Store
 from rulescope.records.columns import run_row
-from rulescope.records.index import size
+from rulescope.records.index import record_bytes
 from rulescope.records.store_layout import ID
 from rulescope.report.site.site_model import Floats, Kept, Life, Plain, Trial
 from rulescope.spec.world_config import WORLDS, EnvironmentSpec
@@ -43,7 +43,7 @@ def read(store: Store, tell: Tell = quiet) -> tuple[dict[str, Life], list[tuple[
     for done, run in enumerate(runs, start=1):
         try:
             record = store.read(run)
-            found[run] = life(record, size(store, run))
+            found[run] = life(record, record_bytes(store, run))
         except RecordError as fault:
             # Where a store lies is its owner's affair.
             problems[run] = str(fault).replace(f"{store.root}/", "")
