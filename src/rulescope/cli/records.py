@@ -18,7 +18,7 @@ from rulescope.cli.console import console, printable
 from rulescope.cli.records_query import indexing, table
 from rulescope.core.errors import RecordError
 from rulescope.records import Problem, Record, Store, sizes
-from rulescope.records.columns import describe
+from rulescope.records.columns import describe_intervention
 from rulescope.records.index import Index
 
 app = typer.Typer(no_args_is_help=True, help="Look at, copy and delete the records in a store.")
@@ -102,7 +102,7 @@ def _facts(record: Record) -> dict[str, str]:
         "scale": f"{spec.scale:g}",
         "seed": spec.seed,
         "iterations": f"{spec.iterations:,}",
-        "interventions": "; ".join(map(describe, spec.interventions)) or "none",
+        "interventions": "; ".join(map(describe_intervention, spec.interventions)) or "none",
         "rule": "none" if manifest.rule is None else manifest.rule.name,
         "source": f"rulescope {source.get('version')}, {source.get('commit')}{dirty}",
         "runtime": ", ".join(f"{name} {value}" for name, value in manifest.runtime.items()),

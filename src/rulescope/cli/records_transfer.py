@@ -95,7 +95,7 @@ def delete(
     if not runs:
         print("no such records")
         return
-    room = sum(index.size(keep, run) for run in runs)
+    room = sum(index.record_bytes(keep, run) for run in runs)
     what = f"{counted(len(runs), 'record')} of {readable(room)} in {store}"
     heirs = _heirs(keep, runs)
     if heirs:
