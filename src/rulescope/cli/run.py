@@ -14,6 +14,7 @@ from rich.console import Console
 from rulescope import plugin_sources
 from rulescope.assays import Assay, Budget, Results
 from rulescope.assays.plan import Plan, interactions, seconds_left, write
+from rulescope.assays.recorded_plans import record_plan
 from rulescope.assays.results import counted
 from rulescope.cli import engine_options, selection_options
 from rulescope.cli.console import console, spanned
@@ -117,6 +118,7 @@ def run(
             force=force,
             engine=place,
             save_draws=save_draws,
+            typed_rule=rule,
         )
         said.append(found)
     if as_json:
@@ -140,6 +142,7 @@ def perform(
     force: bool = False,
     engine: Engine = engine_options.LOCAL,
     save_draws: bool = False,
+    typed_rule: str | None = None,
 ) -> dict[str, Any]:
     """Carry an assay through; return what a program wants to know of it.
 
@@ -160,6 +163,7 @@ def perform(
     said: dict[str, Any] = {"plan": _tell_plan(plan, processes, weights, screen), "failed": {}}
     if dry:
         return said
+    record_plan(store, assay, budget, typed_rule)
     if left:
         said["failed"] = live(
             plan.missing,

@@ -1,8 +1,9 @@
-"""Mechanism views in a report: shown whole, traceable to their lifetimes, or left out and told."""
+"""Mechanism views in a report: shown whole, traceable to lifetimes, or left out and listed."""
 
 from __future__ import annotations
 
 import hashlib
+import html
 import json
 import shutil
 from collections.abc import Callable
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from report.site.pages_read import Page
+from report.site.page_parser import Page
 from report.site.site_samples import (
     ASKED,
     ELSEWHERE,
@@ -22,8 +23,8 @@ from report.site.site_samples import (
 )
 from rulescope.render.table_formats import cell
 from rulescope.report import site
-from rulescope.report.site import explorer_data, mechanism_views, publication
-from rulescope.report.site.pages.provenance_page import provenance
+from rulescope.report.site import explorer_data, inputs, publication
+from rulescope.report.site.provenance_page import provenance_page
 from rulescope.report.site.site_model import Site
 
 SLUGS = ["mechanism-trajectory-random-0", "mechanism-trajectory-random-3"]
@@ -32,29 +33,31 @@ LABEL = "mechanism-trajectory"
 
 def test_two_rules_of_one_view_are_two_places(found: Site, report: Path) -> None:
     assert [view.slug for view in found.views] == SLUGS
-    assert [view.shown.rule for view in found.views] == [ASKED.rule, OTHERWISE.rule]
+    assert [view.exhibit.rule for view in found.views] == [ASKED.rule, OTHERWISE.rule]
     page = Page(report / "mechanism.html")
     assert [name for name in page.ids if name in SLUGS] == SLUGS
     front = Page(report / "index.html")
     assert [f"mechanism.html#{slug}" in front.links for slug in SLUGS] == [True, True]
 
 
-def test_folders_whose_names_come_to_the_same_are_told_apart(results: Path, tmp_path: Path) -> None:
+def test_folders_whose_names_give_the_same_slug_are_distinguished(
+    results: Path, tmp_path: Path
+) -> None:
     for name in ("mechanism-a b", "mechanism-a-b"):
         shutil.copytree(results / SLUGS[0], tmp_path / name)
-    views, _ = mechanism_views.find(tmp_path)
+    views, _ = inputs.find_views(tmp_path)
     assert [view.slug for view in views] == ["mechanism-a-b", "mechanism-a-b-2"]
 
 
 def test_a_view_is_shown_with_its_question_figure_table_and_files(
     found: Site, report: Path
 ) -> None:
-    text = (report / "mechanism.html").read_text()
+    text = html.unescape((report / "mechanism.html").read_text())
     page = Page(report / "mechanism.html")
     for view in found.views:
-        what = view.shown
+        what = view.exhibit
         for words in (what.title, what.question, what.caption, what.rule, "0.1, 10", "40"):
-            assert words.replace("'", "&#x27;") in text or words in text
+            assert words in text
         for ending in ("svg", "pdf", "png", "csv", "md", "tex"):
             assert f"publication/{view.slug}/{LABEL}.{ending}" in page.links
         pairs = [zip(row, what.table.columns, strict=True) for row in what.table.rows]
@@ -65,8 +68,8 @@ def test_a_view_is_shown_with_its_question_figure_table_and_files(
 def test_the_table_reads_as_its_markdown_does(found: Site) -> None:
     [view, _] = found.views
     text = view.files[f"{LABEL}.md"].decode()
-    for row in view.shown.table.rows:
-        said = (cell(v, c) for v, c in zip(row, view.shown.table.columns, strict=True))
+    for row in view.exhibit.table.rows:
+        said = (cell(v, c) for v, c in zip(row, view.exhibit.table.columns, strict=True))
         assert f"| {' | '.join(said)} |" in text
 
 
@@ -74,7 +77,7 @@ def test_lifetimes_are_linked_where_the_store_has_them(found: Site, report: Path
     page = Page(report / "mechanism.html")
     rows = {row[1][:12]: row for table in page.tables for row in table if len(row) == 7}
     for view in found.views:
-        for run in view.shown.runs:
+        for run in view.exhibit.runs:
             here = run.spec.id in (WATCHED.id, ELSEWHERE.id)
             assert (f"runs.html#{run.spec.id}" in page.links) is here
             said = rows[run.spec.id[:12]]
@@ -82,21 +85,21 @@ def test_lifetimes_are_linked_where_the_store_has_them(found: Site, report: Path
             assert said[4] == run.science_hash[:12]
             assert ("not in this store" in said[1]) is not here
     assert rows[WATCHED.id[:12]][1] == WATCHED.id[:12]
-    assert "another result here" in rows[ELSEWHERE.id[:12]][1]
+    assert "different result here" in rows[ELSEWHERE.id[:12]][1]
     arms = {row[3] for row in rows.values()}
     assert {"live", "transplant recurrent"} <= arms
 
 
-def test_a_lifetime_names_the_views_that_looked_at_it(found: Site) -> None:
-    told = explorer_data.details(found, found.lives[WATCHED.id])["cells"]
-    assert [SLUGS[0], f"mechanism.html#{SLUGS[0]}", "live/0.1/0"] in told
-    assert f'runs.html#{WATCHED.id}"' not in provenance(found)  # not among those of no page
-    assert f'runs.html#{RECIPIENT.id}"' in provenance(found)
+def test_a_lifetime_names_the_views_that_observed_it(found: Site) -> None:
+    cells = explorer_data.details(found, found.runs[WATCHED.id])["cells"]
+    assert [SLUGS[0], f"mechanism.html#{SLUGS[0]}", "live/0.1/0"] in cells
+    assert f'runs.html#{WATCHED.id}"' not in provenance_page(found)  # not among those of no page
+    assert f'runs.html#{RECIPIENT.id}"' in provenance_page(found)
 
 
 def test_lifetimes_of_a_view_make_no_assay(found: Site, tmp_path: Path) -> None:
     assert [page.name for page in found.pages] == ["E-POP"]
-    unknown = gathered(stored(tmp_path))  # nobody knows why they were lived
+    unknown = gathered(stored(tmp_path))  # without the views, their purpose is unknown
     assert "E1" in [page.name for page in unknown.pages]
 
 
@@ -111,7 +114,7 @@ def test_every_file_of_a_view_is_traceable(found: Site, report: Path) -> None:
             assert hashlib.sha256(content).hexdigest() == digest
             assert content == view.files[Path(name).name]
         assert group["figures"][LABEL]["made_from"] == [LABEL]
-        assert group["runs"][LABEL] == {run.spec.id: run.science_hash for run in view.shown.runs}
+        assert group["runs"][LABEL] == {run.spec.id: run.science_hash for run in view.exhibit.runs}
 
 
 def test_without_views_there_is_no_page_and_no_link_to_one(
@@ -156,7 +159,7 @@ def _edited(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("damage", "told"),
+    ("damage", "message"),
     [
         (_cut, "results.json: not the results of a mechanism view"),
         (_of_before, "missing required field `table`"),
@@ -166,16 +169,16 @@ def _edited(folder: Path) -> None:
         (_edited, f"{LABEL}.csv: changed since it was written"),
     ],
 )
-def test_a_damaged_folder_is_told_and_left_out(
-    damage: Callable[[Path], None], told: str, results: Path, tmp_path: Path
+def test_a_damaged_folder_is_listed_and_left_out(
+    damage: Callable[[Path], None], message: str, results: Path, tmp_path: Path
 ) -> None:
     left = shutil.copytree(results, tmp_path / "results")
     damage(left / SLUGS[0])
-    views, damaged = mechanism_views.find(left)
+    views, damaged = inputs.find_views(left)
     assert [view.slug for view in views] == SLUGS[1:]
     [(name, reason)] = damaged
     assert name == SLUGS[0]
-    assert told in reason
+    assert message in reason
     assert str(tmp_path) not in reason
-    shown = provenance(Site({}, (), views=views, damaged=damaged))
+    shown = provenance_page(Site({}, (), views=views, unreadable=damaged))
     assert "Results that are left out" in shown

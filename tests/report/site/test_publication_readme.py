@@ -10,7 +10,7 @@ from report.site.site_samples import ASSAY
 from rulescope.assays.comparison import table as comparison_table
 from rulescope.assays.results import Column, Table
 from rulescope.render.table_formats import cell
-from rulescope.report.site.publication_readme import FILE, overview
+from rulescope.report.site.publication_readme import FILE, publication_readme
 from rulescope.report.site.site_model import Site
 
 
@@ -24,7 +24,7 @@ def test_every_picture_of_the_overview_is_beside_it(report: Path) -> None:
 
 
 def test_the_overview_has_the_numbers_of_the_analysis(found: Site) -> None:
-    text = overview(found)
+    text = publication_readme(found)
     [page] = [each for each in found.pages if each.plan.assay is ASSAY]
     assert f"| {page.present} of {len(page.plan.runs)} |" in text
     assert page.comparisons
@@ -36,7 +36,7 @@ def test_the_overview_has_the_numbers_of_the_analysis(found: Site) -> None:
 
 def test_the_overview_ends_with_checks_and_the_design(found: Site) -> None:
     check = Table("tab:numeric", "Numbers", (Column("Family"),), (("Forward",),), "")
-    text = overview(replace(found, checks=(check,)))
+    text = publication_readme(replace(found, checks=(check,)))
     places = [text.index(words) for words in ("## Checks", "(`tab:numeric`)", "(`tab:axes`)")]
     assert places == sorted(places)
-    assert "## Checks" not in overview(found)
+    assert "## Checks" not in publication_readme(found)

@@ -15,10 +15,10 @@ from rulescope.assays.plan import Plan
 from rulescope.assays.published_agreement import AGREEMENT_RULE
 from rulescope.assays.results import Results
 from rulescope.report.site import builder, publication
-from rulescope.report.site.estimate_tables import kinds
-from rulescope.report.site.pages.assay_page import assay
-from rulescope.report.site.pages.front_page import front
-from rulescope.report.site.publication_readme import overview
+from rulescope.report.site.assay_page import assay_page
+from rulescope.report.site.estimate_tables import estimate_kinds
+from rulescope.report.site.front_page import front_page
+from rulescope.report.site.publication_readme import publication_readme
 from rulescope.report.site.site_model import AssayPage, Site
 from rulescope.stats import Estimate
 
@@ -50,7 +50,7 @@ def judged(found: Site) -> Site:
 
 
 def test_the_front_page_counts_by_word_and_lists_what_differs(judged: Site) -> None:
-    text = front(judged, {"E1": []})
+    text = front_page(judged, {"E1": []})
     assert "Of 3 comparisons 1 differs, 1 has too few seeds to tell, 1 agrees." in text
     listed = text.partition('id="agreement"')[2].partition('id="assays"')[0]
     assert FAR in listed
@@ -60,7 +60,7 @@ def test_the_front_page_counts_by_word_and_lists_what_differs(judged: Site) -> N
 
 
 def test_the_overview_counts_by_word_and_lists_what_differs(judged: Site) -> None:
-    text = overview(judged)
+    text = publication_readme(judged)
     assert "| differs | too few seeds to tell | agrees |" in text
     assert "| 1 | 1 | 1 |" in text
     assert AGREEMENT_RULE in text
@@ -71,11 +71,11 @@ def test_the_overview_counts_by_word_and_lists_what_differs(judged: Site) -> Non
 
 def test_estimates_on_the_page_of_an_assay_begin_with_what_differs(judged: Site) -> None:
     [page] = judged.pages
-    scores = next(kind for kind in kinds(page) if kind.name == "score")
+    scores = next(kind for kind in estimate_kinds(page) if kind.name == "score")
     assert [row[0] for row in scores.table.rows] == [
         key.partition("/")[2] for key in (FAR, WIDE, NEAR)
     ]
-    assert AGREEMENT_RULE in html.unescape(assay(judged, page, [], {}))
+    assert AGREEMENT_RULE in html.unescape(assay_page(judged, page, [], {}))
 
 
 def test_the_list_of_files_and_the_summary_have_the_verdicts(
@@ -93,7 +93,7 @@ def test_the_list_of_files_and_the_summary_have_the_verdicts(
 
 def test_without_anything_to_judge_nothing_is_said(found: Site) -> None:
     assert not any(found.agreement.values())
-    assert 'id="agreement"' not in front(found, {page.name: [] for page in found.pages})
+    assert 'id="agreement"' not in front_page(found, {page.name: [] for page in found.pages})
 
 
 def test_the_same_estimate_on_the_pages_of_two_agents_counts_once(judged: Site) -> None:
