@@ -50,12 +50,12 @@ def attainment(
     episodes_at_switch: ArrayLike | None = None,
     washout: int = WASHOUT,
 ) -> FloatArray:
-    """Return the iterations from the switch until a run attains ``threshold``; NaN for never.
+    """Return the iterations from the switch until each run attains ``threshold``; NaN for never.
 
-    ``scores [..., rows]`` and the running totals ``episodes [..., rows]`` give times ``[...]``.
-    A row counts if it lies after the switch, at least ``washout`` episodes have been completed
-    since, and its score is at or above the threshold. ``episodes_at_switch [...]`` is read from
-    the row of the switch unless it is given.
+    ``scores [..., rows]`` and running totals ``episodes [..., rows]`` give times ``[...]``. A row
+    counts if it lies after the switch, at least ``washout`` episodes have been completed since,
+    and its score is at or above the threshold. ``episodes_at_switch [...]`` is
+    read from the row of the switch unless it is given.
     """
     grid, array, completed = floats(iterations), missing_as_nan(scores), floats(episodes)
     require_rows(grid, scores=array, episodes=completed)
