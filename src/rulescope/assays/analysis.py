@@ -7,8 +7,10 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
+import numpy as np
+
 from rulescope.assays.bimodal_cells import describe_cells, name_below, two_humped_cells
-from rulescope.assays.estimates import Estimates
+from rulescope.assays.estimates import Estimates, join_labels
 from rulescope.assays.frame import Floats, Frame, Label
 from rulescope.assays.legacy_keys import as_rows
 from rulescope.assays.results import Results, Table, in_numbers
@@ -198,3 +200,18 @@ def below(frame: Frame, what: str, draws: int, kind: str = "pointwise") -> str:
     else:
         parts.append("too few seeds for a bootstrap interval")
     return "; ".join(parts) + "."
+
+
+def trajectories(frame: Frame, column: str) -> dict[str, Floats]:
+    """Return ``trajectory/<labels>`` for each cell with lifetimes, to be drawn.
+
+    Each is [3, rows]: value, low and high of a log column at every log row.
+    """
+    blocks = seed_blocks(len(frame.seeds), ATLAS_DRAWS)
+    series = {}
+    for labels, place in frame.cells():
+        if frame.counts[place]:
+            rows = cell_estimates(frame.log(column)[place].T, blocks)
+            name = join_labels("trajectory", *labels.values())
+            series[name] = np.stack([rows.value, rows.low, rows.high])
+    return series

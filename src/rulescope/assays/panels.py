@@ -274,3 +274,51 @@ def decades_axis(axes: Axes, top: float) -> None:
     axes.set_ylim(-0.35, highest + 0.35)
     axes.set_yticks(range(highest + 1) if highest <= 8 else range(0, highest + 1, 2))
     axes.grid(axis="y")
+
+
+def name_rows(axes: Axes, rows: Sequence[tuple[str, Look]]) -> None:
+    """Name the rows of ``axes`` from the top at 0, -1, …, each in the colour of its look."""
+    axes.set_yticks([-turn for turn in range(len(rows))], [name for name, _ in rows])
+    for tick, (_, how) in zip(axes.get_yticklabels(), rows, strict=True):
+        tick.set_color(how.ink)
+    axes.tick_params(axis="y", length=0)
+    axes.set_ylim(-len(rows) + 0.4, 0.6)
+
+
+def write_beside(axes: Axes, words: Sequence[str]) -> None:
+    """Write words right of ``axes``, beside each of its rows from the top."""
+    for row, text in enumerate(words):
+        axes.annotate(
+            text,
+            (1.0, -row),
+            xycoords=axes.get_yaxis_transform(),
+            xytext=(4, 0),
+            textcoords="offset points",
+            va="center",
+            size=SMALL,
+        )
+
+
+def difference_axis(
+    panels: Sequence[Axes],
+    label: str,
+    *,
+    room: float = 0.08,
+    least: float = 0.1,
+    ticks: int = 3,
+) -> None:
+    """Give panels of differences that lie across one horizontal axis, with zero in sight.
+
+    ``room`` is the share of the axis that stays free at its ends, ``least`` the room if all
+    differences are zero.
+    """
+    ends = [x for axes in panels for line in axes.lines for x in np.ravel(line.get_xdata())]
+    known = np.array([*ends, 0.0], dtype=np.float64)
+    low, high = float(np.nanmin(known)), float(np.nanmax(known))
+    free = room * (high - low) or least
+    for axes in panels:
+        axes.axvline(0.0, color=GREY, lw=0.8, zorder=1)
+        axes.set_xlim(low - free, high + free)
+        axes.locator_params(axis="x", nbins=ticks)
+        axes.grid(axis="x")
+        axes.set_xlabel(label, labelpad=2)

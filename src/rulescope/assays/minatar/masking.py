@@ -21,6 +21,7 @@ from rulescope.assays.assay import (
 )
 from rulescope.assays.cohorts import HISTORICAL
 from rulescope.assays.frame import Floats, Frame
+from rulescope.assays.legacy_keys import as_rows
 from rulescope.assays.results import Results
 from rulescope.assays.streams.stream_tables import masking, masking_paired
 from rulescope.stats import (
@@ -65,7 +66,8 @@ def analyse(frame: Frame) -> Results:
             if arm != SUBJECT:
                 contrast = paired_differences(effects[SUBJECT], effects[arm])
                 found[f"contrast/{arm}"] = estimate(contrast, blocks)
-    made = (masking(frame, found), masking_paired(frame, found))
+    rows = as_rows(ID, found, {}, {}, frozenset())
+    made = (masking(frame, rows), masking_paired(frame, rows))
     tables = tuple(table for table in made if table.rows)
     return summed_up(ID, frame, found, tables, notes, by_seed(frame, rates, "rate"))
 
