@@ -202,12 +202,12 @@ def below(frame: Frame, what: str, draws: int, kind: str = "pointwise") -> str:
     return "; ".join(parts) + "."
 
 
-def trajectories(frame: Frame, column: str) -> dict[str, Floats]:
+def trajectories(frame: Frame, column: str, draws: int = ATLAS_DRAWS) -> dict[str, Floats]:
     """Return ``trajectory/<labels>`` for each cell with lifetimes, to be drawn.
 
     Each is [3, rows]: value, low and high of a log column at every log row.
     """
-    blocks = seed_blocks(len(frame.seeds), ATLAS_DRAWS)
+    blocks = seed_blocks(len(frame.seeds), draws)
     series = {}
     for labels, place in frame.cells():
         if frame.counts[place]:

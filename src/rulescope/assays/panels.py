@@ -231,11 +231,8 @@ def forest(
     """Draw estimates with their intervals, a row each from the top, named at the left."""
     for turn, (_, how, one) in enumerate(rows):
         dots(axes, [-float(turn)], [one], how, across=True)
-    axes.set_yticks([-turn for turn in range(len(rows))], [name for name, _, _ in rows])
-    for tick, (_, how, _) in zip(axes.get_yticklabels(), rows, strict=True):
-        tick.set_color(how.ink)
-    axes.tick_params(axis="y", length=0, labelsize=labelsize)
-    axes.set_ylim(-len(rows) + 0.4, 0.6)
+    name_rows(axes, [(name, how) for name, how, _ in rows])
+    axes.tick_params(axis="y", labelsize=labelsize)
 
 
 def widths(

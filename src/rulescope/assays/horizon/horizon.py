@@ -6,7 +6,6 @@ apart: the score at the end, and when a lifetime first comes within a tenth of i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -31,11 +30,11 @@ from rulescope.assays.assay import (
     sweep,
 )
 from rulescope.assays.display_names import rate_label
-from rulescope.assays.estimates import Estimates, Label, Row
+from rulescope.assays.estimates import Estimates, Row
 from rulescope.assays.frame import Floats, Frame
 from rulescope.assays.pivot import Entry, Index, names, pivot_table
 from rulescope.assays.results import Column, Results, Table, Value
-from rulescope.spec.run_spec import Freeze, RunSpec
+from rulescope.spec.run_spec import Freeze
 from rulescope.stats import Estimate, estimate, mastery, paired_differences, seed_blocks
 
 TASK = "catch-big"
@@ -76,11 +75,10 @@ def arm_of(name: str, budget: Budget) -> Arm:
 def grid(budget: Budget) -> list[Cell]:
     """Return a cell for every arm of ``budget``."""
     at_unit_scale(budget, "F2")
-
-    def runs(at: Mapping[str, Label]) -> tuple[RunSpec, ...]:
-        return lifetimes(budget, arm_of(str(at["arm"]), budget), task=TASK)
-
-    return sweep({"arm": budget.arms}, runs)
+    return sweep(
+        {"arm": budget.arms},
+        lambda at: lifetimes(budget, arm_of(str(at["arm"]), budget), task=TASK),
+    )
 
 
 def analyse(frame: Frame) -> Results:

@@ -10,7 +10,6 @@ at its usual rate. Those lifetimes of F2 are cells of this assay too.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 from rulescope.assays.analysis import (
@@ -27,14 +26,13 @@ from rulescope.assays.analysis import (
 )
 from rulescope.assays.assay import Arm, Assay, Budget, Cell, at_unit_scale, lifetimes, sweep
 from rulescope.assays.cohorts import NO_DISCO
-from rulescope.assays.estimates import Estimates, Label, Row
+from rulescope.assays.estimates import Estimates, Row
 from rulescope.assays.frame import Frame
 from rulescope.assays.horizon.horizon import TASK
 from rulescope.assays.marginals import difference_of_cells
 from rulescope.assays.pivot import Entry, Index, names, pivot_table
 from rulescope.assays.results import Column, Results, Table, Value
 from rulescope.spec.baseline_config import VARIANTS, RandomPolicy
-from rulescope.spec.run_spec import RunSpec
 from rulescope.stats import estimates, seed_blocks
 
 ARMS = ("a2c", "ppo", "dqn")
@@ -56,12 +54,12 @@ def usual_rate(arm: str) -> float:
 def grid(budget: Budget) -> list[Cell]:
     """Return a cell for every baseline and learning rate of ``budget``."""
     at_unit_scale(budget, "E-LR")
-
-    def runs(at: Mapping[str, Label]) -> tuple[RunSpec, ...]:
-        arm = Arm(str(at["arm"]), learning_rate=float(at["rate"]))
-        return lifetimes(budget, arm, task=TASK)
-
-    return sweep({"arm": budget.arms, "rate": budget.conditions}, runs)
+    return sweep(
+        {"arm": budget.arms, "rate": budget.conditions},
+        lambda at: lifetimes(
+            budget, Arm(str(at["arm"]), learning_rate=float(at["rate"])), task=TASK
+        ),
+    )
 
 
 def analyse(frame: Frame) -> Results:

@@ -37,7 +37,7 @@ from rulescope.assays.frame import Floats, Frame
 from rulescope.assays.published import Published
 from rulescope.assays.published_agreement import as_estimate
 from rulescope.assays.results import Column, Results, Table, Value
-from rulescope.assays.scale.scale import INTERVENTIONS
+from rulescope.assays.scale.scale import ARMS as SCALE_ARMS
 from rulescope.core.errors import SpecError
 from rulescope.spec.disco_config import AGENTS, Conventions, Disco
 from rulescope.spec.run_spec import RunSpec
@@ -272,7 +272,7 @@ def _lifetime(budget: Budget, cell: str, arm: str, seed: int) -> RunSpec:
         msgspec.structs.replace(who, conventions=CANDIDATES[arm]),
         seed,
         scale=scale,
-        interventions=INTERVENTIONS[intervention],
+        interventions=SCALE_ARMS[intervention].interventions,
         change=change,
     )
 

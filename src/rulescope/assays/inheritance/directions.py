@@ -8,7 +8,6 @@ each with an interval that includes zero; how it was made is ours.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Literal
 
 from rulescope.assays.analysis import (
@@ -22,7 +21,7 @@ from rulescope.assays.analysis import (
     summed_up,
     tail20,
 )
-from rulescope.assays.assay import Assay, Budget, Cell, learner, lifetime, prefix, sweep
+from rulescope.assays.assay import Arm, Assay, Budget, Cell, learner, lifetimes, prefix, sweep
 from rulescope.assays.estimates import Estimates, Label, Row, label_text
 from rulescope.assays.frame import Frame
 from rulescope.assays.pivot import Entry, Index, count_of, known, names, pivot_table
@@ -95,16 +94,13 @@ def prefixes(budget: Budget) -> tuple[RunSpec, ...]:
 
 def grid(budget: Budget) -> list[Cell]:
     """Return a cell for every recipient scale and arm of ``budget``."""
-    done = {arm: _interventions(budget, arm) for arm in budget.arms}
-
-    def runs(at: Mapping[str, Label]) -> list[RunSpec]:
-        arm, scale = str(at["arm"]), float(at["scale"])
-        return [
-            lifetime(budget, learner(budget), seed, scale=scale, interventions=done[arm])
-            for seed in range(budget.seeds)
-        ]
-
-    return sweep({"scale": budget.scales, "arm": budget.arms}, runs)
+    arms: dict[Label, Arm] = {
+        arm: Arm(interventions=_interventions(budget, arm)) for arm in budget.arms
+    }
+    return sweep(
+        {"scale": budget.scales, "arm": budget.arms},
+        lambda at: lifetimes(budget, arms[at["arm"]], scale=float(at["scale"])),
+    )
 
 
 def _interventions(budget: Budget, arm: str) -> tuple[Intervention, ...]:

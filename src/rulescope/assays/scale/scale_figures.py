@@ -24,10 +24,18 @@ from rulescope.assays.figure_data import (
     family_of,
     labels_run,
 )
-from rulescope.assays.panels import curves_beside, forest, power, scale_axis, score_curves, widths
+from rulescope.assays.panels import (
+    curves_beside,
+    forest,
+    power,
+    scale_axis,
+    score_curves,
+    widths,
+    write_beside,
+)
 from rulescope.assays.pivot import window_of
 from rulescope.render.line_labels import End, name_apart, name_ends
-from rulescope.render.style import DARK, GREY, SMALL, Look, Page, absent, look, styled
+from rulescope.render.style import DARK, GREY, Look, Page, absent, look, styled
 
 if TYPE_CHECKING:
     from rulescope.assays.results import Results
@@ -116,16 +124,7 @@ def _contrasts(axes: Axes, results: Results) -> None:
         absent(axes, INCOMPETENT if compared else "not run")
         return
     forest(axes, rows, labelsize=6.6)
-    for turn, (_, _, e) in enumerate(rows):
-        axes.annotate(
-            window_words(e),
-            (1.0, -turn),
-            xycoords=axes.get_yaxis_transform(),
-            xytext=(4, 0),
-            textcoords="offset points",
-            va="center",
-            size=SMALL,
-        )
+    write_beside(axes, [window_words(e) for _, _, e in rows])
     ends = np.array([(e.value, e.low, e.high) for _, _, e in rows])
     low, high = min(0.0, float(np.nanmin(ends))), max(1.0, float(np.nanmax(ends)))
     axes.set_xlim(low - 0.3, high + 0.3)
