@@ -13,11 +13,11 @@ import numpy as np
 from rulescope.assays.analysis import (
     ATLAS_DRAWS,
     below,
+    collect_tail_warnings,
     estimate_cells,
     final,
+    make_results,
     missing,
-    noted,
-    summed_up,
 )
 from rulescope.assays.assay import (
     CONTROLS,
@@ -87,7 +87,7 @@ def analyse(frame: Frame) -> Results:
     notes = missing(frame)
     found = Estimates()
     blocks = seed_blocks(len(frame.seeds), ATLAS_DRAWS)
-    with noted(notes):
+    with collect_tail_warnings(notes):
         for readout, values in readouts.items():
             found.update(estimate_cells(frame, readout, values, ATLAS_DRAWS))
             each = dict(zip(frame.axes["arm"], values, strict=True))
@@ -96,7 +96,7 @@ def analyse(frame: Frame) -> Results:
                     one = estimate(paired_differences(each[reference], each[arm]), blocks)
                     found.add(quantity, one, {"readout": readout, "arm": arm})
     tables = tuple(table for table in (_paired(frame, found), _levels(frame, found)) if table.rows)
-    return summed_up("F2", frame, found, tables, notes)
+    return make_results("F2", frame, found, tables, notes)
 
 
 def mastered(frame: Frame) -> Floats:

@@ -17,11 +17,11 @@ from rulescope.assays.analysis import (
     SCORE,
     absent,
     below,
+    collect_tail_warnings,
     exactly,
     final,
+    make_results,
     missing,
-    noted,
-    summed_up,
     tail15,
 )
 from rulescope.assays.assay import Arm, Assay, Budget, Cell, at_unit_scale, lifetimes, sweep
@@ -67,7 +67,7 @@ def analyse(frame: Frame) -> Results:
     notes = missing(frame)
     found = Estimates()
     rates = _rates(frame)
-    with noted(notes):
+    with collect_tail_warnings(notes):
         blocks = seed_blocks(len(frame.seeds), ATLAS_DRAWS)
         scores = tail15(frame)
         cells, ends = estimates(scores, blocks), estimates(final(frame), blocks)
@@ -81,7 +81,7 @@ def analyse(frame: Frame) -> Results:
                     difference = difference_of_cells(cells, (i, j), there, ends)
                     found.add("difference", difference, {"arm": arm, "rate": rate})
             _add_selected(found, arm)
-    return summed_up("E-LR", frame, found, (_table(frame, found),), notes)
+    return make_results("E-LR", frame, found, (_table(frame, found),), notes)
 
 
 def _rates(frame: Frame) -> list[float]:

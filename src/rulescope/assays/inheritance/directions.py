@@ -15,10 +15,10 @@ from rulescope.assays.analysis import (
     SCORE,
     absent,
     below,
+    collect_tail_warnings,
     exactly,
+    make_results,
     missing,
-    noted,
-    summed_up,
     tail20,
 )
 from rulescope.assays.assay import Arm, Assay, Budget, Cell, learner, lifetimes, prefix, sweep
@@ -125,7 +125,7 @@ def analyse(frame: Frame) -> Results:
     notes = missing(frame)
     blocks = seed_blocks(len(frame.seeds), CORE_DRAWS)
     found = Estimates()
-    with noted(notes):
+    with collect_tail_warnings(notes):
         cells = estimates(scores, blocks)
         for i, scale in enumerate(frame.axes["scale"]):
             for j, arm in enumerate(frame.axes["arm"]):
@@ -139,7 +139,7 @@ def analyse(frame: Frame) -> Results:
     contrasts = [row.estimate for row in found.where("contrast")]
     found.add("spanning", _spanning(contrasts), {}, other_grid=not _whole(frame, contrasts))
     tables = (_scores(frame, found), _contrasts(frame, found))
-    return summed_up("directions", frame, found, tuple(t for t in tables if t.rows), notes)
+    return make_results("directions", frame, found, tuple(t for t in tables if t.rows), notes)
 
 
 def _spanning(contrasts: list[Estimate]) -> Estimate:

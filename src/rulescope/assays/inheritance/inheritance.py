@@ -15,10 +15,10 @@ from rulescope.assays.analysis import (
     absent,
     adjusted,
     below,
+    collect_tail_warnings,
     estimate_cells,
+    make_results,
     missing,
-    noted,
-    summed_up,
     tail20,
     trajectories,
 )
@@ -177,11 +177,11 @@ def analyse(frame: Frame) -> Results:
     """Estimate every cell, the interaction at each recipient scale, and learning curves."""
     scores = tail20(frame)
     notes = missing(frame)
-    with noted(notes):
+    with collect_tail_warnings(notes):
         found = estimate_cells(frame, "score", scores, CORE_DRAWS)
         series = {"iteration": frame.iteration, **trajectories(frame, "score", CORE_DRAWS)}
         found.update(_interactions(frame, scores))
-    return summed_up("E2", frame, found, _tables(frame, found), notes, series)
+    return make_results("E2", frame, found, _tables(frame, found), notes, series)
 
 
 def _interactions(frame: Frame, scores: Floats) -> Estimates:

@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rulescope.assays.analysis import ATLAS_DRAWS, SCORE, below, missing, noted, summed_up, tail15
+from rulescope.assays.analysis import (
+    ATLAS_DRAWS,
+    SCORE,
+    below,
+    collect_tail_warnings,
+    make_results,
+    missing,
+    tail15,
+)
 from rulescope.assays.assay import Assay, Budget, Cell, learner, lifetime, sweep
 from rulescope.assays.estimates import Estimates, Label, label_text
 from rulescope.assays.frame import Frame
@@ -39,7 +47,7 @@ def analyse(frame: Frame) -> Results:
     found = Estimates()
     blocks = seed_blocks(len(frame.seeds), ATLAS_DRAWS)
     arms = frame.axes["arm"]
-    with noted(notes):
+    with collect_tail_warnings(notes):
         score_cells, bin_cells = estimates(scores, blocks), estimates(bins, blocks)
         for labels, place in frame.cells():
             at = _labels(labels["arm"], labels["scale"])
@@ -48,7 +56,7 @@ def analyse(frame: Frame) -> Results:
             if "default" in arms:
                 default = (arms.index("default"), place[1])
                 found.add("difference", difference_of_cells(score_cells, place, default), at)
-    return summed_up("E-IF", frame, found, (_table(frame, found),), notes)
+    return make_results("E-IF", frame, found, (_table(frame, found),), notes)
 
 
 def _labels(arm: Label, scale: Label) -> dict[str, Label]:

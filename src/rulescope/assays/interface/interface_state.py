@@ -13,10 +13,10 @@ from rulescope.assays.analysis import (
     absent,
     adjusted,
     below,
+    collect_tail_warnings,
     estimate_cells,
+    make_results,
     missing,
-    noted,
-    summed_up,
     tail20,
 )
 from rulescope.assays.assay import Assay, Budget, Cell, learner, lifetime, sweep
@@ -61,11 +61,11 @@ def analyse(frame: Frame) -> Results:
     """Estimate every cell, what the state does in each interface, and how that differs."""
     scores = tail20(frame)
     notes = missing(frame)
-    with noted(notes):
+    with collect_tail_warnings(notes):
         found = estimate_cells(frame, "score", scores, CORE_DRAWS)
         found.update(_contrasts(frame, scores))
     tables = (_complete(frame, found), _scores(frame, found))
-    return summed_up("P1", frame, found, tuple(t for t in tables if t.rows), notes)
+    return make_results("P1", frame, found, tuple(t for t in tables if t.rows), notes)
 
 
 def _contrasts(frame: Frame, scores: Floats) -> Estimates:

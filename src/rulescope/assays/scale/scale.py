@@ -18,10 +18,10 @@ from rulescope.assays.analysis import (
     CORE_DRAWS,
     absent,
     as_cells,
+    collect_tail_warnings,
     exactly,
+    make_results,
     missing,
-    noted,
-    summed_up,
     tail20,
 )
 from rulescope.assays.assay import Arm, Assay, Budget, Cell, lifetimes, sweep
@@ -76,7 +76,7 @@ def analyse(frame: Frame) -> Results:
     """Estimate scores, window widths, their contrasts, and the geometry of terminal states."""
     scores = tail20(frame)
     notes = missing(frame)
-    with noted(notes):
+    with collect_tail_warnings(notes):
         cells = cell_estimates(scores, seed_blocks(len(frame.seeds), CORE_DRAWS))
         found = as_cells(frame, "score", scores, cells)
         curves = {
@@ -91,7 +91,7 @@ def analyse(frame: Frame) -> Results:
         notes += _name_incompetent(curves)
         found.update(estimate_geometry(frame, other_grid=frame.axes["scale"] != SCALES))
         notes += _name_other_scales(curves)
-    return summed_up("E1", frame, found, make_tables(frame, found), notes)
+    return make_results("E1", frame, found, make_tables(frame, found), notes)
 
 
 class Curve(NamedTuple):
