@@ -15,7 +15,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rulescope.assays.analysis import CORE_DRAWS, exactly, missing, noted, summed_up
+from rulescope.assays.analysis import (
+    CORE_DRAWS,
+    collect_tail_warnings,
+    exactly,
+    make_results,
+    missing,
+)
 from rulescope.assays.assay import Arm, Assay, Budget, Cell, lifetimes
 from rulescope.assays.cohorts import EVENTS
 from rulescope.assays.exploration.discovery_tables import CHANCE, tables
@@ -139,7 +145,7 @@ def analyse(frame: Frame) -> Results:
     made: dict[str, Estimate] = {}
     series: dict[str, Floats] = {}
     unlogged: dict[int, int] = {}
-    with noted(notes):
+    with collect_tail_warnings(notes):
         for task, arm, cell in _cells(frame):
             depth = depth_of(task)
             name = f"{arm}/{depth}"
@@ -158,7 +164,7 @@ def analyse(frame: Frame) -> Results:
                 series[f"seeds/success/{name}"] = cell.success
                 unlogged[depth] = cell.unlogged
     notes += _unlogged(unlogged)
-    return summed_up("discovery", frame, made, tables(frame, made), notes, series)
+    return make_results("discovery", frame, made, tables(frame, made), notes, series)
 
 
 def _unlogged(episodes: Mapping[int, int]) -> list[str]:

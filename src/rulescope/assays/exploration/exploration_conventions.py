@@ -10,7 +10,7 @@ among the other comparisons, in ``conventions``.)
 from __future__ import annotations
 
 from rulescope.assays import cohorts
-from rulescope.assays.analysis import below, missing, noted, summed_up
+from rulescope.assays.analysis import below, collect_tail_warnings, make_results, missing
 from rulescope.assays.assay import Arm, Assay, Budget, Cell
 from rulescope.assays.exploration import staircase
 from rulescope.assays.exploration.staircase import budget, depth_of, dives, share, task_at
@@ -51,7 +51,7 @@ def analyse(frame: Frame) -> Results:
     series: dict[str, Floats] = {}
     blocks = seed_blocks(len(frame.seeds), DRAWS)
     arms = [str(arm) for arm in frame.axes["arm"]]
-    with noted(notes):
+    with collect_tail_warnings(notes):
         for task in frame.axes["task"]:
             here, depth = dives(frame, task), depth_of(task)
             returns = dict(zip(arms, here.returns, strict=True))
@@ -64,7 +64,7 @@ def analyse(frame: Frame) -> Results:
                 if {arm, "a2c"} <= set(arms):
                     gap = paired_differences(returns[arm], returns["a2c"])
                     made[f"difference/{convention}/{depth}"] = estimate(gap, blocks)
-    return summed_up("F1", frame, made, (_table(frame, made),), notes, series)
+    return make_results("F1", frame, made, (_table(frame, made),), notes, series)
 
 
 def _table(frame: Frame, made: dict[str, Estimate]) -> Table:

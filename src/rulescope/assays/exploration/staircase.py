@@ -10,7 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rulescope.assays.analysis import ATLAS_DRAWS, exactly, missing, noted, summed_up
+from rulescope.assays.analysis import (
+    ATLAS_DRAWS,
+    collect_tail_warnings,
+    exactly,
+    make_results,
+    missing,
+)
 from rulescope.assays.assay import Arm, Budget, Cell, at_unit_scale, lifetimes
 from rulescope.assays.display_names import arm_name
 from rulescope.assays.exploration.staircase_tables import GOAL_IN_LOG, staircase
@@ -116,7 +122,7 @@ def analyse(frame: Frame, assay: str, label: str, depths: tuple[int, ...]) -> Re
     made: dict[str, Estimate] = {}
     series: dict[str, Floats] = {}
     flags = []
-    with noted(notes):
+    with collect_tail_warnings(notes):
         for task in frame.axes["task"]:
             here = dives(frame, task)
             flags.append(here.solved)
@@ -132,7 +138,7 @@ def analyse(frame: Frame, assay: str, label: str, depths: tuple[int, ...]) -> Re
     table = staircase(
         label, frame, made, {str(task): depth_of(task) for task in frame.axes["task"]}
     )
-    return summed_up(assay, frame, made, (table,), [*notes, *told], series, other_grid)
+    return make_results(assay, frame, made, (table,), [*notes, *told], series, other_grid)
 
 
 def _deepest(
