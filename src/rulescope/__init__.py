@@ -5,7 +5,6 @@ changes. See ``rulescope --help`` for the command line, and :mod:`rulescope.spec
 model.
 """
 
-__version__ = "0.1.0"
-
-# Here, because it hashes the source: modules are read from the disk from now on.
+# First, because it hashes the source: modules are read from the disk from now on.
 from rulescope.core import source_hash as source_hash
+from rulescope.core.version import __version__ as __version__

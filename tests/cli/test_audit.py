@@ -101,7 +101,7 @@ def test_limits_are_passed_on_as_by_run(
     monkeypatch.setattr(local_engine, "run_all", run_all)
     options = ["--preset", "smoke", "--only", "E1", "--time-limit", "9", "--force"]
     assert invoke("sprout", *options, *places).exit_code == 3
-    assert (asked["patience"].run, asked["force"]) == (9.0, True)
+    assert (asked["timeouts"].run, asked["force"]) == (9.0, True)
 
 
 def test_what_is_unknown_is_refused_before_anything_runs(

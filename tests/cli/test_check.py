@@ -14,7 +14,7 @@ from rulescope.cli.main import app
 from rulescope.core.errors import RulescopeError
 from rulescope.numerics import parity_table as families
 from rulescope.numerics.tolerances import Comparison
-from rulescope.numerics.value_parity import value_estimator
+from rulescope.numerics.value_parity import compare_value_estimator
 
 
 @pytest.fixture(autouse=True)
@@ -25,7 +25,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_committed_arrays_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     # One family suffices here: all of them are tested beside their code.
-    monkeypatch.setattr(families, "FAMILIES", (value_estimator,))
+    monkeypatch.setattr(families, "FAMILIES", (compare_value_estimator,))
     result = CliRunner().invoke(app, ["check", "--json"], catch_exceptions=False)
     body = json.loads(result.stdout)
     assert result.exit_code == 0
@@ -49,7 +49,7 @@ def test_a_directory_without_golden_arrays_is_named(tmp_path: Path) -> None:
 
 
 def test_the_numerical_table_is_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(families, "FAMILIES", (value_estimator,))
+    monkeypatch.setattr(families, "FAMILIES", (compare_value_estimator,))
     said = json.loads(invoke("check", "--json", "--out", tmp_path / "here").stdout)
     names = {Path(path).name for path in said["files"]}
     assert names == {"check.json", "tab-numeric.md", "tab-numeric.csv", "tab-numeric.tex"}

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from discover.specs import TINY
+from discover.tiny_discovery import TINY
 from rulescope.cli.main import app
 from rulescope.core.errors import SpecError
 from rulescope.core.structs import expanded
-from rulescope.discover.discovery_spec import Discovery, decode
+from rulescope.discover.discovery_spec import Discovery, decode_discovery
 from rulescope.rules.loading import read_disco
 
 RUN = CliRunner()
@@ -38,7 +38,7 @@ def test_a_discovery_ends_in_a_rule(mine: Path, tmp_path: Path) -> None:
 
 def test_a_shown_specification_can_be_read_back() -> None:
     shown = RUN.invoke(app, ["discover", "sprout", "--seed", "3", "--show-spec"])
-    spec = decode(shown.stdout.encode(), "shown")
+    spec = decode_discovery(shown.stdout.encode(), "shown")
     assert isinstance(spec, Discovery)
     assert spec.seed == 3
 

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from plugin_packages import example_installed
 from rulescope.cli.main import app
 from rulescope.core.errors import SpecError, WeightsError
-from rulescope.mechanism.view_folder import exhibit
+from rulescope.mechanism.view_folder import read_view
 from rulescope.records import Store
 
 RUN = CliRunner()
@@ -28,9 +28,9 @@ def test_a_view_ends_in_a_folder_and_is_not_looked_at_twice(tmp_path: Path) -> N
         assert (
             Store(tmp_path / "store").read(run["id"]).manifest.science_hash == run["science_hash"]
         )
-    assert exhibit(Path(told["folder"])).name == "trajectory"
+    assert read_view(Path(told["folder"])).name == "trajectory"
     again = RUN.invoke(app, words, catch_exceptions=False)
-    assert "Where the rule's recurrent state goes" in again.stdout
+    assert "Path of the rule's recurrent state" in again.stdout
     assert "80/80" in again.stderr
     assert "it/s" not in again.stderr
 

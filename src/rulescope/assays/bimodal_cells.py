@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from rulescope.assays.estimates import Estimates, Floats
 from rulescope.assays.results import Table
-from rulescope.stats import two_humped
+from rulescope.stats import is_bimodal
 from rulescope.stats.agreement import Counts
-from rulescope.stats.bimodality import groups
+from rulescope.stats.bimodality import split_groups
 
 LEVELS = ("score", "auc", "final", "endpoint", "return", "success")
 """Quantities on a scale from 0 (random) to 1 (optimal), which may have two humps."""
@@ -25,7 +25,7 @@ def is_level(assay: str, quantity: str) -> bool:
 
 def learned_of(seeds: Floats) -> Counts:
     """Return how many lifetimes of a two-humped cell learned, of how many."""
-    lower, upper = groups(seeds)
+    lower, upper = split_groups(seeds)
     return Counts(len(upper), len(upper), len(lower) + len(upper))
 
 
@@ -34,7 +34,7 @@ def two_humped_cells(assay: str, found: Estimates) -> dict[str, Counts]:
     return {
         row.name: learned_of(row.seeds)
         for row in found.rows
-        if row.seeds is not None and is_level(assay, row.quantity) and two_humped(row.seeds)
+        if row.seeds is not None and is_level(assay, row.quantity) and is_bimodal(row.seeds)
     }
 
 

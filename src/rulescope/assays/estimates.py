@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +51,31 @@ class Row:
     def matches(self, labels: Mapping[str, Label]) -> bool:
         """Return whether the row has all of ``labels``."""
         return all(name in self.labels and self.labels[name] == labels[name] for name in labels)
+
+
+class Place(NamedTuple):
+    """Where an estimate stands: its quantity and its labels."""
+
+    quantity: str
+    labels: Mapping[str, Label]
+
+    def replaced(self, **labels: Label) -> Place:
+        """Return the place with other or more labels."""
+        return Place(self.quantity, {**self.labels, **labels})
+
+    def row(self, estimates: Estimates) -> Row | None:
+        """Return the row at this place, or None if it was not planned."""
+        return estimates.find(self.quantity, **self.labels)
+
+    def seeds(self, estimates: Estimates) -> Floats | None:
+        """Return the values of single lifetimes [seeds] at this place, if they are known."""
+        row = self.row(estimates)
+        return None if row is None else row.seeds
+
+
+def place(quantity: str, **labels: Label) -> Place:
+    """Return the place of an estimate."""
+    return Place(quantity, labels)
 
 
 @dataclass(eq=False)
@@ -106,6 +132,11 @@ class Estimates(Mapping[str, Estimate]):
             shown = ", ".join(f"{name} {label_text(value)}" for name, value in labels.items())
             raise RulescopeError(f"no estimate of {quantity!r} at {shown}")
         return row.estimate
+
+    def lookup(self, quantity: str, **labels: Label) -> Estimate | None:
+        """Return the estimate with exactly ``labels``, or None if it was not planned."""
+        row = self.find(quantity, **labels)
+        return None if row is None else row.estimate
 
     def labels(
         self, quantity: str, column: str, *, planned: bool = False, **labels: Label

@@ -133,6 +133,12 @@ def power(exponent: int) -> str:
     return f"$10^{{{exponent}}}$"
 
 
+def scale_text(scale: float) -> str:
+    """Return a reward scale as it is printed: a power of ten if it is one."""
+    exponent = round(float(np.log10(scale)))
+    return power(exponent) if np.isclose(scale, 10.0**exponent) else f"{scale:g}"
+
+
 def score_axis(axes: Axes, curves: Iterable[Curve], thresholds: Sequence[float] = ()) -> None:
     """Make the vertical axis one of scores: never clipped, 0 and 1 always in sight."""
     lines = list(curves)

@@ -13,6 +13,7 @@ from rich.console import Console
 
 from rulescope.assays import PRESETS, Assay, Budget, Results
 from rulescope.assays.plan import Plan, interactions, seconds_left, write
+from rulescope.assays.recorded_plans import record_plan
 from rulescope.assays.results import counted
 from rulescope.audit import audit_plan, subjects
 from rulescope.audit.profile import Profile
@@ -107,6 +108,8 @@ def audit(
         _done(told, as_json, failed)
         return
     require_writable(out)
+    for assay, budget in chosen:
+        record_plan(keep, assay, budget, rule)
     if left:
         keep.require_writable()
         failed = live(

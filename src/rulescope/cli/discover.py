@@ -16,7 +16,7 @@ from rulescope.records import Store
 
 if TYPE_CHECKING:
     from rulescope.discover.discovery_spec import Discovery
-    from rulescope.discover.meta_training import Outcome, Training
+    from rulescope.discover.meta_training import MetaStep, MetaTraining
 
 
 def discover(
@@ -85,14 +85,14 @@ def discover(
     total = chosen.warm_start + chosen.meta_steps
     with Meter(f"discovery {chosen.id[:8]}", total, "meta-steps") as meter:
 
-        def report(training: Training, outcome: Outcome) -> None:
+        def report(training: MetaTraining, outcome: MetaStep) -> None:
             scores = " ".join(f"{score:.2f}" for score in outcome.scores)
             meter.update(training.step, f"scores {scores}")
 
-        folder = discovery_runner.find_or_make(chosen, Store(store), report, start)
-    manifest = discovery_runner.read(folder)
+        folder = discovery_runner.find_or_run(chosen, Store(store), report, start)
+    manifest = discovery_runner.read_manifest(folder)
     if tensorboard is not None:
-        discovery_runner.to_tensorboard(folder, tensorboard)
+        discovery_runner.write_tensorboard(folder, tensorboard)
     if as_json:
         print(json.dumps(manifest | {"folder": str(folder)}))
         return
@@ -110,13 +110,13 @@ def _chosen(
     """Return the discovery that the options describe."""
     from msgspec.structs import replace
 
-    from rulescope.discover.discovery_spec import checked, decode
+    from rulescope.discover.discovery_spec import decode_discovery, validate_discovery
     from rulescope.discover.recipes import RECIPES
     from rulescope.rules.loading import name_of
 
     if path is not None:
         try:
-            found = decode(path.read_bytes(), str(path))
+            found = decode_discovery(path.read_bytes(), str(path))
         except OSError as fault:
             raise SpecError(f"{path}: cannot be read ({fault.strerror})") from None
     elif recipe in RECIPES:
@@ -126,4 +126,4 @@ def _chosen(
     given: dict[str, Any] = {name: value for name, value in changes.items() if value is not None}
     if start is not None:
         given["start"] = name_of(start)
-    return checked(replace(found, **given), "options")
+    return validate_discovery(replace(found, **given), "options")

@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 import typer
 
-from rulescope import plugins
+from rulescope import plugin_sources
 from rulescope.assays.plan import interactions, seconds_left
 from rulescope.assays.results import counted
 from rulescope.cli import lifetime_options
@@ -18,14 +18,16 @@ from rulescope.cli.console import console
 from rulescope.cli.progress import Meter, duration
 from rulescope.cli.run import check_rules
 from rulescope.core import disk
+from rulescope.core.entry_points import list_names
 from rulescope.core.errors import SpecError
 from rulescope.core.structs import expanded
+from rulescope.envs.plugin_world import pin_plugin_world
 from rulescope.episode_stats import HEADLINES, headline
 from rulescope.records import Record, Store
 from rulescope.spec import run_spec as specs
 from rulescope.spec.baseline_config import RandomPolicy
 from rulescope.spec.disco_config import AGENTS, INTERFACES
-from rulescope.spec.learner_config import VARIANTS, habits
+from rulescope.spec.learner_config import VARIANTS
 from rulescope.spec.open_config import Open
 from rulescope.spec.run_spec import Evaluation, RunSpec
 from rulescope.spec.world_config import CHANGES, WORLDS
@@ -151,11 +153,9 @@ def life(
             lifetime_options.RUN_OPTIONS,
             "goes with options, not with --spec (edit the file)",
         )
-        spec = plugins.with_source(specs.read(spec_file))
+        spec = plugin_sources.fill_in_sources(specs.read(spec_file))
     else:
-        world = lifetime_options.pick_any(
-            "env", env, WORLDS, plugins.worlds(), plugins.pinned_world
-        )
+        world = lifetime_options.pick_any("env", env, WORLDS, list_names("world"), pin_plugin_world)
         chosen, weights = lifetime_options.chosen_learner(
             context, learner, rule, agent, interface, weights, world
         )
@@ -163,7 +163,7 @@ def life(
             lifetime_options.refuse(context, ("learning_rate",), lifetime_options.nothing(learner))
         elif learning_rate is not None:
             chosen = msgspec.structs.replace(chosen, learning_rate=learning_rate)
-        usual = habits(chosen)
+        usual = chosen.usual_shape
         spec = specs.checked(
             RunSpec(
                 learner=chosen,
@@ -200,7 +200,7 @@ def _required(spec: RunSpec, store: Store, weights: Path | None) -> list[RunSpec
         return []
     left = [item for key, item in specs.with_donors([spec]).items() if key not in store]
     check_rules(left, weights)
-    plugins.require(left)
+    plugin_sources.require_plugins(left)
     disk.require_possible(store.root)
     return left
 

@@ -9,12 +9,13 @@ from typing import TypeVar
 import msgspec
 import typer
 
-from rulescope import plugins
-from rulescope.assays.subject import Subject, named, spoken, varied
+from rulescope.assays.subject import Subject, apply_agent, apply_variant, named
 from rulescope.audit import subjects
+from rulescope.core.entry_points import list_names
 from rulescope.core.errors import SpecError, nearest
+from rulescope.learners.plugin_rule import pin_rule
 from rulescope.spec.disco_config import AGENTS, INTERFACES, Disco
-from rulescope.spec.learner_config import VARIANTS, LearnerSpec, suited
+from rulescope.spec.learner_config import VARIANTS, LearnerSpec, adapt_to_world
 from rulescope.spec.open_config import Open
 from rulescope.spec.run_spec import Pin, PinSteps
 from rulescope.spec.world_config import CHANGES, Boundary, Change, EnvironmentSpec
@@ -60,7 +61,9 @@ def chosen_learner(
 ) -> tuple[LearnerSpec, Path | None]:
     """Return the learner that the options describe, and where the weights of its rule are."""
     # Suited to the world first: what OPEN gets there by default must not stand in for --rule.
-    who = suited(pick_any("learner", learner, VARIANTS, plugins.rules(), plugins.pinned), world)
+    who = adapt_to_world(
+        pick_any("learner", learner, VARIANTS, list_names("rule"), pin_rule), world
+    )
     if not isinstance(who, Disco):
         refuse(context, DISCO_OPTIONS, nothing(learner))
     if not isinstance(who, Disco | Open):
@@ -81,8 +84,8 @@ def chosen_learner(
     if not subject.has_agents:
         refuse(context, ("agent",), f"means nothing to {rule!r}, which has a learner of its own")
         agent = ""
-    said = spoken(subject.learner, agent, interface)
-    return suited(varied(said, learner), world), weights
+    said = apply_agent(subject.learner, agent, interface)
+    return adapt_to_world(apply_variant(said, learner), world), weights
 
 
 def nothing(learner: str) -> str:

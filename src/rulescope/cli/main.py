@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from rulescope import __version__
 from rulescope.cli import (
     audit,
     check,
@@ -23,6 +22,7 @@ from rulescope.cli import (
 )
 from rulescope.cli.run import run as run_assay
 from rulescope.core.errors import RulescopeError
+from rulescope.core.version import __version__
 
 app = typer.Typer(
     name="rulescope",

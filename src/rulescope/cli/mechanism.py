@@ -17,7 +17,7 @@ from rulescope.records import Store
 from rulescope.spec.disco_config import AGENTS
 
 if TYPE_CHECKING:
-    from rulescope.mechanism.view_request import Inquiry, View
+    from rulescope.mechanism.view_request import View, ViewRequest
 
 
 def mechanism(
@@ -74,14 +74,12 @@ def mechanism(
 
       rulescope mechanism replay --iterations 3000
     """
-    from rulescope.mechanism.view_request import (
-        checked,  # here, because torch takes seconds to import
-    )
-    from rulescope.mechanism.views import find
+    from rulescope.mechanism.view_request import validate_request
+    from rulescope.mechanism.views import find_view  # here: torch takes seconds to import
 
-    chosen = find(view)
+    chosen = find_view(view)
     _require_disco(rule)
-    usual = chosen.default
+    usual = chosen.default_request
     asked = replace(
         usual,
         rule=rule,
@@ -90,12 +88,12 @@ def mechanism(
         seeds=usual.seeds if seeds is None else seeds,
         iterations=usual.iterations if iterations is None else iterations,
     )
-    _look(chosen, checked(asked), Store(store), out, weights, as_json)
+    _look(chosen, validate_request(asked), Store(store), out, weights, as_json)
 
 
 def _require_disco(rule: str) -> None:
     """Raise unless ``rule`` names a Disco rule: views read what only its learner has."""
-    from rulescope import plugins
+    from rulescope.core.entry_points import list_names
     from rulescope.rules import loading, registry
     from rulescope.rules.embedded import EMBEDDED
 
@@ -103,13 +101,13 @@ def _require_disco(rule: str) -> None:
     drawn = rule.startswith(("random:", "sprout-random:", loading.FRESH))
     if rule in released or rule in EMBEDDED or drawn or rule.startswith(loading.CONTENT):
         return
-    is_other = rule in plugins.rules() or rule.startswith("open")
+    is_other = rule in list_names("rule") or rule.startswith("open")
     what = f"{rule!r} is no Disco rule" if is_other else f"no Disco rule is called {rule!r}"
     raise WeightsError(f"--rule: {what}{nearest(rule, [*released, *EMBEDDED])}, random:SEED")
 
 
 def _look(
-    view: View, asked: Inquiry, store: Store, out: Path, weights: Path | None, as_json: bool
+    view: View, asked: ViewRequest, store: Store, out: Path, weights: Path | None, as_json: bool
 ) -> None:
     """Look, analyse, write and tell."""
     from rulescope.mechanism import instrumented_runs, view_folder
@@ -117,17 +115,17 @@ def _look(
     from rulescope.render.table_formats import terminal
     from rulescope.rules.loading import load
 
-    total = instrumented_runs.total(view, asked)
+    total = instrumented_runs.total_iterations(view, asked)
     load(asked.rule, weights)  # before anything is lived
     require_writable(out)
     store.require_writable()
     place = out / view_folder.folder_name(view, asked)
     with Meter(view.label, total) as meter:
-        observed = instrumented_runs.observe(
-            view, asked, store, place, weights=weights, report=meter.update
+        observed = instrumented_runs.observe_view(
+            view, asked, store, place, weights=weights, progress=meter.update
         )
     results = view.analyse(asked, observed)
-    paths = view_folder.write(view, asked, results, observed, place)
+    paths = view_folder.write_view(view, asked, results, observed, place)
     if as_json:
         said = json.loads(paths[1].read_text(encoding="utf-8"))
         print(json.dumps(said | {"folder": str(place)}))

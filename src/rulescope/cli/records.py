@@ -153,11 +153,11 @@ def size(
     _tell(found.problems)
 
 
-def _parts(found: sizes.Sizes) -> Iterable[tuple[tuple[str, str], sizes.Room]]:
+def _parts(found: sizes.Sizes) -> Iterable[tuple[tuple[str, str], sizes.Size]]:
     return [((name, sizes.PARTS[name]), room) for name, room in found.parts.items()]
 
 
-def _rooms(heads: tuple[str, str], rows: Iterable[tuple[tuple[str, str], sizes.Room]]) -> Table:
+def _rooms(heads: tuple[str, str], rows: Iterable[tuple[tuple[str, str], sizes.Size]]) -> Table:
     made = Table(box=None, pad_edge=False, header_style="bold")
     for head in heads:
         made.add_column(head)

@@ -22,7 +22,7 @@ from rulescope.core import disk
 from rulescope.core.errors import RecordError
 from rulescope.records import Problem, Store
 from rulescope.records import query as queries
-from rulescope.records.query import Answer
+from rulescope.records.query import QueryResult
 from rulescope.records.store import Report
 
 HELP = """Ask about all records of a store in SQL (DuckDB's).
@@ -65,13 +65,13 @@ def query(
         queries.export_format(export)
         disk.require_possible(export.parent)
     keep = Store(store, read_only=True)
-    with indexing() as report, queries.asking(keep, report) as questions:
+    with indexing() as report, queries.open_database(keep, report) as questions:
         tell_left_out(questions.problems)
         if export is not None:
             count = questions.export(sql, export)
             print(f"{export}: {counted(count, 'row')}", file=sys.stderr)
         else:
-            answer = questions.ask(sql)
+            answer = questions.query(sql)
             if as_json:
                 _print_json(answer)
             elif as_csv:
@@ -109,7 +109,7 @@ def tell_left_out(problems: Sequence[Problem]) -> None:
         print(f"warning: {len(problems) - 10:,} more are left out", file=sys.stderr)
 
 
-def _print_json(answer: Answer) -> None:
+def _print_json(answer: QueryResult) -> None:
     """Print rows as they come; numbers that JSON does not have are null."""
     opening = "["
     for row in answer.rows:
@@ -119,7 +119,7 @@ def _print_json(answer: Answer) -> None:
     print("[]" if opening == "[" else "]")
 
 
-def _print_csv(answer: Answer) -> None:
+def _print_csv(answer: QueryResult) -> None:
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow(answer.columns)
     for row in answer.rows:
@@ -132,7 +132,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _print_table(answer: Answer, limit: int) -> None:
+def _print_table(answer: QueryResult, limit: int) -> None:
     found = list(itertools.islice(answer.rows, limit))
     screen = console()
     screen.print(table(answer.columns, found))

@@ -147,7 +147,7 @@ def chosen(store: Store, ids: Sequence[str] | None, where: str | None) -> list[s
         return sorted({store.find(each) for each in ids})
     if where is None:
         return list(store.ids())
-    with indexing() as report, query.asking(store, report) as questions:
+    with indexing() as report, query.open_database(store, report) as questions:
         tell_left_out(questions.problems)
         return questions.ids(where)
 
@@ -155,7 +155,7 @@ def chosen(store: Store, ids: Sequence[str] | None, where: str | None) -> list[s
 def _heirs(store: Store, runs: Sequence[str]) -> list[str]:
     """Return the other records that had one of ``runs`` for a donor."""
     listed = ", ".join(map(literal, runs))
-    with indexing() as report, query.asking(store, report) as questions:
+    with indexing() as report, query.open_database(store, report) as questions:
         return questions.ids(f"list_has_any(parents, [{listed}]) AND id NOT IN ({listed})")
 
 

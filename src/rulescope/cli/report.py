@@ -19,7 +19,7 @@ from rulescope.core import disk
 from rulescope.records import Store
 
 if TYPE_CHECKING:
-    from rulescope.report.site.lifetime_rows import Tell
+    from rulescope.report.site.site_model import Progress
 
 OUT = Path("report")
 
@@ -59,7 +59,7 @@ def report(
     if preset is not None:
         ASSAYS["E1"].budget(preset)  # so that a misspelt one is told before anything is read
     from rulescope.report import site  # here, because drawing is not always needed
-    from rulescope.report.site import audit_profiles, check_results, mechanism_views
+    from rulescope.report.site import inputs
 
     site.require_replaceable(out)
     disk.require_possible(out)
@@ -70,10 +70,10 @@ def report(
             keep,
             folder_name,
             preset,
-            audit_profiles.find(results),
-            mechanism_views.find(results),
+            inputs.find_profiles(results),
+            inputs.find_views(results),
             stages,
-            check_results.find(results),
+            inputs.find_checks(results),
         )
         files = site.write(found, out, stages)
     finally:
@@ -82,7 +82,7 @@ def report(
         print(f"warning: run {run[:12]} left out: {printable(reason)}", file=sys.stderr)
     for name, reason in found.unanalysed:
         print(f"warning: {name} has no page: {printable(reason)}", file=sys.stderr)
-    for name, reason in found.damaged:
+    for name, reason in found.unreadable:
         print(f"warning: {name} left out: {printable(reason)}", file=sys.stderr)
     said = site.summary(found, files, out)
     if as_json:
@@ -105,7 +105,7 @@ class _Stages:
         self._meter: Meter | None = None
         self._what = ""
 
-    def __call__(self, what: str) -> Tell:
+    def __call__(self, what: str) -> Progress:
         self.close()
         self._what = what
         return self._tell

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from rulescope import plugins
+from rulescope import plugin_sources
 from rulescope.assays import Assay, Budget, Results
 from rulescope.assays.plan import Plan, interactions, seconds_left, write
+from rulescope.assays.recorded_plans import record_plan
 from rulescope.assays.results import counted
 from rulescope.cli import engine_options, selection_options
 from rulescope.cli.console import console, spanned
@@ -117,6 +118,7 @@ def run(
             force=force,
             engine=place,
             save_draws=save_draws,
+            typed_rule=rule,
         )
         said.append(found)
     if as_json:
@@ -140,6 +142,7 @@ def perform(
     force: bool = False,
     engine: Engine = engine_options.LOCAL,
     save_draws: bool = False,
+    typed_rule: str | None = None,
 ) -> dict[str, Any]:
     """Carry an assay through; return what a program wants to know of it.
 
@@ -160,6 +163,7 @@ def perform(
     said: dict[str, Any] = {"plan": _tell_plan(plan, processes, weights, screen), "failed": {}}
     if dry:
         return said
+    record_plan(store, assay, budget, typed_rule)
     if left:
         said["failed"] = live(
             plan.missing,
@@ -177,7 +181,7 @@ def perform(
     results = plan.analyse(store, draws=save_draws)
     paths = write(plan, results, store, folder, figures)
     _tell_results(results, paths, screen)
-    from rulescope.report.results_folder import as_data
+    from rulescope.assays.results import as_data
 
     return said | {"results": as_data(results), "folder": str(folder)}
 
@@ -202,7 +206,7 @@ def require_possible(
         for spec in left:
             specs.checked(spec)
         check_rules(left, weights)
-        plugins.require(left)
+        plugin_sources.require_plugins(left)
         disk.require_possible(store.root)
         engine.require(left, store, workers, force)
 
@@ -263,7 +267,7 @@ def live(
     force: bool,
 ) -> dict[str, str]:
     """Live the lifetimes that are ``left``; return the causes of failures by run id."""
-    from rulescope.engine.pool import Patience
+    from rulescope.engine.pool import Timeouts
 
     everything = with_donors(left.values()).values()  # those found in the store included
     with Meter(name, sum(spec.iterations for spec in everything)) as meter:
@@ -273,7 +277,7 @@ def live(
             workers=workers,
             report=lambda now: meter.follow(now, _standing(now)),
             weights=weights,
-            patience=Patience(run=time_limit),
+            timeouts=Timeouts(run=time_limit),
             name=name,
             force=force,
         )

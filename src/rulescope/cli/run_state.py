@@ -14,7 +14,7 @@ from rulescope.assays.results import counted
 from rulescope.cli.console import printable
 from rulescope.cli.progress import duration
 from rulescope.engine.failures import Failure
-from rulescope.engine.heartbeat import LiveCampaign, LiveRun
+from rulescope.engine.heartbeat import CampaignStatus, RunStatus
 
 SHOWN = 12
 """Digits of a run id that are shown."""
@@ -35,7 +35,7 @@ def names(plans: Sequence[Plan]) -> dict[str, str]:
     return found
 
 
-def pace(campaign: LiveCampaign) -> str:
+def pace(campaign: CampaignStatus) -> str:
     """Return how fast a campaign is, and how long it will take."""
     left = campaign.seconds_left
     parts = [f"{campaign.rate:.1f} it/s"] if campaign.rate else []
@@ -44,7 +44,7 @@ def pace(campaign: LiveCampaign) -> str:
     return ", ".join(parts) or "starting"
 
 
-def line(campaign: LiveCampaign) -> str:
+def line(campaign: CampaignStatus) -> str:
     """Return where a campaign stands, in one line."""
     failed = f", {len(campaign.failed)} failed" if campaign.failed else ""
     return printable(
@@ -54,7 +54,7 @@ def line(campaign: LiveCampaign) -> str:
     )
 
 
-def now_running(campaigns: Sequence[LiveCampaign], known: Mapping[str, str]) -> RenderableType:
+def now_running(campaigns: Sequence[CampaignStatus], known: Mapping[str, str]) -> RenderableType:
     """Return what is being lived, campaign by campaign."""
     parts: list[RenderableType] = []
     for campaign in campaigns:
@@ -67,7 +67,7 @@ def now_running(campaigns: Sequence[LiveCampaign], known: Mapping[str, str]) -> 
     return Group(*parts)
 
 
-def _lived(runs: Sequence[LiveRun], known: Mapping[str, str]) -> Table:
+def _lived(runs: Sequence[RunStatus], known: Mapping[str, str]) -> Table:
     table = _table("  run", "what", ">iteration", ">it/s", ">left", ">attempt")
     for run in runs:
         left = duration((run.iterations - run.iteration) / run.rate) if run.rate else ""

@@ -15,17 +15,17 @@ from rich.live import Live
 from rich.markup import escape
 from rich.table import Table
 
-from rulescope import plugins
 from rulescope.assays import ASSAYS, PRESETS
 from rulescope.assays.plan import Plan, interactions
 from rulescope.cli import run_state, selection_options
 from rulescope.cli.console import console, printable, spanned
 from rulescope.cli.progress import PLAIN_SECONDS
 from rulescope.cli.selection_options import choose
+from rulescope.core.entry_points import list_installed
 from rulescope.core.errors import SpecError
 from rulescope.engine import failures, heartbeat
 from rulescope.engine.failures import Failure
-from rulescope.engine.heartbeat import LiveCampaign
+from rulescope.engine.heartbeat import CampaignStatus
 from rulescope.records import Store
 
 REFRESH_SECONDS = 2.0
@@ -98,14 +98,14 @@ class _View:
     plans: list[tuple[str, Plan]]
     """Each with its preset."""
     by_cell: bool
-    campaigns: list[LiveCampaign]
+    campaigns: list[CampaignStatus]
     failures: dict[str, Failure]
 
     @classmethod
     def of(cls, plans: list[tuple[str, Plan]], store: Store, by_cell: bool) -> _View:
         wanted = {key for _, plan in plans for key in (*plan.runs, *plan.donors)}
-        broken = failures.known(store, wanted if by_cell else None)
-        return cls(store, plans, by_cell, heartbeat.running(store), broken)
+        broken = failures.load(store, wanted if by_cell else None)
+        return cls(store, plans, by_cell, heartbeat.load(store), broken)
 
     def again(self) -> _View:
         """Return the same a moment later."""
@@ -242,7 +242,7 @@ def list_(as_json: selection_options.AsJson = False) -> None:
 
     Then the rules and worlds that other installed packages offer, if there are any.
     """
-    offered = [*plugins.installed("rule"), *plugins.installed("world")]
+    offered = [*list_installed("rule"), *list_installed("world")]
     if as_json:
         known = [{"kind": "assay"} | _described(name) for name in ASSAYS]
         also = [each._asdict() | {"id": each.name} for each in offered]

@@ -21,9 +21,9 @@ from rulescope.cli.progress import Meter
 from rulescope.core import disk
 from rulescope.core.errors import RecordError
 from rulescope.records import Problem, Record, Store
-from rulescope.records.record import CARRIER_COLUMNS, agree
+from rulescope.records.record import CARRIER_COLUMNS, agree, differing_facts
 from rulescope.records.sizes import PARTS
-from rulescope.records.store_layout import ID, different
+from rulescope.records.store_layout import ID
 from rulescope.spec.run_spec import with_donors
 
 WRONG = 1
@@ -146,7 +146,7 @@ def _rerun(
         everything = with_donors(specs)  # what donors inherited from included: it is missed, too
         for donor in everything:
             if donor not in old and donor in store:
-                anew.adopt(donor, store.files(donor))
+                anew.commit_files(donor, store.files(donor))
         with Meter("again", sum(spec.iterations for spec in everything.values())) as meter:
             campaign = run_all(
                 specs,
@@ -180,10 +180,10 @@ def _compared(run: str, before: Record, again: Record) -> Finding:
     if old.inherited != new.inherited:  # a donor that was chosen, too: reported by itself
         about = "rerun: differs, as it must: so does what it inherited"
         return Finding(run, about, wrong=False)
-    elsewhere = ", ".join(different(old.runtime, new.runtime))
+    elsewhere = ", ".join(differing_facts(old.runtime, new.runtime))
     if elsewhere:
         about = f"rerun: differs, as it may: it was made with another {elsewhere}"
         return Finding(run, about, wrong=False)
-    source = ", ".join(different(old.source, new.source))
+    source = ", ".join(differing_facts(old.source, new.source))
     cause = f"; it was made by another {source} of rulescope" if source else ""
     return Finding(run, f"rerun: differs on the same kind of machine{cause}")

@@ -1,16 +1,16 @@
-"""The results of an assay as a folder: tables, figures, and one file for programs."""
+"""Results of an assay as a folder: tables, figures, and one JSON file of all estimates."""
 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rulescope.assays.comparison import compare
 from rulescope.assays.comparison import table as comparison_table
 from rulescope.assays.figures import FIGURES, write_figure
+from rulescope.assays.results import as_data
 from rulescope.core import arrays
 from rulescope.render.result_files import write_whole
 from rulescope.render.table_formats import markdown, write_table, write_tables
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 INDEX = "results.json"
 """Names every estimate, every lifetime used and every file written."""
 DRAWS = "draws.npz"
-"""The bootstrap draws behind the estimates, if they were asked for."""
+"""The bootstrap draws behind the estimates, if they were requested."""
 
 
 def write_results(
@@ -33,10 +33,10 @@ def write_results(
     folder: Path,
     figures: tuple[str, ...] | None = None,
 ) -> list[Path]:
-    """Write everything that ``results`` say into ``folder``; return the paths, overview first.
+    """Write tables, figures and estimates into ``folder``; return the paths, overview first.
 
     ``others`` are results of assays that share a figure with this one, by id. ``runs`` maps the id
-    of every lifetime used to its science hash. ``figures`` defaults to all that the assay feeds.
+    of every lifetime used to its science hash. ``figures`` defaults to all figures of the assay.
     """
     labels = [label for label in figures or assay.figures if label in FIGURES]
     everything = {**others, results.assay: results}
@@ -60,7 +60,7 @@ def write_results(
 
 
 def _remove_stale(folder: Path, written: set[str]) -> None:
-    """Remove what an earlier run wrote here and this one did not: it is of another grid."""
+    """Remove files of an earlier grid that this one does not have."""
     try:
         before = json.loads((folder / INDEX).read_text(encoding="utf-8"))["files"]
     except (OSError, ValueError, KeyError, TypeError):
@@ -68,40 +68,6 @@ def _remove_stale(folder: Path, written: set[str]) -> None:
     for name in before:
         if isinstance(name, str) and name not in written and Path(name).name == name:
             (folder / name).unlink(missing_ok=True)
-
-
-def as_data(results: Results) -> dict[str, Any]:
-    """Return ``results`` as plain data for JSON; what is not a number is null."""
-    return {
-        "assay": results.assay,
-        "budget": results.budget,
-        "rule": results.rule,
-        "agent": results.agent,
-        "seeds": results.seeds,
-        "iterations": results.iterations,
-        "axes": {name: list(labels) for name, labels in results.axes.items()},
-        "estimates": {
-            key: {
-                "value": _number(one.value),
-                "low": _number(one.low),
-                "high": _number(one.high),
-                "n": one.n,
-                "draws": one.draws,
-                "family": one.family,
-                "method": one.method,
-            }
-            for key, one in results.estimates.items()
-        },
-        "windows": {
-            key: {"kind": one.kind, "low": _number(one.low), "high": _number(one.high)}
-            for key, one in results.windows.items()
-        },
-        "notes": list(results.notes),
-    }
-
-
-def _number(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
 
 
 def _overview(assay: Assay, results: Results, pictures: list[str]) -> str:

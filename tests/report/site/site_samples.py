@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from made_up_records import fill, made_up
-from mechanism.samples import seen_paths
+from mechanism.sample_observations import trajectory_observations
 from rulescope import assays
 from rulescope.assays import narrowed
 from rulescope.assays.plan import Plan
@@ -19,10 +19,10 @@ from rulescope.audit.profile import PINNED, RULE, Answer, Axis, Figure, Measure,
 from rulescope.cli.selection_options import folder_name
 from rulescope.mechanism import trajectory_view
 from rulescope.mechanism import view_folder as folders
-from rulescope.mechanism.view_request import Inquiry
+from rulescope.mechanism.view_request import ViewRequest
 from rulescope.records import Record, RuleIdentity, Store
 from rulescope.report import site
-from rulescope.report.site import mechanism_views
+from rulescope.report.site import inputs
 from rulescope.report.site.site_model import Site
 from rulescope.spec.disco_config import Disco
 from rulescope.spec.run_spec import RunSpec, Transplant
@@ -38,9 +38,9 @@ RECIPIENT = RunSpec(
     log_every=10,
     interventions=(Transplant(carrier="recurrent", donor=DONOR, mode="clamp"),),
 )
-ASKED = Inquiry("random:0", (0.1, 10.0), 1, 40)
-OTHERWISE = Inquiry("random:3", (0.1, 10.0), 1, 40)
-"""Who was looked at: under two rules, each in two lifetimes and two with a transplant."""
+ASKED = ViewRequest("random:0", (0.1, 10.0), 1, 40)
+OTHERWISE = ViewRequest("random:3", (0.1, 10.0), 1, 40)
+"""Requests of a mechanism view: under two rules, two lifetimes and two with a transplant each."""
 WATCHED, ELSEWHERE = (next(iter(group.runs.values())) for group in trajectory_view.stages(ASKED)[0])
 """Two lifetimes that the store has; of the second, one that ended otherwise."""
 EVERY = len(PLAN.runs) - 1 + 4
@@ -48,7 +48,7 @@ EVERY = len(PLAN.runs) - 1 + 4
 RETURN = 123.456
 """Of every episode of the recipient, whose world has no scores."""
 MISSING = next(iter(PLAN.runs))
-"""A planned lifetime that was not lived."""
+"""A planned lifetime that was not run."""
 
 
 def stored(folder: Path) -> Store:
@@ -64,16 +64,20 @@ def stored(folder: Path) -> Store:
 
 def results(folder: Path) -> Path:
     """Return ``folder`` with what a mechanism view left there, once for each of two rules."""
-    for inquiry in (ASKED, OTHERWISE):
+    for request in (ASKED, OTHERWISE):
         seen = [
-            one._replace(science=dict.fromkeys(one.science, made_up(WATCHED).manifest.science_hash))
+            one._replace(
+                science_hashes=dict.fromkeys(
+                    one.science_hashes, made_up(WATCHED).manifest.science_hash
+                )
+            )
             if WATCHED in one.group.runs.values()
             else one
-            for one in seen_paths(inquiry)
+            for one in trajectory_observations(request)
         ]
-        found = trajectory_view.analyse(inquiry, seen)
-        place = folder / folders.folder_name(trajectory_view.VIEW, inquiry)
-        folders.write(trajectory_view.VIEW, inquiry, found, seen, place)
+        found = trajectory_view.analyse(request, seen)
+        place = folder / folders.folder_name(trajectory_view.VIEW, request)
+        folders.write_view(trajectory_view.VIEW, request, found, seen, place)
     return folder
 
 
@@ -98,9 +102,9 @@ def hostile(spec: RunSpec) -> Record:
 
 def profile() -> Profile:
     """Return the profile of an audit."""
-    lived, erased = Figure(0.9, 0.8, 1.0, 3, "bootstrap"), Figure(0.2, 0.1, 0.4, 2, "range")
+    live, erased = Figure(0.9, 0.8, 1.0, 3, "bootstrap"), Figure(0.2, 0.1, 0.4, 2, "range")
     one = {RULE: Figure(0.7, None, None, 1, "none")}
-    found = {RULE: lived, PINNED: erased}
+    found = {RULE: live, PINNED: erased}
     measure = Measure("score", "Score at the end", "score", found, "E-POP", 2)
     gain = Measure("gain", "Gain", "score", one, "E9", 2, difference=True)
     axis = Axis("horizon", "How fast?", (measure, gain), f"Fast. {HOSTILE}")
@@ -110,5 +114,5 @@ def profile() -> Profile:
 
 def gathered(store: Store, left: Path | None = None) -> Site:
     """Return the report of ``store``, not yet written, with the views in the folder ``left``."""
-    views = ((), ()) if left is None else mechanism_views.find(left)
+    views = ((), ()) if left is None else inputs.find_views(left)
     return site.gather(store, folder_name, profiles=({"disco103": profile()}, ()), views=views)

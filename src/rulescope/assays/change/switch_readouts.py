@@ -15,7 +15,7 @@ from rulescope.assays.frame import Floats, Frame, Label
 from rulescope.core.errors import SpecError
 from rulescope.spec.run_spec import Freeze
 from rulescope.spec.world_config import CHANGES, Change
-from rulescope.stats import between, post_switch_auc, tail_from, tail_mean
+from rulescope.stats import post_switch_auc, rows_between, tail_from, tail_mean
 
 NO_CHANGE = "none"
 PRE_ROWS = 5
@@ -79,9 +79,9 @@ def readouts(frame: Frame, column: str = "score") -> dict[str, Floats]:
     """
     grid, log = frame.iteration, frame.log(column)
     at, last, every = switch_of(frame), int(grid[-1]), int(grid[0])
-    lowest: Floats = log[..., between(grid, at + 1, last)].min(axis=-1)
+    lowest: Floats = log[..., rows_between(grid, at + 1, last)].min(axis=-1)
     return {
-        "pre": tail_mean(log, between(grid, at - (PRE_ROWS - 1) * every, at)),
+        "pre": tail_mean(log, rows_between(grid, at - (PRE_ROWS - 1) * every, at)),
         "trough": lowest,
         "auc": post_switch_auc(grid, log, at, last),
         "final": tail_mean(log, tail_from(grid, FINAL, last)),

@@ -29,12 +29,12 @@ from rulescope.stats import (
     deep_sea_tail,
     estimate,
     finite_mean,
+    found_goal,
     random_discovery,
     restricted_times,
     seed_blocks,
     tail_mean,
 )
-from rulescope.stats import found as goal_found
 
 CHANCE = "random"
 """The arm that plays at random."""
@@ -100,7 +100,7 @@ def events(frame: Frame, task: Label, arm: Label) -> Events:
         "iterations": np.ceil(moments["interaction"] / each),
     }
     late = moments["episode"] > horizon["episodes"]
-    flags = np.where(late, 0.0, goal_found(log["goals"]))
+    flags = np.where(late, 0.0, found_goal(log["goals"]))
     episodes = log["episodes"][:, -1]
     logged = np.max(episodes, where=np.isfinite(episodes), initial=0.0)
     return Events(

@@ -25,13 +25,13 @@ from rulescope.stats import (
     deepest_majority,
     estimates,
     finite_count,
+    found_goal,
     seed_blocks,
     solved,
     tail_mean,
     updates_for_depth,
     wilson,
 )
-from rulescope.stats import found as goal_found
 from rulescope.stats.solve_rates import EPISODES
 
 ARMS = ("disco", "disco-entropy", "a2c", "ppo", "dqn")
@@ -110,7 +110,7 @@ def read_depth(frame: Frame, task: Label) -> DepthReadouts:
     here = frame.part(task=task)
     log = here.log("mean_return")
     returns = tail_mean(log, deep_sea_tail(here.iteration))
-    return DepthReadouts(returns, solved(returns), goal_found(log))
+    return DepthReadouts(returns, solved(returns), found_goal(log))
 
 
 def estimate_share(flags: Floats) -> Estimate:
