@@ -80,7 +80,7 @@ def test_a_baseline_lives_where_there_are_no_episodes(tmp_path: Path) -> None:
 def test_options_that_mean_nothing_to_a_learner_are_refused(
     tmp_path: Path, learner: str, option: str, value: str
 ) -> None:
-    with pytest.raises(SpecError, match=f"{option}: means nothing to the learner '{learner}'"):
+    with pytest.raises(SpecError, match=f"{option}: does not apply to the learner '{learner}'"):
         invoke("life", "--learner", learner, option, value, "--store", tmp_path)
     assert not list(tmp_path.iterdir())
 
@@ -102,7 +102,7 @@ def test_options_that_mean_nothing_to_a_learner_are_refused(
         (["--stop-after", "5000"], "--stop-after"),
         (["--learning-rate", "-1"], "learning_rate"),
         (["--change", "acton-flip@5"], "--change: no 'acton-flip'; nearest: 'action-flip'"),
-        (["--change", "action-flip"], "does not say after which iteration"),
+        (["--change", "action-flip"], "does not name an iteration"),
         (["--change", "action-flip@2000"], "change.at: 2000 is not before the last iteration"),
     ],
 )

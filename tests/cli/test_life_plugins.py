@@ -73,8 +73,8 @@ def test_list_shows_what_other_packages_offer() -> None:
     [
         (("--learner", "szed"), "--learner: no 'szed'; nearest: 'sized'"),
         (("--env", "eco"), "--env: no 'eco'; nearest: 'echo'"),
-        (("--learner", "sized", "--rule", "disco103"), "--rule: means nothing"),
-        (("--learner", "sized", "--agent", "legacy"), "--agent: means nothing"),
+        (("--learner", "sized", "--rule", "disco103"), "--rule: does not apply"),
+        (("--learner", "sized", "--agent", "legacy"), "--agent: does not apply"),
         (("--learner", "sized", "--pin", "averages"), "no carrier 'averages'"),
     ],
 )

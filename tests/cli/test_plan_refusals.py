@@ -145,19 +145,19 @@ def test_the_second_agent_is_checked_before_the_first_is_run(
     from rulescope.cli import run
 
     seen: list[str] = []
-    real = run.require_possible
+    real = run.require_runnable
 
-    def second_fails(*arguments: Any, **options: Any) -> None:
-        seen.append(str(arguments[2].name))
-        if "reference" in arguments[2].name:
+    def second_fails(missing: Any, store: Any, execution: Any, folder: Path) -> None:
+        seen.append(folder.name)
+        if "reference" in folder.name:
             raise RulescopeError("too large")
-        real(*arguments, **options)
+        real(missing, store, execution, folder)
 
-    monkeypatch.setattr(run, "live", run_nothing)
-    monkeypatch.setattr(run, "require_possible", second_fails)
+    monkeypatch.setattr(run, "run_missing", run_nothing)
+    monkeypatch.setattr(run, "require_runnable", second_fails)
     command = [*RUN, "--agent", "published,reference"]
     assert "too large" in refusal(command, places)
-    assert seen == ["E1-reference-random-0"]
+    assert seen == ["E1-random-0", "E1-reference-random-0"]
 
 
 def test_a_plan_of_one_lifetime_runs_nothing(places: dict[str, Path]) -> None:

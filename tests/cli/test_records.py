@@ -142,7 +142,9 @@ def test_export_and_import(store: Path, tmp_path: Path) -> None:
     said = json.loads(invoke("import", store, "--store", other, "--json").stdout)
     assert (said["new"], said["same"]) == ([DONOR.id], 1)
     invoke("export", tmp_path / "y.zip", DONOR.id[:9], "--store", store)
-    assert "0 new records, 1 were" in invoke("import", tmp_path / "y.zip", "--store", other).stdout
+    assert (
+        "0 new records, 1 already" in invoke("import", tmp_path / "y.zip", "--store", other).stdout
+    )
 
 
 def test_a_conflict_is_told_with_a_code(store: Path, tmp_path: Path) -> None:
@@ -178,7 +180,7 @@ def test_deletion_needs_a_word(store: Path) -> None:
 
 def test_deletion_warns_of_heirs(store: Path) -> None:
     done = invoke("delete", DONOR.id[:10], "--yes", "--store", store)
-    assert "1 other record began with the state" in done.stderr
+    assert "1 other record started from the state" in done.stderr
     assert "deleted 1 record of" in done.stdout
     assert list(Store(store).ids()) == [HEIR.id]
     alone = invoke("delete", "--where", "seed = 1", "--yes", "--store", store)
@@ -206,7 +208,7 @@ def test_deletion_asks_on_a_terminal(
 def test_tensorboard_folders(store: Path, tmp_path: Path) -> None:
     pytest.importorskip("tensorboardX")
     done = invoke("tensorboard", tmp_path / "tb", "--store", store)
-    assert "2 records written, 0 were there already" in done.stdout
+    assert "2 records written, 0 already there" in done.stdout
     assert len(list((tmp_path / "tb").glob("*/events.out.tfevents.*"))) == 2
 
 

@@ -46,7 +46,7 @@ def test_an_assay_is_run_written_and_picked_up_again(tmp_path: Path) -> None:
     assert (first["plan"]["runs"], first["plan"]["missing"]) == (4, 4)
     assert first["plan"]["seconds"] > 0
     again = invoke(*command, *places)
-    assert "all of them are in the store" in again.stdout
+    assert "all runs are in the store" in again.stdout
     assert "Scores in Catch by reward scale" in again.stdout
     assert "n = 1 seed; random:0, agent published, 40 iterations" in again.stdout
     folder = tmp_path / "results" / "E1-random-0"

@@ -143,7 +143,7 @@ def test_a_store_from_anybody_cannot_steer_the_terminal(store: Store) -> None:
     shown = invoke(*CHOICE, "--store", store.root).stdout
     assert "\x1b" not in shown
     assert "[/bold] gone" in shown
-    (line, *_) = status._View.of([("quick", PLAN)], store, by_cell=True).lines()
+    (line, *_) = status.StoreState.read([("quick", PLAN)], store, by_cell=True).lines()
     assert "\x1b" not in line
 
 

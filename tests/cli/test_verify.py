@@ -50,7 +50,7 @@ def damage(store: Store, run: str, name: str = "state.npz") -> None:
 
 
 def test_a_sound_store_is_said_to_be(store: Store) -> None:
-    assert "3 sound records; all is well" in verify(store).stdout
+    assert "3 intact records; no problems" in verify(store).stdout
     said = json.loads(verify(store, "--json").stdout)
     assert said == {"records": 3, "rerun": [], "wrong": 0, "findings": []}
 
@@ -62,14 +62,14 @@ def test_damage_is_told_once_and_the_rest_is_read(store: Store) -> None:
     result = verify(store, code=1)
     assert result.stderr.count(lost) <= 3  # id, place and quarantine, in one line
     assert len(result.stderr.splitlines()) == 2
-    assert "2 sound records; 2 problems" in result.stdout
+    assert "2 intact records; 2 problems" in result.stdout
     assert "runs/stray: not a record" in result.stderr
     (store.root / "runs" / "stray").unlink()
     again = verify(store, code=1)  # what is missed is still missed
     assert "in quarantine since it was found damaged" in again.stderr
     fill(store, SPECS)
     healed = verify(store)
-    assert "there is a sound record of this run now" in healed.stdout
+    assert "there is an intact record of this run now" in healed.stdout
 
 
 def test_progress_is_told_where_it_takes_a_while(
@@ -88,7 +88,7 @@ def test_damaged_checkpoints_and_things_that_do_not_belong_are_told(store: Store
     result = verify(store, code=1)
     assert "its checkpoint: " in result.stderr
     assert f"; moved to {store.quarantined()[0].path}" in result.stderr
-    assert "note: notes.txt: no part of a store" in result.stdout
+    assert "note: notes.txt: not a part of a store" in result.stdout
     assert "note: tmp: 1 write in progress" in result.stdout
 
 
@@ -98,7 +98,7 @@ def test_a_run_that_is_finished_meanwhile_is_no_damage(
     path = store.root / "checkpoints" / f"{'0' * 64}.npz"
     real = disk.listed
     monkeypatch.setattr(disk, "listed", lambda at: [path] if at == path.parent else real(at))
-    assert "all is well" in verify(store).stdout
+    assert "no problems" in verify(store).stdout
 
 
 def live_here(specs: Any, store: Store, **_: Any) -> Campaign:
@@ -122,11 +122,11 @@ def test_lifetimes_come_out_the_same_again(lived: Store) -> None:
     said = json.loads(verify(lived, "--rerun", "2", "--seed", "3", "--json").stdout)
     assert len(said["rerun"]) == 2
     assert [each["what"] for each in said["findings"]] == said["rerun"]
-    assert {each["about"] for each in said["findings"]} == {"rerun: equal to the bit"}
+    assert {each["about"] for each in said["findings"]} == {"rerun: bit-identical"}
     same = json.loads(verify(lived, "--rerun", "2", "--seed", "3", "--json").stdout)
     assert same["rerun"] == said["rerun"]
     everything = verify(lived, "--rerun", "9").stdout
-    assert everything.count("rerun: equal to the bit") == 3
+    assert everything.count("rerun: bit-identical") == 3
     assert "3 of them rerun" in everything
 
 
@@ -210,7 +210,7 @@ def test_norms_of_older_records_are_not_compared_and_that_is_said(
     files = of_version_1(PINNED)
     store.adopt(PINNED.id, files)
     told = verify(store, "--rerun", "1").stdout
-    assert "equal to the bit but for cell_norm, hidden_norm, which are not compared" in told
+    assert "bit-identical except cell_norm, hidden_norm, which are not compared" in told
     assert store.files(PINNED.id) == files
     find_or_make(PINNED, Store(tmp_path / "new"))
     assert not store.adopt(PINNED.id, Store(tmp_path / "new").files(PINNED.id)), "no conflict"

@@ -85,7 +85,7 @@ def test_list_tells_what_is_here(place: Path) -> None:
     lines = result.stdout.splitlines()
     assert lines[0].split() == ["name", "family", "parameters", "size", "licence", "where"]
     assert lines[1].split() == ["tiny-a", "open", "1,211", "4,972", "B", "Apache-2.0", str(path)]
-    assert lines[2].rstrip().endswith("not here")
+    assert lines[2].rstrip().endswith("missing")
     assert "rulescope weights fetch" in lines[-1]
 
 

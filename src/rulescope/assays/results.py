@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rulescope.core.wording import counted as counted
 from rulescope.stats import Estimate, Window, WindowKind
 
 Value = str | int | float | Estimate | None
@@ -82,15 +83,6 @@ class Results:
     def by_seed(self, key: str) -> NDArray[np.float64] | None:
         """Return the values [seeds] behind the estimate at ``key``, if the analysis keeps them."""
         return self.series.get(f"seeds/{key}")
-
-
-def counted(number: int, thing: str) -> str:
-    """Return a number of things in words.
-
-    >>> counted(1, "seed"), counted(1008, "lifetime")
-    ('1 seed', '1,008 lifetimes')
-    """
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 def in_numbers(fewest: int, most: int) -> str:
