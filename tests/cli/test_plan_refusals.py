@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from plugin_packages import Site, importable
+from rulescope.assays import assay_run
 from rulescope.cli.main import app
 from rulescope.core.errors import RulescopeError
 from rulescope.engine import resources
@@ -145,7 +146,7 @@ def test_the_second_agent_is_checked_before_the_first_is_run(
     from rulescope.cli import run
 
     seen: list[str] = []
-    real = run.require_runnable
+    real = assay_run.require_runnable
 
     def second_fails(missing: Any, store: Any, execution: Any, folder: Path) -> None:
         seen.append(folder.name)
