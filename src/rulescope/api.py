@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rulescope.assays import Assay, Results, find
 from rulescope.assays.assay_run import require_runnable, run_missing
@@ -14,12 +15,13 @@ from rulescope.audit.profile import Profile
 from rulescope.core.errors import RulescopeError
 from rulescope.engine.campaign import Campaign
 from rulescope.engine.execution import Execution
-from rulescope.lifetime import Progress
 from rulescope.records import Record, Store
 from rulescope.rules import loading
 from rulescope.rules.loading import RuleWeights
-from rulescope.runner import find_or_make
 from rulescope.spec.run_spec import RunSpec
+
+if TYPE_CHECKING:
+    from rulescope.lifetime import Progress
 
 STORE = Path("store")
 
@@ -38,6 +40,8 @@ def run(
     ``weights`` is where the rule's weights are, if not in the usual places; ``report`` is called
     after every iteration.
     """
+    from rulescope.runner import find_or_make  # here, because torch takes seconds to import
+
     keep = _open(store)
     if spec.id not in keep:
         keep.require_writable()

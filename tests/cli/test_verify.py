@@ -127,7 +127,7 @@ def test_lifetimes_come_out_the_same_again(lived: Store) -> None:
     assert same["rerun"] == said["rerun"]
     everything = verify(lived, "--rerun", "9").stdout
     assert everything.count("rerun: bit-identical") == 3
-    assert "3 of them rerun" in everything
+    assert "3 of them run again" in everything
 
 
 def altered(spec: RunSpec, *, state: float = 0.0, **identity: dict[str, Any]) -> Record:

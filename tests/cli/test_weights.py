@@ -83,7 +83,7 @@ def test_list_tells_what_is_here(place: Path) -> None:
     result = run("list")
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
-    assert lines[0].split() == ["name", "family", "parameters", "size", "licence", "where"]
+    assert lines[0].split() == ["name", "family", "parameters", "size", "licence", "path"]
     assert lines[1].split() == ["tiny-a", "open", "1,211", "4,972", "B", "Apache-2.0", str(path)]
     assert lines[2].rstrip().endswith("missing")
     assert "rulescope weights fetch" in lines[-1]
@@ -169,7 +169,7 @@ def test_path_of_an_unknown_or_damaged_rule(place: Path) -> None:
 
 
 def test_verify_passes_over_what_is_not_here_unless_it_is_named(place: Path) -> None:
-    assert "nothing to verify" in run("verify").stdout
+    assert "no weights found" in run("verify").stdout
     path = put(place, "tiny-a")
     assert data("verify") == [{"name": "tiny-a", "path": str(path), "problem": None}]
     (row,) = data("verify", "tiny-b", code=1)
