@@ -79,13 +79,13 @@ def test_version() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fault", "code", "told"),
+    ("fault", "code", "message"),
     [(SpecError("seed: no"), 2, "error: seed: no"), (KeyboardInterrupt(), 130, "interrupted; ")],
 )
 def test_faults_become_exit_codes(
     fault: BaseException,
     code: int,
-    told: str,
+    message: str,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -100,5 +100,5 @@ def test_faults_become_exit_codes(
         main.run()
     assert stop.value.code == code
     captured = capsys.readouterr()
-    assert told in captured.err
+    assert message in captured.err
     assert "Traceback" not in captured.err

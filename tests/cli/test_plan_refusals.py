@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
+from command_line import invoke, invoke_json
 from plugin_packages import Site, importable
 from rulescope.assays import assay_run
-from rulescope.cli.main import app
 from rulescope.core.errors import RulescopeError
 from rulescope.engine import resources
 from rulescope.spec.baseline_config import A2C, NetworkSizes
@@ -39,10 +37,9 @@ def places(tmp_path: Path) -> dict[str, Path]:
 def refusal(command: list[str], places: dict[str, Path]) -> str:
     """Return the error with which a command ends, having made nothing at ``places``."""
     given = {option: path for option, path in places.items() if (command[0], option) != LIFE_OUT}
-    words = [*command, *(str(part) for pair in given.items() for part in pair)]
-    result = CliRunner().invoke(app, words)
-    assert isinstance(result.exception, RulescopeError), result.output
-    return f"{type(result.exception).__name__}: {result.exception}"
+    with pytest.raises(RulescopeError) as caught:
+        invoke(*command, *(part for pair in given.items() for part in pair))
+    return f"{caught.type.__name__}: {caught.value}"
 
 
 LIFE_OUT = ("life", "--out")
@@ -163,11 +160,9 @@ def test_the_second_agent_is_checked_before_the_first_is_run(
 
 def test_a_plan_of_one_lifetime_runs_nothing(places: dict[str, Path]) -> None:
     command = [*LIFE, "--store", str(places["--store"])]
-    result = CliRunner().invoke(app, [*command, "--plan", "--json"], catch_exceptions=False)
-    plan = json.loads(result.stdout)["plan"]
+    plan = invoke_json(*command, "--plan")["plan"]
     assert (plan["missing"], plan["interactions"]) == (1, 20 * 58)
     assert plan["seconds"] > 0
     assert not places["--store"].exists()
-    CliRunner().invoke(app, command, catch_exceptions=False)
-    text = CliRunner().invoke(app, [*command, "--plan"], catch_exceptions=False).stdout
-    assert "it is in the store" in text
+    invoke(*command)
+    assert "it is in the store" in invoke(*command, "--plan").stdout
