@@ -23,8 +23,7 @@ def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.usefixtures("example")
 def test_a_plug_in_rule_learns_in_a_plug_in_world(tmp_path: Path) -> None:
-    options = ("--learner", "sized", "--env", "echo", "--pin", "recurrent")
-    options += ("--learning-rate", "0.02")
+    options = [
         "--learner",
         "sized",
         "--env",
@@ -33,7 +32,7 @@ def test_a_plug_in_rule_learns_in_a_plug_in_world(tmp_path: Path) -> None:
         "recurrent",
         "--learning-rate",
         "0.02",
-    )
+    ]
     body = invoke_json("life", *options, *SHORT, "--store", tmp_path / "store")
     [path] = (tmp_path / "store").glob(f"runs/*/{body['id']}/manifest.json")
     manifest = json.loads(path.read_text())
