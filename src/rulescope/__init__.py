@@ -125,14 +125,16 @@ _PLACES = {
 """Module and attribute of each public name; the others are in ``spec.run_spec``."""
 
 
-def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module, attribute = _PLACES.get(name, f"spec.run_spec:{name}").split(":")
-    value = getattr(import_module(f"rulescope.{module}"), attribute)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # so that a type checker knows the names above, and no others
+
+    def __getattr__(name: str) -> Any:
+        """Import a public name when it is first used."""
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        module, attribute = _PLACES.get(name, f"spec.run_spec:{name}").split(":")
+        value = getattr(import_module(f"rulescope.{module}"), attribute)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

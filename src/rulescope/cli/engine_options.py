@@ -40,7 +40,7 @@ class EngineOptions:
         typer.Option(
             min=0.1,
             metavar="SECONDS",
-            help="Longest time of one run; a later one is paused at a checkpoint.",
+            help="Longest time of one run; one that takes longer fails, and can be resumed.",
         ),
     ] = None
     force: Force = False

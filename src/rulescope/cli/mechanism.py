@@ -83,7 +83,7 @@ def mechanism(
     _require_disco(rule)
     _require_agent(rule, agent)
     usual = chosen.default
-    asked = replace(
+    request = replace(
         usual,
         rule=rule,
         agent=agent or usual.agent,
@@ -91,7 +91,7 @@ def mechanism(
         seeds=usual.seeds if seeds is None else seeds,
         iterations=usual.iterations if iterations is None else iterations,
     )
-    _observe(chosen, checked(asked), Store(store), out, weights, as_json)
+    _observe(chosen, checked(request), Store(store), out, weights, as_json)
 
 
 def _require_disco(rule: str) -> None:
@@ -120,7 +120,7 @@ def _require_agent(rule: str, agent: str | None) -> None:
 
 
 def _observe(
-    view: View, asked: Inquiry, store: Store, out: Path, weights: Path | None, as_json: bool
+    view: View, request: Inquiry, store: Store, out: Path, weights: Path | None, as_json: bool
 ) -> None:
     """Observe the runs, analyse, write and print."""
     from rulescope.mechanism import instrumented_runs, view_folder
@@ -128,17 +128,17 @@ def _observe(
     from rulescope.render.table_formats import terminal
     from rulescope.rules.loading import load
 
-    total = instrumented_runs.total(view, asked)
-    load(asked.rule, weights)  # which fails before anything runs
+    total = instrumented_runs.total(view, request)
+    load(request.rule, weights)  # which fails before anything runs
     require_writable(out)
     store.require_writable()
-    place = out / view_folder.folder_name(view, asked)
+    place = out / view_folder.folder_name(view, request)
     with Meter(view.label, total) as meter:
         observed = instrumented_runs.observe(
-            view, asked, store, place, weights=weights, report=meter.update
+            view, request, store, place, weights=weights, report=meter.update
         )
-    results = view.analyse(asked, observed)
-    paths = view_folder.write(view, asked, results, observed, place)
+    results = view.analyse(request, observed)
+    paths = view_folder.write(view, request, results, observed, place)
     if as_json:
         body = json.loads(paths[1].read_text(encoding="utf-8"))
         print(json.dumps(body | {"folder": str(place)}))
