@@ -45,7 +45,7 @@ class MoreActions(Wrapper):
             raise ValueError(f"actions must be 0 .. {self.actions - 1}, got {actions}")
         return self.env.step(actions % self.env.actions)
 
-    def told(self, step: Step) -> Step:
+    def convert_step(self, step: Step) -> Step:
         """Tell everything as it is."""
         return step
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+import named_rows
 from rulescope.assays import ASSAYS, narrowed, published
-from rulescope.assays.published_agreement import judge, kind, rounding
+from rulescope.assays.published_agreement import judge, rounding
 from rulescope.stats import Estimate
 
 ROOT = Path(__file__).parents[1]
@@ -93,9 +94,11 @@ def verdict(key: str, condition: str, arm: str) -> str:
     """Return how the reading of ``arm`` compares with the published cleared replay."""
     printed = published.estimates("E3")
     theirs = key.format(condition, "dqn-cleared")
-    same_kind = [value for name, value in printed.items() if kind(name) == kind(key)]
+    kind = key.partition("/")[0]
+    same_kind = [value for name, value in printed.items() if name.partition("/")[0] == kind]
     ours = Estimate(**recorded(condition)["estimates"][key.format(condition, arm)])
-    return judge("E3", theirs, ours, printed[theirs], rounded=rounding(same_kind)).verdict
+    row = named_rows.rows("E3", {theirs: ours}).row(theirs)
+    return judge("E3", row, printed[theirs], rounding(same_kind)).verdict
 
 
 @pytest.mark.parametrize("row", rows("| compared after |"), ids=lambda row: "-".join(row[:2]))

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rulescope.envs.environment import References, Step
-from rulescope.episode_stats import GOALS, RATE_WINDOW, RETURN_WINDOW, STREAMS, Meters
+from rulescope.episode_stats import GOALS, RATE_WINDOW, RETURN_WINDOW, STREAMS, EpisodeStats
 
 REFERENCES = References(-0.75, 1.0, -0.75 / 7, 1 / 7)
 
@@ -48,7 +48,7 @@ def completed(past: list[Event], lanes: int) -> list[float]:
     return returns
 
 
-def assert_reads(meters: Meters, past: list[Event], lanes: int) -> None:
+def assert_reads(meters: EpisodeStats, past: list[Event], lanes: int) -> None:
     found = meters.read()
     returns = completed(past, lanes)
     assert found["episodes"] == len(returns)
@@ -72,7 +72,7 @@ def test_windows_by_brute_force(lanes: int, ends: float) -> None:
     """Long enough for both windows to fill, to turn over, and to be partly overwritten."""
     count = 2 * RATE_WINDOW // lanes + 37
     past = events(1, lanes, count, ends)
-    meters = Meters(lanes, REFERENCES)
+    meters = EpisodeStats(lanes, REFERENCES)
     probes = set(np.linspace(0, count - 1, 60).astype(int).tolist())
     for k, event in enumerate(past):
         meters.record(step(event))
@@ -89,21 +89,21 @@ def test_windows_by_brute_force(lanes: int, ends: float) -> None:
 )
 def test_short_histories_by_brute_force(seed: int, lanes: int, count: int, ends: float) -> None:
     past = events(seed, lanes, count, ends)
-    meters = Meters(lanes, REFERENCES)
+    meters = EpisodeStats(lanes, REFERENCES)
     for event in past:
         meters.record(step(event))
     assert_reads(meters, past, lanes)
 
 
 def test_there_is_nothing_to_read_before_the_first_step() -> None:
-    found = Meters(2, REFERENCES).read()
+    found = EpisodeStats(2, REFERENCES).read()
     assert tuple(found) == STREAMS
     assert found.pop("episodes") == 0.0
     assert all(math.isnan(value) for value in found.values())
 
 
 def test_rate_is_known_before_the_first_episode_ends() -> None:
-    meters = Meters(2, REFERENCES)
+    meters = EpisodeStats(2, REFERENCES)
     meters.record(step(Event([1.0, 2.0], [False, False])))
     assert meters.read()["reward_rate"] == 1.5
     assert math.isnan(meters.read()["mean_return"])
@@ -111,7 +111,7 @@ def test_rate_is_known_before_the_first_episode_ends() -> None:
 
 def test_window_forgets_the_hundred_and_first_episode_in_order_of_completion() -> None:
     """Of two lanes that end together, the first one's episode is the older one."""
-    meters = Meters(2, REFERENCES)
+    meters = EpisodeStats(2, REFERENCES)
     meters.record(step(Event([1000.0, 500.0], [True, True])))
     for _ in range(98):
         meters.record(step(Event([0.0, 0.0], [True, False])))
@@ -124,7 +124,7 @@ def test_window_forgets_the_hundred_and_first_episode_in_order_of_completion() -
 
 
 def test_an_episode_spans_iterations_and_belongs_to_its_lane() -> None:
-    meters = Meters(2, REFERENCES)
+    meters = EpisodeStats(2, REFERENCES)
     for payoff in ([1.0, 10.0], [2.0, 20.0], [4.0, 40.0]):
         meters.record(step(Event(payoff, [False, False])))
     meters.record(step(Event([0.0, 0.0], [True, False])))
@@ -134,14 +134,14 @@ def test_an_episode_spans_iterations_and_belongs_to_its_lane() -> None:
 
 
 def test_more_lanes_than_the_window_holds() -> None:
-    meters = Meters(5000, REFERENCES)
+    meters = EpisodeStats(5000, REFERENCES)
     for payoff in (1.0, 3.0):
         meters.record(step(Event([payoff] * 5000, [False] * 5000)))
     assert meters.read()["reward_rate"] == 3.0
 
 
 def test_a_world_without_returns_has_no_score_but_a_rate_score() -> None:
-    meters = Meters(1, References(math.nan, math.nan, 0.5, 1.0))
+    meters = EpisodeStats(1, References(math.nan, math.nan, 0.5, 1.0))
     meters.record(step(Event([0.75], [False])))
     found = meters.read()
     assert math.isnan(found["score"])
@@ -151,7 +151,7 @@ def test_a_world_without_returns_has_no_score_but_a_rate_score() -> None:
 @pytest.mark.parametrize("stop", [0, 3, 150, 2100])
 def test_save_and_load_go_on_to_the_bit(stop: int) -> None:
     past = events(4, 2, 2300, 0.2)
-    meters, fresh = Meters(2, REFERENCES), Meters(2, REFERENCES)
+    meters, fresh = EpisodeStats(2, REFERENCES), EpisodeStats(2, REFERENCES)
     for event in past[:stop]:
         meters.record(step(event))
     saved = meters.save()
@@ -178,7 +178,7 @@ def goal_step(goal: list[bool], ended: list[bool]) -> Step:
 
 
 def test_goals_are_counted_from_the_first_on() -> None:
-    meters = Meters(2, REFERENCES, goals=True)
+    meters = EpisodeStats(2, REFERENCES, goals=True)
     assert meters.names[-4:] == GOALS
     nothing = meters.read()
     assert nothing["goals"] == 0
@@ -189,11 +189,11 @@ def test_goals_are_counted_from_the_first_on() -> None:
     read = meters.read()
     # The second lane's second episode is the second to end; it ends at the fourth interaction.
     assert [read[name] for name in GOALS] == [2.0, pytest.approx(2 / 3), 4.0, 2.0]
-    again = Meters(2, REFERENCES, goals=True)
+    again = EpisodeStats(2, REFERENCES, goals=True)
     again.load(meters.save())
     again.record(goal_step([False, False], [True, True]))
     assert again.read()["success"] == pytest.approx(2 / 5)
 
 
 def test_worlds_without_a_goal_have_no_goal_columns() -> None:
-    assert not set(GOALS) & set(Meters(2, REFERENCES).read())
+    assert not set(GOALS) & set(EpisodeStats(2, REFERENCES).read())

@@ -120,7 +120,7 @@ def test_natural_transfer_leaves_the_donor_with_the_first_update() -> None:
 
 
 def test_one_intervention_at_a_time() -> None:
-    with pytest.raises(SpecError, match="one is checked at a time, not 0"):
+    with pytest.raises(SpecError, match="give one, not 0; one is checked at a time"):
         check_intervention(short())
 
 
@@ -164,14 +164,14 @@ NATURAL = Transplant(carrier="recurrent", donor=DONORS[0], mode="natural")
     ("item", "when", "said"),
     [
         (Pin(carrier="recurrent"), 3, "[operation] recurrent is not zero after iteration 3"),
-        (Freeze(carrier="recurrent", at=2), 5, "[operation] recurrent is not what was held"),
+        (Freeze(carrier="recurrent", at=2), 5, "[operation] recurrent is not restored"),
         (Freeze(carrier="recurrent", at=2), 2, "[operation] recurrent changed when captured"),
         (Freeze(carrier="recurrent", at=2), 1, "[operation] recurrent was touched"),
-        (Hold(carrier="averages"), 6, "[operation] averages is not what was held"),
-        (Reset(carrier="recurrent", at=4), 4, "[operation] recurrent is not the newborn's"),
+        (Hold(carrier="averages"), 6, "[operation] averages is not restored"),
+        (Reset(carrier="recurrent", at=4), 4, "[operation] recurrent is not the initial value"),
         (Reset(carrier="recurrent", at=4), 5, "[operation] recurrent was touched"),
         (CLAMP, 0, "[operation] recurrent is not the donor's"),
-        (CLAMP, 7, "[operation] recurrent is not what was held"),
+        (CLAMP, 7, "[operation] recurrent is not restored"),
         (NATURAL, 7, "[operation] recurrent was touched after iteration 7"),
         (Permute(carrier="recurrent", at=3, mode="natural"), 3, "[operation] recurrent has other"),
         (RANDOM[0], 2, "[operation] recurrent was touched"),
@@ -200,20 +200,20 @@ def test_leaving_something_along_the_directions_is_caught(
     monkeypatch: pytest.MonkeyPatch, which: str
 ) -> None:
     """Half of an ablation moves nothing that it should not, and yet is none."""
-    whole = interventions.ablated
+    whole = interventions.ablate_directions
 
     def half(content: Any, *rest: Any, **options: Any) -> Any:
         left = whole(content, *rest, **options)
         return {name: (content[name] + left[name]) / 2 for name in left}
 
-    monkeypatch.setattr(interventions, "ablated", half)
+    monkeypatch.setattr(interventions, "ablate_directions", half)
     with pytest.raises(AssertionError, match=r"^\[operation\] recurrent (still|moved across)"):
         check_intervention(short(interventions=(ablation(which, "natural"),)), states())
 
 
 def test_forgetting_what_is_held_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(interventions.Treatment, "save", lambda _: {})
-    with pytest.raises(AssertionError, match=r"^\[resume\] stopped after iteration"):
+    with pytest.raises(AssertionError, match=r"^\[resume\] paused after iteration"):
         check_intervention(short(interventions=(Freeze(carrier="recurrent", at=2),)))
 
 

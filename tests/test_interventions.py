@@ -9,17 +9,16 @@ import pytest
 from numpy.typing import NDArray
 
 from rulescope.core import seeds
-from rulescope.core.arrays import Arrays
+from rulescope.core.arrays import Arrays, bit_equal
 from rulescope.core.errors import RecordError
 from rulescope.interventions import (
     Treatment,
-    ablated,
-    directions,
-    flat,
-    permuted,
-    resembling,
-    same,
-    zeros,
+    ablate_directions,
+    find_directions,
+    flatten_floats,
+    permute_units,
+    sample_like_donors,
+    zeros_like_content,
 )
 from rulescope.learners.learner import Carrier, Choice, Learner, Rollout
 from rulescope.spec.run_spec import (
@@ -162,7 +161,7 @@ def test_random_state_has_the_donors_mean_and_spread(mode: Any) -> None:
 
 def test_random_states_have_the_moments_of_the_donors() -> None:
     donors = [{"h": np.full(200_000, mean)} for mean in (1.0, 2.0, 6.0)]
-    drawn = resembling(donors, {"h": np.zeros(200_000)}, np.random.default_rng(0))["h"]
+    drawn = sample_like_donors(donors, {"h": np.zeros(200_000)}, np.random.default_rng(0))["h"]
     assert drawn.mean() == pytest.approx(3.0, abs=0.02)
     assert drawn.std() == pytest.approx(np.std([1.0, 2.0, 6.0]), abs=0.02)
 
@@ -170,7 +169,7 @@ def test_random_states_have_the_moments_of_the_donors() -> None:
 def test_random_state_keeps_counters_and_types() -> None:
     own = {"first": np.zeros(2, np.float32), "updates": np.array(7)}
     donors = [{"first": np.ones(2, np.float32), "updates": np.array(9)}] * 2
-    drawn = resembling(donors, own, np.random.default_rng(0))
+    drawn = sample_like_donors(donors, own, np.random.default_rng(0))
     assert drawn["updates"] == 7
     assert drawn["first"].dtype == np.float32
     assert drawn["first"].tolist() == [1.0, 1.0]
@@ -178,12 +177,12 @@ def test_random_state_keeps_counters_and_types() -> None:
 
 def test_random_state_of_donors_that_do_not_fit_is_refused() -> None:
     with pytest.raises(RecordError, match=r"h: donors have shapes .*\(3,\)"):
-        resembling([{"h": np.ones(3)}] * 2, {"h": np.ones(2)}, np.random.default_rng(0))
+        sample_like_donors([{"h": np.ones(3)}] * 2, {"h": np.ones(2)}, np.random.default_rng(0))
 
 
 def test_permute_moves_units_and_leaves_them_whole() -> None:
     content = {"h": np.arange(9.0), "c": np.arange(9.0)[None] + 100.0, "count": np.array(3)}
-    shuffled = permuted(content, np.random.default_rng(0))
+    shuffled = permute_units(content, np.random.default_rng(0))
     assert shuffled["h"].tolist() != content["h"].tolist()
     assert sorted(shuffled["h"]) == sorted(content["h"])
     assert (shuffled["c"][0] - shuffled["h"]).tolist() == [100.0] * 9
@@ -224,7 +223,7 @@ def test_clamped_ablation_is_made_anew_from_what_the_learner_made_of_it() -> Non
     for iteration in range(5):
         shelf.held["recurrent"]["h"] += 1.0
         treatment.act(iteration)
-        along = float((flat(shelf.held["recurrent"]) - MEAN) @ DIRECTION)
+        along = float((flatten_floats(shelf.held["recurrent"]) - MEAN) @ DIRECTION)
         assert (abs(along) < 1e-12) is (iteration >= 1)
         assert shelf.hidden[1] == -1 + iteration  # across the direction it lives on
     assert treatment.save() == {}
@@ -234,7 +233,7 @@ def test_the_complement_leaves_nothing_but_the_direction() -> None:
     shelf = Shelf()
     Treatment(ablation("complement", at=0), shelf, STATES, seed=3).act(0)
     expected = MEAN + 22 / 82 * np.array([9.0, 1.0, 0.0])
-    assert flat(shelf.held["recurrent"]) == pytest.approx(expected)
+    assert flatten_floats(shelf.held["recurrent"]) == pytest.approx(expected)
 
 
 def some_donors(count: int, units: int) -> list[Arrays]:
@@ -247,7 +246,7 @@ def some_donors(count: int, units: int) -> list[Arrays]:
 
 def test_principal_directions_are_those_of_the_covariance() -> None:
     donors = some_donors(20, 6)
-    found = directions(donors, 3)
+    found = find_directions(donors, 3)
     _, vectors = np.linalg.eigh(np.cov(np.stack([donor["h"] for donor in donors]).T))
     first = vectors[:, ::-1][:, :3]
     assert np.abs(found.basis @ first) == pytest.approx(np.eye(3), abs=1e-9)
@@ -256,11 +255,11 @@ def test_principal_directions_are_those_of_the_covariance() -> None:
 
 def test_random_directions_are_even_over_all_in_which_donors_vary() -> None:
     donors = some_donors(5, 40)  # which span four directions
-    span = directions(donors, 4).basis
+    span = find_directions(donors, 4).basis
     shares = np.zeros(4)
     draws = 400
     for seed in range(draws):
-        basis = directions(donors, 2, np.random.default_rng(seed)).basis
+        basis = find_directions(donors, 2, np.random.default_rng(seed)).basis
         assert basis @ basis.T == pytest.approx(np.eye(2), abs=1e-9)
         assert basis @ span.T @ span == pytest.approx(basis, abs=1e-9)
         shares += np.square(basis @ span.T).sum(axis=0)
@@ -292,24 +291,24 @@ def test_ablation_keeps_counters_types_and_shapes() -> None:
         {"b": np.full((2, 2), v, np.float32), "a": np.array(v), "n": np.array(9)}
         for v in (0.0, 1.0)
     ]
-    left = ablated(content, directions(donors, 1))
+    left = ablate_directions(content, find_directions(donors, 1))
     assert {name: (a.dtype, a.shape) for name, a in left.items()} == {
         name: (a.dtype, a.shape) for name, a in content.items()
     }
     assert left["n"] == 7
     # Own mean 1.2 along (1, 1, 1, 1, 1) becomes the donors' 0.5.
-    assert flat(left) == pytest.approx([1.3, 0.3, 0.3, 0.3, 0.3])
+    assert flatten_floats(left) == pytest.approx([1.3, 0.3, 0.3, 0.3, 0.3])
 
 
 def test_donors_that_vary_too_little_are_refused() -> None:
     alike = [{"h": np.arange(3.0) + shift} for shift in (0.0, 1.0, 2.0)]
-    assert directions(alike, 1).basis.shape == (1, 3)
+    assert find_directions(alike, 1).basis.shape == (1, 3)
     with pytest.raises(RecordError, match="the donors vary along 1 directions only, not 2"):
-        directions(alike, 2)
+        find_directions(alike, 2)
     with pytest.raises(RecordError, match="along 0 directions only"):
-        directions([alike[0]] * 3, 1)
+        find_directions([alike[0]] * 3, 1)
     with pytest.raises(RecordError, match="along 0 directions only"):
-        directions([{"n": np.array(3)}] * 3, 1)  # counters only
+        find_directions([{"n": np.array(3)}] * 3, 1)  # counters only
 
 
 def test_placebo_writes_back_what_it_read() -> None:
@@ -355,19 +354,19 @@ def test_what_is_held_survives_a_checkpoint() -> None:
     first.act(1)
     second = Treatment(item, Shelf(), {}, seed=0)
     second.load(first.save())
-    assert same(second.save(), {"h": np.array([2.0, -1.0]), "c": np.array([[3.0]])})
+    assert bit_equal(second.save(), {"h": np.array([2.0, -1.0]), "c": np.array([[3.0]])})
 
 
 def test_zeros_keep_type_and_shape_and_leave_the_argument_alone() -> None:
     content = {"a": np.ones((2, 3), np.float32), "n": np.array(7)}
-    blank = zeros(content)
+    blank = zeros_like_content(content)
     assert [(a.dtype.name, a.shape) for a in blank.values()] == [("float32", (2, 3)), ("int64", ())]
     assert not any(array.any() for array in blank.values())
     assert content["n"] == 7
 
 
 def test_same_is_to_the_bit() -> None:
-    assert same({"a": np.array([0.0])}, {"a": np.array([0.0])})
-    assert not same({"a": np.array([0.0])}, {"a": np.array([-0.0])})
-    assert not same({"a": np.zeros(1)}, {"b": np.zeros(1)})
-    assert not same({"a": np.zeros((1, 2))}, {"a": np.zeros((2, 1))})
+    assert bit_equal({"a": np.array([0.0])}, {"a": np.array([0.0])})
+    assert not bit_equal({"a": np.array([0.0])}, {"a": np.array([-0.0])})
+    assert not bit_equal({"a": np.zeros(1)}, {"b": np.zeros(1)})
+    assert not bit_equal({"a": np.zeros((1, 2))}, {"a": np.zeros((2, 1))})

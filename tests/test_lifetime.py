@@ -302,7 +302,7 @@ def test_progress_is_reported_after_each_iteration() -> None:
     life.run(report=seen.append)
     assert [progress.iteration for progress in seen] == [1, 2, 3, 4]
     assert {progress.iterations for progress in seen} == {4}
-    assert seen[-1].score == life.meters.read()["score"]
+    assert seen[-1].score == life.stats.read()["score"]
 
 
 def test_reward_scale_is_told_to_the_learner_but_not_to_the_meters() -> None:
@@ -346,7 +346,7 @@ def test_a_rule_that_does_not_exist_is_refused(rule: str) -> None:
 
 def test_score_is_not_a_number_before_anything_happened() -> None:
     life = Lifetime(small_spec())
-    assert math.isnan(life.meters.score())
+    assert math.isnan(life.stats.score())
     assert all(len(column) == 0 for column in life.log().values())
 
 

@@ -18,7 +18,7 @@ from rulescope.core.errors import SpecError
 from rulescope.core.structs import expanded
 from rulescope.intervention_conformance import check_intervention
 from rulescope.lifetime import Lifetime
-from rulescope.spec.learner_config import VARIANTS, habits, suited, unfit
+from rulescope.spec.learner_config import VARIANTS, adapt_to_world
 from rulescope.spec.open_config import Open, OpenAdam
 from rulescope.spec.run_spec import (
     Ablate,
@@ -100,18 +100,18 @@ def test_a_spec_is_read_back_as_it_was(name: str) -> None:
 def test_a_game_gets_the_rule_that_was_trained_on_it() -> None:
     for game, rate in (("breakout", 1e-2), ("freeway", 1e-3)):
         for world in (WORLDS[f"minatar-{game}"], WORLDS[f"gymnax-{game}"]):
-            assert suited(Open(), world) == Open(rule=f"open-{game}")
-            assert suited(OpenAdam(), world) == OpenAdam(learning_rate=rate)
+            assert adapt_to_world(Open(), world) == Open(rule=f"open-{game}")
+            assert adapt_to_world(OpenAdam(), world) == OpenAdam(learning_rate=rate)
             multi = VARIANTS["open-multi"]
-            assert suited(multi, world) is multi
+            assert adapt_to_world(multi, world) is multi
 
 
 def test_convolutions_and_empty_minibatches_are_refused() -> None:
     channel = msgspec.structs.replace(Open().agent, torso="channel")
     for config in (Open(agent=channel), OpenAdam(agent=channel)):
-        (told,) = unfit(config, lanes=64, steps=128)
-        assert told.startswith("agent.torso: the rule knows no convolutions")
-    (told,) = unfit(Open(minibatches=9), lanes=2, steps=4)
+        (told,) = config.problems(lanes=64, steps=128)
+        assert told.startswith("agent.torso: the rule has no convolutions")
+    (told,) = Open(minibatches=9).problems(lanes=2, steps=4)
     assert told.startswith("minibatches: 9 is more than an iteration has (8)")
     with pytest.raises(SpecError, match=r"learner\.agent\.torso"):
         decode('{"learner": {"kind": "open", "agent": {"torso": "channel"}}}')
@@ -125,7 +125,7 @@ def life(*options: object) -> str:
 
 def test_the_command_line_knows_how_it_usually_lives() -> None:
     shown = json.loads(life("--learner", "open", "--env", "gymnax-freeway", "--show-spec"))
-    usual = habits(Open())
+    usual = Open().usual_shape
     assert (shown["lanes"], shown["steps"], shown["iterations"]) == usual[:3] == (64, 128, 56)
     assert shown["learner"]["rule"] == "open-freeway"
     own = ["--rule", "open-breakout", "--pin", "recurrent:step", "--pin", "moments"]

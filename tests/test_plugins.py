@@ -14,10 +14,12 @@ import pytest
 import torch
 
 from plugin_packages import RULE, Site, importable
-from rulescope import package_versions, plugins
-from rulescope.core import source_hash
+from rulescope import package_versions, plugin_sources
+from rulescope.core import entry_points, source_hash
 from rulescope.core.errors import RecordError, SpecError, WorldError
 from rulescope.engine.local_engine import run_all
+from rulescope.envs.plugin_world import make_plugin_world, pin_plugin_world
+from rulescope.learners.plugin_rule import pin_rule
 from rulescope.lifetime import Lifetime
 from rulescope.records import Store
 from rulescope.runner import Paused, find_or_make
@@ -136,36 +138,36 @@ def as_a_new_process_would() -> None:
 def test_listing_imports_nothing(site: Site) -> None:
     site.rule("raise RuntimeError('imported')")
     site.world("raise RuntimeError('imported')", "small", "small")
-    assert "counted" in plugins.rules()
-    assert "small" in plugins.worlds()
-    [found] = [each for each in plugins.installed("rule") if each.name == "counted"]
+    assert "counted" in entry_points.list_names("rule")
+    assert "small" in entry_points.list_names("world")
+    [found] = [each for each in entry_points.list_installed("rule") if each.name == "counted"]
     assert found.package == "rules-of-others 1.0"
     assert found.value == "rules_of_others.rule:Counted"
     run = short(Plugin(rule="counted", source="0" * 64))
     with pytest.raises(SpecError, match=r"learner\.source"):
-        plugins.require([run])  # hashes, and still imports nothing
+        plugin_sources.require_plugins([run])  # hashes, and still imports nothing
     assert not {"rules_of_others", "a_world"} & set(sys.modules)
 
 
 def test_a_pinned_rule_says_all_that_a_run_needs(site: Site) -> None:
     site.rule()
-    found = plugins.pinned("counted")
+    found = pin_rule("counted")
     assert (found.rule, found.learning_rate) == ("counted", 0.01)
     assert found.carriers == ("recurrent", "moments", "params")
-    assert found == plugins.pinned("counted")
+    assert found == pin_rule("counted")
     assert found.carriers == run_spec.checked(short(found)).learner.CARRIERS
 
 
 def test_an_unknown_name_is_told_with_the_nearest(site: Site) -> None:
     site.rule()
     with pytest.raises(SpecError, match="no plug-in rule is called 'conted'; nearest: 'counted'"):
-        plugins.pinned("conted")
+        pin_rule("conted")
 
 
 def test_where_nothing_is_installed_the_group_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(plugins.GROUPS, "world", "rulescope.no-such-group")
+    monkeypatch.setitem(entry_points.GROUPS, "world", "rulescope.no-such-group")
     with pytest.raises(SpecError, match=r"none is installed .*'rulescope.no-such-group'"):
-        plugins.pinned_world("small")
+        pin_plugin_world("small")
 
 
 @pytest.mark.parametrize(
@@ -179,7 +181,7 @@ def test_where_nothing_is_installed_the_group_is_told(monkeypatch: pytest.Monkey
 def test_a_failed_import_names_package_and_cause(site: Site, source: str, cause: str) -> None:
     site.rule(source)
     with pytest.raises(SpecError) as told:
-        plugins.pinned("counted")
+        pin_rule("counted")
     assert "the rule 'counted' of rules-of-others 1.0 (rules_of_others.rule:Counted)" in str(
         told.value
     )
@@ -189,7 +191,7 @@ def test_a_failed_import_names_package_and_cause(site: Site, source: str, cause:
 def test_a_missing_module_is_told(site: Site) -> None:
     site.offer("ghosts", {}, {"rulescope.rules": {"ghost": "ghosts.rule:Ghost"}})
     with pytest.raises(SpecError, match=r"of ghosts 1.0 .*there is no module 'ghosts'"):
-        plugins.pinned("ghost")
+        pin_rule("ghost")
 
 
 @pytest.mark.parametrize(
@@ -204,31 +206,31 @@ def test_a_missing_module_is_told(site: Site) -> None:
 def test_what_is_no_rule_is_told_what_is_expected(site: Site, attribute: str, told: str) -> None:
     site.rule(OUTRIGHT, attribute=attribute)
     with pytest.raises(SpecError, match=told):
-        plugins.pinned("counted")
+        pin_rule("counted")
 
 
 def test_carriers_must_be_those_that_were_promised(site: Site) -> None:
     site.rule(OUTRIGHT, attribute="Liar")
     with pytest.raises(SpecError, match=r"CARRIERS promises recurrent, params, but .* are params"):
-        Lifetime(short(plugins.pinned("counted")))
+        Lifetime(short(pin_rule("counted")))
 
 
 def test_weights_that_nobody_digests_are_told_before_the_lifetime(site: Site) -> None:
     site.rule(OUTRIGHT, attribute="Undigested")
-    with pytest.raises(SpecError, match=r"rule_digest\(\) of a fresh learner is not rule.content"):
-        Lifetime(short(plugins.pinned("counted")))
+    with pytest.raises(SpecError, match=r"rule_digest\(\) of a new learner is not rule.content"):
+        Lifetime(short(pin_rule("counted")))
 
 
 def test_carriers_of_a_spec_must_be_those_of_the_rule(site: Site) -> None:
     site.rule()
-    found = msgspec.structs.replace(plugins.pinned("counted"), carriers=("recurrent", "parms"))
+    found = msgspec.structs.replace(pin_rule("counted"), carriers=("recurrent", "parms"))
     with pytest.raises(SpecError, match=r"learner\.carriers: .* moments, params, not .*parms"):
         Lifetime(short(found))
 
 
 def test_a_rule_without_a_history_lives_but_cannot_be_audited(site: Site) -> None:
     site.rule(OUTRIGHT, attribute="Still")
-    run = short(plugins.pinned("counted"))
+    run = short(pin_rule("counted"))
     life = Lifetime(run)
     life.run()
     assert life.record().manifest.rule is not None
@@ -242,23 +244,23 @@ def test_a_rule_without_a_history_lives_but_cannot_be_audited(site: Site) -> Non
     [
         (
             "text",
-            "must return a rulescope.envs.environment.Environment of so many lanes, not .*str",
+            "must return a rulescope.envs.environment.Environment with that many lanes, not .*str",
         ),
-        ("other", "of so many lanes, not one of 3 lanes"),
+        ("other", "with that many lanes, not one of 3 lanes"),
         ("number", r"must be a function \(lanes\) -> rulescope.envs.environment.Environment"),
     ],
 )
 def test_what_is_no_world_is_told_what_is_expected(site: Site, attribute: str, told: str) -> None:
     site.world(WORLD, "small", attribute)
     with pytest.raises(SpecError, match=told):
-        plugins.environment(plugins.pinned_world("small"), lanes=2)
+        make_plugin_world(pin_plugin_world("small"), lanes=2)
 
 
 def test_two_packages_cannot_have_one_name(site: Site) -> None:
     site.rule()
     site.offer("others-too", {}, {"rulescope.rules": {"counted": "rules_of_others.rule:Counted"}})
-    with pytest.raises(SpecError, match=r"offered by others-too 1.0 and rules-of-others 1.0"):
-        plugins.pinned("counted")
+    with pytest.raises(SpecError, match=r"provided by others-too 1.0 and rules-of-others 1.0"):
+        pin_rule("counted")
 
 
 class TestSource:
@@ -266,7 +268,7 @@ class TestSource:
 
     def source(self) -> str:
         as_a_new_process_would()
-        return plugins.pinned("counted").source
+        return pin_rule("counted").source
 
     def test_any_file_of_the_package_counts(self, site: Site) -> None:
         site.rule()
@@ -295,27 +297,27 @@ class TestSource:
 
     def test_a_module_without_a_package_is_its_own_source(self, site: Site) -> None:
         site.offer("one", {"one.py": RULE}, {"rulescope.rules": {"one": "one:Counted"}})
-        before = plugins.pinned("one").source
+        before = pin_rule("one").source
         site.write("two.py", "x = 1")
         as_a_new_process_would()
-        assert plugins.pinned("one").source == before
+        assert pin_rule("one").source == before
         site.write("one.py", RULE + "x = 1\n")
         as_a_new_process_would()
-        assert plugins.pinned("one").source != before
+        assert pin_rule("one").source != before
 
     def test_neighbours_in_a_namespace_do_not_count(self, site: Site) -> None:
         files = {"shared/mine/__init__.py": RULE}
         site.offer("shared-mine", files, {"rulescope.rules": {"mine": "shared.mine:Counted"}})
-        before = plugins.pinned("mine").source
+        before = pin_rule("mine").source
         site.write("shared/theirs/__init__.py", "x = 1")
         as_a_new_process_would()
-        assert plugins.pinned("mine").source == before
+        assert pin_rule("mine").source == before
 
     def test_a_process_goes_by_what_it_has_imported(self, site: Site) -> None:
         site.rule()
-        before = plugins.pinned("counted")
+        before = pin_rule("counted")
         site.write("rules_of_others/rule.py", RULE + "# edited\n")
-        assert plugins.pinned("counted") == before
+        assert pin_rule("counted") == before
 
 
 class TestAnotherSource:
@@ -325,13 +327,13 @@ class TestAnotherSource:
     def old(self, site: Site) -> Plugin:
         """Return a rule that has been edited since."""
         site.rule()
-        before = plugins.pinned("counted")
+        before = pin_rule("counted")
         site.write("rules_of_others/rule.py", RULE + "# edited\n")
         as_a_new_process_would()
         return before
 
     def test_it_is_refused_with_both_hashes(self, old: Plugin) -> None:
-        here = plugins.pinned("counted").source
+        here = pin_rule("counted").source
         with pytest.raises(SpecError) as told:
             Lifetime(short(old))
         assert str(told.value).startswith("learner.source: the rule 'counted' of rules-of-others")
@@ -345,7 +347,7 @@ class TestAnotherSource:
         assert short(A2C()).id not in store
 
     def test_not_even_its_donor_lives(self, old: Plugin, tmp_path: Path) -> None:
-        donor = short(plugins.pinned("counted"), seed=5)
+        donor = short(pin_rule("counted"), seed=5)
         item = Transplant(carrier="recurrent", donor=donor, mode="natural")
         store = Store(tmp_path / "store")
         with pytest.raises(SpecError, match=r"learner\.source"):
@@ -359,9 +361,9 @@ def test_the_record_knows_the_rule_and_is_read_without_it(
     store = Store(tmp_path / "store")
     with monkeypatch.context() as patch, importable(tmp_path / "elsewhere", tmp_path, patch):
         Site(tmp_path / "elsewhere").rule(name="passing")
-        run = short(plugins.pinned("passing"))
+        run = short(pin_rule("passing"))
         find_or_make(run, store)
-    assert "passing" not in plugins.rules()
+    assert "passing" not in entry_points.list_names("rule")
     record = store.read(run.id)
     assert isinstance(record.spec.learner, Plugin)
     rule = record.manifest.rule
@@ -375,7 +377,7 @@ def test_the_record_knows_the_rule_and_is_read_without_it(
 def test_a_rule_with_weights_is_known_by_them_too(site: Site) -> None:
     site.rule(WEIGHTED, attribute="Weighted")
     site.write("rules_of_others/weights.txt", "0.5")
-    found = plugins.pinned("counted")
+    found = pin_rule("counted")
     life = Lifetime(short(found))
     life.run()
     rule = life.record().manifest.rule
@@ -390,8 +392,8 @@ def test_a_rule_with_weights_is_known_by_them_too(site: Site) -> None:
 def test_workers_find_plugins_by_themselves(site: Site, tmp_path: Path) -> None:
     site.rule()
     site.world(WORLD, "small", "small")
-    world = plugins.pinned_world("small")
-    run = short(plugins.pinned("counted"), environment=world)
+    world = pin_plugin_world("small")
+    run = short(pin_rule("counted"), environment=world)
     assert str(site.folder) in os.environ["PYTHONPATH"]
     here, there = Store(tmp_path / "here"), Store(tmp_path / "there")
     campaign = run_all([run], there, workers=1)
@@ -432,7 +434,7 @@ def test_a_world_that_breaks_the_contract_stops_the_run(
     returned: str, site: Site, tmp_path: Path
 ) -> None:
     site.world(FAULTY.replace("RETURNED", returned), "faulty", "Faulty")
-    run = short(A2C(), environment=plugins.pinned_world("faulty"))
+    run = short(A2C(), environment=pin_plugin_world("faulty"))
     with pytest.raises(WorldError, match=f"iteration 1: the world 'faulty': {UNSOUND[returned]}"):
         find_or_make(run, Store(tmp_path / "store"))
     assert run.id not in Store(tmp_path / "store")
@@ -440,7 +442,7 @@ def test_a_world_that_breaks_the_contract_stops_the_run(
 
 def test_a_world_that_keeps_the_contract_is_left_as_it_is(site: Site) -> None:
     site.world(FAULTY.replace("RETURNED", "step"), "faulty", "Faulty")
-    run = short(A2C(), environment=plugins.pinned_world("faulty"))
+    run = short(A2C(), environment=pin_plugin_world("faulty"))
     own = msgspec.structs.replace(run, environment=Catch(rows=5, columns=5))
     logs = []
     for each in (run, own):
@@ -481,7 +483,7 @@ def test_a_rule_that_exits_fails_in_a_worker_too_and_once(site: Site, tmp_path: 
     learning = "return {}\n\nclass Nameless"
     source = OUTRIGHT.replace(learning, "import sys; sys.exit(0)\n\nclass Nameless")
     site.rule(source, "still", "Still")
-    run = short(msgspec.structs.replace(plugins.pinned("still")))
+    run = short(msgspec.structs.replace(pin_rule("still")))
     campaign = run_all([run], Store(tmp_path / "store"), workers=1)
     assert "called sys.exit(0)" in campaign.failed[run.id]
     assert len(campaign.causes[run.id]) == 1
@@ -504,10 +506,10 @@ def test_a_manifest_names_the_packages_of_a_rule_declared_or_not(site: Site) -> 
         'Requires-Dist: pytest; extra == "test"\nRequires-Dist: not-installed\n'
     )
     package_versions._installed.cache_clear()
-    package_versions._owners.cache_clear()
-    package_versions._offering.cache_clear()
-    run = short(plugins.pinned("counted"))
-    assert package_versions.declared(run) == {
+    package_versions._providers.cache_clear()
+    package_versions._distributions_of.cache_clear()
+    run = short(pin_rule("counted"))
+    assert package_versions.find_declared(run) == {
         "package_needed_things": "1.0",
         "package_rules_of_others": "1.0",
     }
@@ -521,13 +523,13 @@ def test_a_manifest_names_the_packages_of_a_rule_declared_or_not(site: Site) -> 
         "package_rules_of_others",
     }
     assert runtime["native_threads"] == package_versions._native_threads()
-    assert "native_threads" not in package_versions.found(short(A2C()))
+    assert "native_threads" not in package_versions.find_used(short(A2C()))
 
 
 def test_threads_are_recorded_as_they_are_at_the_end(site: Site, tmp_path: Path) -> None:
     threads = torch.get_num_threads()
     site.rule(RULE.replace("weight =", "torch.set_num_threads(2)\n        weight ="))
-    run, store = short(plugins.pinned("counted")), Store(tmp_path / "store")
+    run, store = short(pin_rule("counted")), Store(tmp_path / "store")
     try:
         with pytest.raises(Paused):
             find_or_make(run, store, stop_after=2)

@@ -1,8 +1,8 @@
-"""Show that campaigns survive anything: kills, damage, bad disks, many writers, many records.
+"""Stress tests of campaigns and stores: kills, damage, disk errors, many writers and records.
 
     python scripts/torture [--only kills,flips,...] [--kills 200] [--seed N] [--json]
 
-The tools are beside the tests, which use them at a small size: see ``tests/torture``.
+The parts are in ``tests/torture``, beside the tests, which use them at a small size.
 """
 
 from __future__ import annotations
@@ -14,6 +14,6 @@ ROOT = Path(__file__).parents[2]
 
 if __name__ == "__main__":
     sys.path[:1] = [str(ROOT / "tests"), str(ROOT)]  # for the tools, and for the benchmarks
-    from torture.main import main
+    from torture.torture_main import main
 
     sys.exit(main())

@@ -50,10 +50,9 @@ The subpackages, from the bottom to the top; each imports only those above it in
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
-
-# Before other modules of the package, because it hashes the source: they are read from now on.
+# First, because it hashes the source: other modules are read from the disk from now on.
 from rulescope.core import source_hash as source_hash
+from rulescope.core.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from rulescope.api import audit_rule, load_rule, run, run_assay

@@ -1,4 +1,4 @@
-"""The two score streams of a lifetime: recent episode returns and recent reward per interaction."""
+"""Running statistics of a lifetime: recent episode returns and reward per interaction."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ RETURN_WINDOW = 100
 RATE_WINDOW = 4000
 """Interactions, all lanes together."""
 
-
 STREAMS = ("episodes", "mean_return", "reward_rate", "score", "rate_score")
 GOALS = ("goals", "success", "first_goal_interaction", "first_goal_episode")
-"""Columns of worlds with a goal: how often it was reached, the share of recent episodes in which it
-was, and the interaction and episode (from 1, all lanes together) at which it was first."""
+"""Columns of worlds with a goal: how often it was reached, the share of recent episodes that
+reached it, and the interaction and episode (from 1, all lanes together) that first did."""
 
 
 HEADLINES = {
@@ -28,19 +27,19 @@ HEADLINES = {
     "mean_return": "mean return",
     "reward_rate": "reward per interaction",
 }
-"""Columns that tell how well a lifetime went, best first, and what they are called."""
+"""Columns that measure performance, preferred first, with their printed names."""
 
 
 def headline(log: Arrays) -> str:
-    """Return the first column of ``HEADLINES`` that ever has a value in ``log``."""
+    """Return the first column of ``HEADLINES`` that has a finite value in ``log``."""
     known = (name for name in HEADLINES if np.isfinite(log[name]).any())
     return next(known, "score")
 
 
-class Meters:
-    """Running windows over what really happened (descaled payoffs, physical episode ends).
+class EpisodeStats:
+    """Running windows over unscaled rewards and true episode ends.
 
-    In a world that has a goal (``goals``), also when it was first reached and how often of late.
+    In a world that has a goal (``goals``), also when it was first reached and how often recently.
     """
 
     def __init__(self, lanes: int, references: References, *, goals: bool = False) -> None:
@@ -54,7 +53,7 @@ class Meters:
         self._steps = 0
 
     def record(self, step: Step) -> None:
-        """Take in one interaction of every lane."""
+        """Add one interaction of every lane."""
         self._payoffs[self._steps % len(self._payoffs)] = step.payoff
         self._steps += 1
         self._running += step.payoff
@@ -67,10 +66,7 @@ class Meters:
             self._goals.record(step.goal, step.ended)
 
     def score(self) -> float:
-        """Return the normalised score over the most recent episodes, or of the reward rate.
-
-        (The latter in a world without episodes.)
-        """
+        """Return the normalised score of recent episodes; without episodes, of the reward rate."""
         if math.isnan(self._references.random_return):
             return self._references.rate_score(_mean(self._payoffs, self._steps))
         return self._references.return_score(_mean(self._returns, self._episodes))
@@ -99,7 +95,7 @@ class Meters:
         }
 
     def load(self, state: Arrays) -> None:
-        """Continue from what :meth:`save` returned."""
+        """Restore what :meth:`save` returned."""
         self._running = np.array(state["running"])
         self._returns = np.array(state["returns"])
         self._payoffs = np.array(state["payoffs"])
@@ -109,7 +105,7 @@ class Meters:
 
 
 class Goals:
-    """When and how often a goal was reached."""
+    """First time and frequency of reaching a goal."""
 
     def __init__(self) -> None:
         self._recent = np.full(RETURN_WINDOW, np.nan)
@@ -117,7 +113,7 @@ class Goals:
         self._first = np.full(2, np.nan)  # interaction, episode
 
     def record(self, goal: NDArray[np.bool_], ended: NDArray[np.bool_]) -> None:
-        """Take in one interaction of every lane; a goal is reached at the end of an episode."""
+        """Add one interaction of every lane; a goal is reached at the end of an episode."""
         for reached, end in zip(goal.tolist(), ended.tolist(), strict=True):
             self._count[2] += 1
             if reached:
@@ -146,7 +142,7 @@ class Goals:
         }
 
     def load(self, state: Arrays) -> None:
-        """Continue from what :meth:`save` returned."""
+        """Restore what :meth:`save` returned."""
         self._recent = np.array(state["goals_recent"])
         self._count = np.array(state["goals_count"])
         self._first = np.array(state["goals_first"])

@@ -1,8 +1,8 @@
-"""A frozen policy at play: what a learner earns when it acts and no longer learns.
+"""Evaluation of fixed policies: the reward of a learner that acts and does not learn.
 
-Nothing is written back. The worlds are new ones and the noise of actions is drawn from streams of
-their own, which follow from the run's seed alone: runs of one seed are compared on the same games
-with the same luck, whatever was done to their learners.
+The learner is left unchanged. Worlds are new, and action noise is drawn from separate streams
+that depend on the run's seed alone: runs of one seed are compared in the same episodes with the
+same noise, whatever was done to their learners.
 """
 
 from __future__ import annotations
@@ -23,44 +23,44 @@ from rulescope.spec.run_spec import Evaluation, RunSpec
 from rulescope.spec.world_config import Boundary, EnvironmentSpec
 
 Act = Callable[[NDArray[np.float32]], NDArray[np.int64]]
-"""Chooses actions [N] on observations [N, *shape]."""
+"""Maps observations [N, *shape] to actions [N]."""
 
 
 class Earnings(NamedTuple):
-    """What each lane earned."""
+    """Rewards of each lane."""
 
     reward: NDArray[np.float64]
     """[lanes]: the sum of all rewards, those of an unfinished episode too."""
     episodes: NDArray[np.int64]
-    """[lanes]: how many have ended."""
+    """[lanes]: number of completed episodes."""
 
 
-def evaluated(
-    spec: RunSpec, plan: Evaluation, learner: Learner, newborn: Learner
+def evaluate_policies(
+    spec: RunSpec, plan: Evaluation, learner: Learner, initial: Learner
 ) -> dict[str, Arrays]:
-    """Return the earnings of the policies that ``plan`` names, by ``evaluation.POLICY``.
+    """Return the rewards of the policies in ``plan``, by ``evaluation.POLICY``.
 
-    Both learners are left as they are.
+    Both learners are left unchanged.
     """
     found: dict[str, Arrays] = {}
     for policy in plan.policies:
         if policy == "random":
-            earned = _played(spec, plan, _indifferent(spec, plan))
+            earned = _play_plan(spec, plan, _uniform_policy(spec, plan))
         else:
-            player = learner if policy == "terminal" else newborn
-            with borrowed(player, spec.seed):
-                earned = _played(spec, plan, partial(_chosen, player))
+            player = learner if policy == "terminal" else initial
+            with evaluation_streams(player, spec.seed):
+                earned = _play_plan(spec, plan, partial(_choose, player))
         found[f"evaluation.{policy}"] = earned._asdict()
     return found
 
 
-def _chosen(player: Learner, seen: NDArray[np.float32]) -> NDArray[np.int64]:
-    return player.act(seen).actions
+def _choose(player: Learner, observation: NDArray[np.float32]) -> NDArray[np.int64]:
+    return player.act(observation).actions
 
 
 @contextmanager
-def borrowed(learner: Learner, seed: int) -> Iterator[None]:
-    """Let ``learner`` act with the luck of an evaluation; then put everything back."""
+def evaluation_streams(learner: Learner, seed: int) -> Iterator[None]:
+    """Give ``learner`` the random streams of an evaluation; restore its whole state at the end."""
     before = learner.save()
     for name in learner.streams:
         learner.streams[name] = _stream(seed, name)
@@ -73,28 +73,28 @@ def borrowed(learner: Learner, seed: int) -> Iterator[None]:
 def play(
     act: Act, environment: EnvironmentSpec, lanes: int, steps: int, world_seed: int
 ) -> Earnings:
-    """Let ``act`` choose for ``steps`` steps of ``lanes`` new worlds."""
+    """Return the rewards of ``act`` in ``steps`` steps of ``lanes`` new worlds."""
     world = envs.make(environment, Boundary(), 1.0, lanes)
-    seen = world.reset(world_seed)
+    observation = world.reset(world_seed)
     reward, episodes = np.zeros(lanes), np.zeros(lanes, np.int64)
     for _ in range(steps):
-        step = world.step(act(seen))
-        seen = step.observation
+        step = world.step(act(observation))
+        observation = step.observation
         reward += step.payoff
         episodes += step.ended
     return Earnings(reward, episodes)
 
 
-def _played(spec: RunSpec, plan: Evaluation, act: Act) -> Earnings:
+def _play_plan(spec: RunSpec, plan: Evaluation, act: Act) -> Earnings:
     world_seed = int(_stream(spec.seed, "world").integers(2**32))
     return play(act, spec.environment, plan.lanes, plan.steps, world_seed)
 
 
-def _indifferent(spec: RunSpec, plan: Evaluation) -> Act:
-    """Return a policy with equal logits, under the noise that a learner's logits get."""
+def _uniform_policy(spec: RunSpec, plan: Evaluation) -> Act:
+    """Return a policy with equal logits and the Gumbel noise of a learner's logits."""
     noise = _stream(spec.seed, "action")
     actions = envs.make(spec.environment, Boundary(), 1.0, plan.lanes).actions
-    return lambda seen: noise.gumbel(size=(len(seen), actions)).argmax(axis=1)
+    return lambda observation: noise.gumbel(size=(len(observation), actions)).argmax(axis=1)
 
 
 def _stream(seed: int, name: str) -> np.random.Generator:

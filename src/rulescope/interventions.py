@@ -1,8 +1,8 @@
-"""What is done to a carrier, and nothing else: the causal handle of every experiment.
+"""Interventions on carriers.
 
 An intervention is data (:mod:`rulescope.spec.run_spec`). A :class:`Treatment` applies one: it is
-called once before the first iteration and once after each, and all it can do is to replace the
-content of its one carrier. The functions that make up a new content are pure.
+called before the first iteration and after each one, and can only replace the value of its
+carrier. The functions that compute a new value are pure.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from rulescope.core import seeds
-from rulescope.core.arrays import Arrays
+from rulescope.core.arrays import Arrays, bit_equal, unprefix
 from rulescope.core.errors import RecordError
-from rulescope.learners.learner import Learner, under
+from rulescope.learners.learner import Learner
 from rulescope.spec.run_spec import (
     Ablate,
     Freeze,
@@ -34,13 +34,13 @@ from rulescope.spec.run_spec import (
 )
 
 Content = dict[str, NDArray[Any]]
-"""What a carrier holds: arrays by name."""
+"""The value of a carrier: arrays by name."""
 States = Mapping[str, Arrays]
-"""Terminal states of donors by run id, as records keep them (``carrier/array``)."""
+"""Terminal states of donors by run id, as in records (named ``carrier/array``)."""
 
 
 class Treatment:
-    """One intervention at work on one learner."""
+    """One intervention on one learner."""
 
     def __init__(
         self,
@@ -50,22 +50,22 @@ class Treatment:
         seed: int,
         start: int = 0,
     ) -> None:
-        """``start`` is the iteration after which the lifetime begins: 0, or that of a fork."""
+        """``start`` is the iteration after which the run starts: 0, or that of a fork."""
         self._plan = intervention
         self._start = start
         self._carrier = learner.carriers[intervention.carrier]
-        self._fresh = self._carrier.get()
+        self._initial = self._carrier.get()
         self._states = states
         self._seed = seed
         self._held: Content | None = None
-        self._along: Directions | None = None
+        self._directions: Directions | None = None
         if isinstance(intervention, PinSteps):
-            nothing = zeros(self._fresh)
-            learner.after_step.append(lambda: self._carrier.set(nothing))
+            zeros = zeros_like_content(self._initial)
+            learner.after_step.append(lambda: self._carrier.set(zeros))
 
     def act(self, iteration: int) -> None:
-        """Do what is planned for the moment after ``iteration`` (0: the learner is newborn)."""
-        value = self._change(iteration)
+        """Apply the intervention after ``iteration`` (0: before the first one)."""
+        value = self._new_value(iteration)
         if value is not None:
             self._carrier.set(value)
             self._held = value if self._restores else None
@@ -74,61 +74,65 @@ class Treatment:
 
     @property
     def _restores(self) -> bool:
-        """Whether what was written once is to be restored after every later iteration."""
+        """Whether the value written once is restored after every later iteration."""
         if isinstance(self._plan, Ablate):
-            return False  # it is made anew from what the learner made of it
+            return False  # computed anew after every iteration from the current value
         return isinstance(self._plan, Freeze | Hold) or getattr(self._plan, "mode", "") == "clamp"
 
-    def _change(self, iteration: int) -> Content | None:
-        """Return the content to write that is not the one held already, if there is any."""
-        newborn = iteration == self._start
+    def _new_value(self, iteration: int) -> Content | None:
+        """Return the new carrier value for this iteration, or None."""
+        initial = iteration == self._start
         match self._plan:
             case Pin():
-                return None if iteration == 0 else zeros(self._carrier.get())
+                return None if iteration == 0 else zeros_like_content(self._carrier.get())
             case Placebo():
                 return None if iteration == 0 else self._carrier.get()
             case Freeze(at=at):
                 return self._carrier.get() if iteration == at else None
             case Hold():
                 own = self._carrier.get()
-                if newborn:
-                    self._fresh = own  # what another intervention has made of it at birth
-                return own if self._held is None and not same(own, self._fresh) else None
+                if initial:
+                    self._initial = own  # another intervention may have changed it
+                return own if self._held is None and not bit_equal(own, self._initial) else None
             case Reset(at=at):
-                return self._fresh if iteration == at else None
+                return self._initial if iteration == at else None
             case Transplant(donor=donor):
-                return self._terminal(donor) if newborn else None
+                return self._terminal_value(donor) if initial else None
             case RandomState(donors=donors):
-                terminal = [self._terminal(donor) for donor in donors] if newborn else []
-                return resembling(terminal, self._fresh, self._stream()) if newborn else None
+                if not initial:
+                    return None
+                terminal = [self._terminal_value(donor) for donor in donors]
+                return sample_like_donors(terminal, self._initial, self._stream())
             case Permute(at=at):
-                return permuted(self._carrier.get(), self._stream()) if iteration == at else None
+                due = iteration == at
+                return permute_units(self._carrier.get(), self._stream()) if due else None
             case Ablate(at=at, mode=mode) as plan:
                 due = iteration == at or (mode == "clamp" and iteration > at)
-                return self._ablated(plan) if due else None
+                return self._ablate(plan) if due else None
 
-    def _ablated(self, plan: Ablate) -> Content:
-        if self._along is None:
-            terminal = [self._terminal(donor) for donor in plan.donors]
+    def _ablate(self, plan: Ablate) -> Content:
+        if self._directions is None:
+            terminal = [self._terminal_value(donor) for donor in plan.donors]
             rng = self._stream() if plan.which == "random" else None
-            self._along = directions(terminal, plan.components, rng)
-        return ablated(self._carrier.get(), self._along, complement=plan.which == "complement")
+            self._directions = find_directions(terminal, plan.components, rng)
+        complement = plan.which == "complement"
+        return ablate_directions(self._carrier.get(), self._directions, complement=complement)
 
     def _stream(self) -> Generator:
-        """Return the random stream of this intervention, which is drawn from at one moment only."""
+        """Return the random stream of this intervention, which is used in one iteration only."""
         return seeds.stream(self._seed, "intervention", self._plan.operation, self._plan.carrier)
 
-    def _terminal(self, donor: RunSpec) -> Content:
-        """Return the donor's terminal content of the carrier, which must fit the recipient."""
-        content = under(self._plan.carrier, self._states[donor.id])
-        if set(content) != set(self._fresh):
+    def _terminal_value(self, donor: RunSpec) -> Content:
+        """Return the donor's terminal value of the carrier; its shapes must be the recipient's."""
+        content = unprefix(self._plan.carrier, self._states[donor.id])
+        if set(content) != set(self._initial):
             raise RecordError(
                 f"donor {donor.id[:12]}: its carrier {self._plan.carrier!r} holds "
-                f"{sorted(content)}, the recipient's {sorted(self._fresh)}"
+                f"{sorted(content)}, the recipient's {sorted(self._initial)}"
             )
         for name, array in content.items():
-            own = self._fresh[name]
-            # A replay's arrays grow with what is stored; the rest of a shape is the learner's.
+            own = self._initial[name]
+            # The first axis of a replay's arrays grows with the number of stored entries.
             first = 1 if self._plan.carrier == "replay" else 0
             if array.ndim != own.ndim or array.shape[first:] != own.shape[first:]:
                 raise RecordError(
@@ -138,7 +142,7 @@ class Treatment:
         return content
 
     def save(self) -> dict[str, NDArray[Any]]:
-        """Return what a continuation needs: the content held, if any."""
+        """Return the value to restore, if any; resuming needs nothing else."""
         return dict(self._held or {})
 
     def load(self, saved: Arrays) -> None:
@@ -146,26 +150,18 @@ class Treatment:
         self._held = dict(saved) or None
 
 
-def zeros(content: Content) -> Content:
-    """Return arrays of zeros: the learner goes on without this part of its history."""
+def zeros_like_content(content: Content) -> Content:
+    """Return arrays of zeros of the same shapes."""
     return {name: np.zeros_like(array) for name, array in content.items()}
 
 
-def same(one: Arrays, other: Arrays) -> bool:
-    """Tell whether two contents are equal to the bit."""
-    return set(one) == set(other) and all(
-        array.shape == other[name].shape and array.tobytes() == other[name].tobytes()
-        for name, array in one.items()
-    )
+def sample_like_donors(donors: Sequence[Arrays], own: Arrays, rng: Generator) -> Content:
+    """Return random values with the mean and deviation of each unit over the ``donors``.
 
-
-def resembling(donors: Sequence[Arrays], own: Arrays, rng: Generator) -> Content:
-    """Return a random content with the mean and spread that each unit has over the ``donors``.
-
-    Arrays that are not of floating point are taken from ``own``.
+    Arrays that are not of floating point are copied from ``own``.
     """
     drawn = {}
-    for name in sorted(own):  # so that the draws do not depend on the order of a dictionary
+    for name in sorted(own):  # the draws must not depend on the order of a dictionary
         like = own[name]
         if like.dtype.kind != "f":
             drawn[name] = like.copy()
@@ -179,10 +175,10 @@ def resembling(donors: Sequence[Arrays], own: Arrays, rng: Generator) -> Content
     return drawn
 
 
-def permuted(content: Arrays, rng: Generator) -> Content:
-    """Return ``content`` with its units (the last axis) shuffled, alike in all arrays of a width.
+def permute_units(content: Arrays, rng: Generator) -> Content:
+    """Return ``content`` with its units (the last axis) permuted, equally in all arrays of a width.
 
-    Only arrays of floating point have units; counters and indices stay.
+    Only arrays of floating point have units; counters and indices are unchanged.
     """
     orders: dict[int, NDArray[np.int64]] = {}
     shuffled = {}
@@ -199,7 +195,7 @@ def permuted(content: Arrays, rng: Generator) -> Content:
 
 
 class Directions(NamedTuple):
-    """Some directions in which donors differ, and where the donors are on average."""
+    """Directions in which donors differ, and the mean of the donors."""
 
     mean: NDArray[np.float64]
     """[units]"""
@@ -207,15 +203,15 @@ class Directions(NamedTuple):
     """[components, units]: orthonormal."""
 
 
-def directions(
+def find_directions(
     donors: Sequence[Arrays], components: int, rng: Generator | None = None
 ) -> Directions:
     """Return the directions along which ``donors`` vary most; with ``rng``, as many random ones.
 
-    Random directions are evenly distributed over all those in which the donors vary at all: in
-    any others there would be nothing to take out.
+    Random directions are uniform over the subspace in which the donors vary: in other directions
+    there is nothing to remove.
     """
-    states = np.stack([flat(donor) for donor in donors])
+    states = np.stack([flatten_floats(donor) for donor in donors])
     mean = states.mean(axis=0)
     _, spread, axes = np.linalg.svd(states - mean, full_matrices=False)
     least = max(spread, default=0.0) * max(states.shape) * np.finfo(np.float64).eps
@@ -228,9 +224,9 @@ def directions(
     return Directions(mean, turned.T @ axes[:rank])
 
 
-def ablated(content: Arrays, along: Directions, *, complement: bool = False) -> Content:
-    """Return ``content`` with the donors' mean along the directions, or else across them."""
-    own = flat(content)
+def ablate_directions(content: Arrays, along: Directions, *, complement: bool = False) -> Content:
+    """Return ``content`` with the donors' mean along ``along``, or in its complement."""
+    own = flatten_floats(content)
     part = (own - along.mean) @ along.basis.T @ along.basis
     left = along.mean + part if complement else own - part
     made, start = {}, 0
@@ -244,7 +240,7 @@ def ablated(content: Arrays, along: Directions, *, complement: bool = False) -> 
     return made
 
 
-def flat(content: Arrays) -> NDArray[np.float64]:
+def flatten_floats(content: Arrays) -> NDArray[np.float64]:
     """Return all arrays of floating point as one vector [units], in the order of their names."""
     parts = [content[name].reshape(-1) for name in sorted(content)]
     return np.concatenate([np.zeros(0), *(part for part in parts if part.dtype.kind == "f")])

@@ -1,4 +1,4 @@
-"""One lifetime: interact, learn, intervene, log. The only place that sees all three sides."""
+"""One lifetime: a learner interacts with a world, learns, is intervened on, and is logged."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from numpy.typing import NDArray
 
 from rulescope import envs, evaluation, learners, package_versions
 from rulescope.core import runtime
-from rulescope.core.arrays import Arrays, digest
+from rulescope.core.arrays import Arrays, digest, prefix_names, unprefix
 from rulescope.core.errors import DivergedError, ExitError, RecordError, WorldError, refusing_exit
-from rulescope.episode_stats import Meters
+from rulescope.episode_stats import EpisodeStats
 from rulescope.interventions import States, Treatment
-from rulescope.learners.learner import Learner, Rollout, joined, under
+from rulescope.learners.learner import Learner, Rollout
 from rulescope.records.record import Record, RuleIdentity
 from rulescope.spec import run_spec as specs
 from rulescope.spec.run_spec import Fork, RunSpec
 
 
 class Progress(NamedTuple):
-    """Where a lifetime stands."""
+    """Progress of a lifetime."""
 
     iteration: int
     iterations: int
     score: float
-    """See :meth:`Meters.score`; NaN before the first episode has ended."""
+    """See :meth:`EpisodeStats.score`; NaN before the first episode has ended."""
 
 
 class Lifetime:
-    """A fresh learner in a fresh world, advanced one iteration at a time.
+    """A learner in a world, both newly initialised, advanced one iteration at a time.
 
-    ``save`` after any iteration and ``load`` into a new ``Lifetime`` of the same spec go on to the
-    bit: every carrier, the replay, the world, all random streams, and the log so far.
+    ``save`` after any iteration and ``load`` into a new ``Lifetime`` of the same spec continue
+    bit-identically: every carrier, the world, all random streams, and the log so far are saved.
 
     ``donors`` holds the terminal states of the spec's donors by run id.
     """
@@ -58,19 +58,19 @@ class Lifetime:
             spec.environment, spec.boundary, spec.scale, spec.lanes, spec.change, spec.steps
         )
         self.device, self._weights = device, weights
-        self.learner = self._newborn()
-        self.meters = Meters(spec.lanes, self.world.references, goals=self.world.goals)
+        self.learner = self._initial_learner()
+        self.stats = EpisodeStats(spec.lanes, self.world.references, goals=self.world.goals)
         self.iteration = spec.start
         world_seed = spec.seed if spec.world_seed is None else spec.world_seed
-        with self._named_faults():
+        with self._locating_errors():
             self._observation = self.world.reset(world_seed)
         self._began = np.zeros(spec.lanes, dtype=np.bool_)
-        self._columns = ("iteration", "steps", *self.meters.names, *self.learner.metrics)
+        self._columns = ("iteration", "steps", *self.stats.names, *self.learner.metrics)
         self._log: list[list[float]] = []
         self._started = datetime.now(UTC)
         self._seconds = 0.0
         self._marks: dict[int, Arrays] = {}
-        self._donors = {donor.id: _state(donor, donors or {}) for donor in spec.donors}
+        self._donors = {donor.id: _find_state(donor, donors or {}) for donor in spec.donors}
         self.treatments = [
             Treatment(item, self.learner, self._donors, spec.seed, spec.start)
             for item in spec.interventions
@@ -78,14 +78,14 @@ class Lifetime:
         if spec.origin is not None:
             self._fork(spec.origin)
         self._intervene()
-        runtime.require_one_source()  # everything that a lifetime needs is imported by now
-        # As it is now: a rule that changes the number of threads does so in every process.
-        self._runtime = runtime.runtime_identity(device) | package_versions.declared(spec)
+        runtime.require_one_source()  # everything that a lifetime needs has been imported
+        # Identity at the start: a rule that changes the number of threads does so in every process.
+        self._runtime = runtime.runtime_identity(device) | package_versions.find_declared(spec)
 
-    def _newborn(self) -> Learner:
-        """Return the learner as it is at birth."""
+    def _initial_learner(self) -> Learner:
+        """Return a newly initialised learner."""
         spec = self.spec
-        whole = spec
+        whole = spec  # schedules span the run that a fork continues
         while whole.origin is not None:
             whole = whole.origin.run
         return learners.make(
@@ -101,36 +101,37 @@ class Lifetime:
         )
 
     def _fork(self, fork: Fork) -> None:
-        """Become what the other run was at the fork; only what is counted starts anew."""
-        there = under(f"mark.{fork.at}", self._donors[fork.run.id])
-        counts = self.meters.save() | {"running": there["meters/running"]}  # of unfinished episodes
-        self._resume(there | joined({"meters": counts}))
+        """Restore the state of the other run at the fork; only the statistics start anew."""
+        state = unprefix(f"mark.{fork.at}", self._donors[fork.run.id])
+        # Unfinished episodes keep their return so far.
+        counts = self.stats.save() | {"running": state["meters/running"]}
+        self._restore_state(state | prefix_names({"meters": counts}))
 
     @property
     def finished(self) -> bool:
-        """Whether the last iteration has been made."""
+        """Whether the last iteration is completed."""
         return self.iteration >= self.spec.iterations
 
     def advance(self) -> None:
-        """Make one iteration."""
+        """Run one iteration."""
         started = time.perf_counter()
         self.iteration += 1
         logged = self.iteration % self.spec.log_every == 0
-        with self._named_faults():
+        with self._locating_errors():
             metrics = self.learner.learn(self._interact(self.spec.steps), measure=logged)
             self._intervene()
         if self.iteration in self.spec.marks:
-            self._marks[self.iteration] = self._present()
+            self._marks[self.iteration] = self._state()
         if self.finished and self.spec.remainder:
-            with self._named_faults():
+            with self._locating_errors():
                 self._interact(self.spec.remainder)
         if logged:
             self._write_row(metrics)
         self._seconds += time.perf_counter() - started
 
     @contextmanager
-    def _named_faults(self) -> Iterator[None]:
-        """Let what goes wrong with the learner or the world name the run and the iteration."""
+    def _locating_errors(self) -> Iterator[None]:
+        """Add the run and the iteration to errors of the learner or the world."""
         try:
             with refusing_exit("code of the rule or the world"):
                 yield
@@ -145,12 +146,12 @@ class Lifetime:
     def run(
         self, until: int | None = None, report: Callable[[Progress], None] | None = None
     ) -> None:
-        """Advance to iteration ``until`` (the end by default), reporting after each iteration."""
+        """Run up to iteration ``until`` (default: the last), calling ``report`` after each one."""
         last = self.spec.iterations if until is None else min(until, self.spec.iterations)
         while self.iteration < last:
             self.advance()
             if report is not None:
-                report(Progress(self.iteration, self.spec.iterations, self.meters.score()))
+                report(Progress(self.iteration, self.spec.iterations, self.stats.score()))
 
     def _interact(self, length: int) -> Rollout:
         """Collect ``length`` interactions of every lane."""
@@ -159,7 +160,7 @@ class Lifetime:
         for _ in range(length):
             choice = self.learner.act(observations[-1])
             step = self.world.step(choice.actions)
-            self.meters.record(step)
+            self.stats.record(step)
             choices.append(choice)
             steps.append(step)
             observations.append(step.observation)
@@ -178,26 +179,26 @@ class Lifetime:
         return rollout
 
     def _write_row(self, metrics: dict[str, float]) -> None:
-        since = self.iteration - self.spec.start
-        done = since * self.spec.steps * self.spec.lanes
-        done = self.spec.interactions if self.finished else done
+        completed = (self.iteration - self.spec.start) * self.spec.steps * self.spec.lanes
+        completed = self.spec.interactions if self.finished else completed
         # The learner measured its carriers before the interventions. The next iteration starts
-        # from what these left, and that is logged.
+        # from their values after the interventions, so those are logged.
         now = self.learner.carrier_metrics()
         metrics = metrics | {name: value for name, value in now.items() if name in metrics}
-        row = {"iteration": self.iteration, "steps": done, **self.meters.read(), **metrics}
+        row = {"iteration": self.iteration, "steps": completed, **self.stats.read(), **metrics}
         self._log.append([row.get(name, float("nan")) for name in self._columns])
 
     def log(self) -> dict[str, NDArray[np.float64]]:
-        """Return the log so far, one array [rows] a column."""
+        """Return the log so far, an array [rows] for each column."""
         table = np.array(self._log, dtype=np.float64).reshape(-1, len(self._columns))
         return dict(zip(self._columns, table.T.copy(), strict=True))
 
     @property
     def identity(self) -> str:
-        """The sha256 of what a continuation must share, the spec aside: program, machine, rule.
+        """The sha256 of all that a resumed run must share besides the spec.
 
-        And donors: their specs do not tell on which machine their states were made.
+        These are the program, the machine, the rule, and the donors' states: a donor's spec does
+        not determine on which machine its state was computed.
         """
         rule = self.learner.rule
         shared = [
@@ -205,43 +206,43 @@ class Lifetime:
             self._runtime,
             rule and rule.content,
             self._columns,
-            self._inherited(),
+            self._donor_digests(),
         ]
         return hashlib.sha256(json.dumps(shared, sort_keys=True).encode()).hexdigest()
 
-    def _inherited(self) -> dict[str, str]:
+    def _donor_digests(self) -> dict[str, str]:
         """Return the digest of each donor's terminal state, by run id."""
         return {donor: digest(state) for donor, state in self._donors.items()}
 
     def accepts(self, checkpoint: Arrays) -> bool:
-        """Whether ``checkpoint`` is of this run, this program and this machine."""
-        made_by = checkpoint.get("loop/identity")
-        return made_by is not None and str(made_by) == self.identity
+        """Return whether ``checkpoint`` is of this run, this program and this machine."""
+        identity = checkpoint.get("loop/identity")
+        return identity is not None and str(identity) == self.identity
 
-    def _present(self) -> dict[str, NDArray[Any]]:
-        """Return what the future depends on: learner, world, what is measured, and their chance."""
-        return joined(
+    def _state(self) -> dict[str, NDArray[Any]]:
+        """Return the state of learner, world and statistics, random streams included."""
+        return prefix_names(
             {
                 "learner": self.learner.save(),
                 "world": self.world.save(),
-                "meters": self.meters.save(),
+                "meters": self.stats.save(),
                 "loop": {"observation": self._observation, "began": self._began},
             }
         )
 
-    def _resume(self, present: Arrays) -> None:
-        """Go on from what :meth:`_present` returned."""
-        self.learner.load(under("learner", present))
-        self.world.load(under("world", present))
-        self.meters.load(under("meters", present))
-        loop = under("loop", present)
+    def _restore_state(self, state: Arrays) -> None:
+        """Restore what :meth:`_state` returned."""
+        self.learner.load(unprefix("learner", state))
+        self.world.load(unprefix("world", state))
+        self.stats.load(unprefix("meters", state))
+        loop = unprefix("loop", state)
         self._observation = np.array(loop["observation"])
         self._began = np.array(loop["began"])
 
     def save(self) -> dict[str, NDArray[Any]]:
         """Return a complete checkpoint."""
         treatments = {f"treatment{i}": item.save() for i, item in enumerate(self.treatments)}
-        past: dict[str, Arrays] = {
+        history: dict[str, Arrays] = {
             "log": self.log(),
             "loop": {
                 "identity": np.array(self.identity),
@@ -250,37 +251,37 @@ class Lifetime:
                 "started": np.array(self._started.timestamp()),
             },
         }
-        return self._present() | joined(treatments | past | self._marked())
+        return self._state() | prefix_names(treatments | history | self._marked_states())
 
     def load(self, checkpoint: Arrays) -> None:
-        """Continue from what :meth:`save` of the same spec returned."""
-        self._resume(checkpoint)
-        columns = under("log", checkpoint)
+        """Restore what :meth:`save` of the same spec returned."""
+        self._restore_state(checkpoint)
+        columns = unprefix("log", checkpoint)
         self._log = np.stack([columns[name] for name in self._columns], axis=1).tolist()
         for i, item in enumerate(self.treatments):
-            item.load(under(f"treatment{i}", checkpoint))
-        loop = under("loop", checkpoint)
+            item.load(unprefix(f"treatment{i}", checkpoint))
+        loop = unprefix("loop", checkpoint)
         self.iteration = int(loop["iteration"])
-        kept = {mark: under(f"mark.{mark}", checkpoint) for mark in self.spec.marks}
-        self._marks = {mark: present for mark, present in kept.items() if present}
+        kept = {mark: unprefix(f"mark.{mark}", checkpoint) for mark in self.spec.marks}
+        self._marks = {mark: state for mark, state in kept.items() if state}
         self._seconds = float(loop["seconds"])
         self._started = datetime.fromtimestamp(float(loop["started"]), UTC)
 
-    def _marked(self) -> dict[str, Arrays]:
-        """Return what forks begin with."""
-        return {f"mark.{mark}": present for mark, present in self._marks.items()}
+    def _marked_states(self) -> dict[str, Arrays]:
+        """Return the states from which forks start."""
+        return {f"mark.{mark}": state for mark, state in self._marks.items()}
 
-    def _evaluated(self) -> dict[str, Arrays]:
-        """Return how the policies fared that are to be tried."""
+    def _evaluate(self) -> dict[str, Arrays]:
+        """Return the rewards of the policies that the spec evaluates."""
         plan = self.spec.evaluation
         if plan is None:
             return {}
-        with self._named_faults():
-            newborn = self._newborn() if "initial" in plan.policies else self.learner
-            return evaluation.evaluated(self.spec, plan, self.learner, newborn)
+        with self._locating_errors():
+            initial = self._initial_learner() if "initial" in plan.policies else self.learner
+            return evaluation.evaluate_policies(self.spec, plan, self.learner, initial)
 
     def record(self) -> Record:
-        """Return the finished lifetime's record, after checking that the rule did not change."""
+        """Return the record of the completed lifetime; raise if the rule changed."""
         if not self.finished:
             raise RecordError(f"lifetime stopped at {self.iteration} of {self.spec.iterations}")
         rule = self.learner.rule
@@ -293,17 +294,17 @@ class Lifetime:
         return Record.make(
             self.spec,
             log=self.log(),
-            state=joined(kept | self._marked() | self._evaluated()),
+            state=prefix_names(kept | self._marked_states() | self._evaluate()),
             source=runtime.source_identity(),
-            runtime=runtime.runtime_identity(self.device) | package_versions.found(self.spec),
+            runtime=runtime.runtime_identity(self.device) | package_versions.find_used(self.spec),
             rule=None if rule is None else RuleIdentity(rule.name, rule.sha256, rule.content),
             started=self._started,
             seconds=self._seconds,
-            inherited=self._inherited(),
+            inherited=self._donor_digests(),
         )
 
 
-def _state(donor: RunSpec, states: States) -> Arrays:
+def _find_state(donor: RunSpec, states: States) -> Arrays:
     if donor.id not in states:
-        raise RecordError(f"donor {donor.id[:12]} has no record at hand: it must live first")
+        raise RecordError(f"donor {donor.id[:12]} has no record: run it first")
     return states[donor.id]

@@ -1,4 +1,4 @@
-"""Versions of the packages of others that a run is made with: worlds, plug-ins, what they need."""
+"""Versions of the other packages that a run uses: worlds, plug-ins and their dependencies."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 
-from rulescope import plugins
+from rulescope import plugin_sources
 from rulescope.core.runtime import Identity
 from rulescope.spec.plugin_config import Plugin
 from rulescope.spec.run_spec import RunSpec
 from rulescope.spec.world_config import Gymnasium, MinAtar, PluginWorld
 
 _KNOWN = ("rulescope", "numpy", "torch")
-"""Named in every manifest already."""
+"""Distributions that every manifest names anyway."""
 
 
-def declared(spec: RunSpec) -> Identity:
+def find_declared(spec: RunSpec) -> Identity:
     """Return what the runtime identity of ``spec`` holds besides that of the machine.
 
-    ``package_NAME`` is the version of a distribution that makes the world or the rule, or that such
-    a one declares to need; ``world_sha256`` is the source of a Gymnasium world. It is the same in
-    every process, whatever was imported there, so a checkpoint can depend on it.
+    ``package_NAME`` is the version of a distribution that provides the world or the rule, or of a
+    declared dependency; ``world_sha256`` is the source of a Gymnasium world. The result does not
+    depend on what this process has imported, so a checkpoint can depend on it.
     """
-    roots, modules = plugins.distributions(spec)
-    roots |= {name for module in modules for name in _offering(module)}
+    roots, modules = plugin_sources.list_distributions(spec)
+    roots |= {name for module in modules for name in _distributions_of(module)}
     identity = _versions(roots)
     if isinstance(spec.environment, MinAtar):
-        # Its games need NumPy alone; what it declares besides is for drawing and training.
+        # Its games need NumPy alone; its other dependencies are for drawing and training.
         installed = _installed("minatar")
         identity |= {"package_minatar": installed[0]} if installed else {}
     if isinstance(spec.environment, Gymnasium):
@@ -43,16 +43,16 @@ def declared(spec: RunSpec) -> Identity:
     return identity
 
 
-def found(spec: RunSpec) -> Identity:
-    """Return :func:`declared`, and what is known only at the end of a run.
+def find_used(spec: RunSpec) -> Identity:
+    """Return :func:`find_declared`, and what is known only at the end of a run.
 
-    That is the packages that a plug-in imported without declaring them, and for code of others
-    ``native_threads``: threads of this process that Python did not start, such as those of JAX or
-    of a BLAS. Torch counts only its own.
+    That is the packages that a plug-in imported without declaring them, and for code of other
+    packages ``native_threads``: threads of this process that Python did not start, such as those
+    of JAX or of a BLAS. Torch counts only its own.
     """
-    _, modules = plugins.distributions(spec)
-    imported = {name for module in _imported_by(modules) for name in _offering(module)}
-    identity = _versions(imported) | declared(spec)
+    _, modules = plugin_sources.list_distributions(spec)
+    imported = {name for module in _imported_by(modules) for name in _distributions_of(module)}
+    identity = _versions(imported) | find_declared(spec)
     foreign = isinstance(spec.learner, Plugin) or isinstance(
         spec.environment, PluginWorld | Gymnasium
     )
@@ -61,11 +61,11 @@ def found(spec: RunSpec) -> Identity:
 
 
 def _versions(roots: Iterable[str]) -> Identity:
-    """Return the versions of the distributions ``roots`` and of all that they need."""
+    """Return the versions of the distributions ``roots`` and of all their dependencies."""
     versions: Identity = {}
     waiting = sorted(roots)
     while waiting:
-        key = _normal(waiting.pop())
+        key = _normalise(waiting.pop())
         if key in _KNOWN or f"package_{key}" in versions:
             continue
         installed = _installed(key)
@@ -77,7 +77,7 @@ def _versions(roots: Iterable[str]) -> Identity:
 
 @cache
 def _installed(name: str) -> tuple[str, tuple[str, ...]] | None:
-    """Return the version of a distribution, and the names of those that it needs."""
+    """Return the version of a distribution and the names of its dependencies."""
     try:
         found = metadata.distribution(name)
     except metadata.PackageNotFoundError:
@@ -87,8 +87,8 @@ def _installed(name: str) -> tuple[str, tuple[str, ...]] | None:
     return found.version, tuple(match[0] for match in names if match)
 
 
-def _normal(name: str) -> str:
-    """Return the name of a distribution in one spelling, which can be part of a column's name.
+def _normalise(name: str) -> str:
+    """Return the name of a distribution in one spelling, which can be part of a column name.
 
     >>> _normal("Farama-Notifications")
     'farama_notifications'
@@ -97,32 +97,32 @@ def _normal(name: str) -> str:
 
 
 @cache
-def _offering(module: str) -> tuple[str, ...]:
-    """Return the distributions that the top-level package of ``module`` comes from."""
+def _distributions_of(module: str) -> tuple[str, ...]:
+    """Return the distributions that provide the top-level package of ``module``."""
     top = module.partition(".")[0]
-    return tuple(_owners().get(top, ()))
+    return tuple(_providers().get(top, ()))
 
 
 @cache
-def _owners() -> dict[str, list[str]]:
+def _providers() -> dict[str, list[str]]:
     return dict(metadata.packages_distributions())
 
 
 def _imported_by(modules: Iterable[str]) -> set[str]:
-    """Return the modules whose contents the packages of ``modules`` use, by name."""
+    """Return the names of the modules whose contents the packages of ``modules`` use."""
     tops = {module.partition(".")[0] for module in modules}
     own = [m for name, m in list(sys.modules.items()) if name.partition(".")[0] in tops]
-    return {name for module in own for name in _named_in(module)}
+    return {name for module in own for name in _modules_used(module)}
 
 
-def _named_in(module: ModuleType) -> Iterator[str]:
+def _modules_used(module: ModuleType) -> Iterator[str]:
     for value in list(vars(module).values()):
-        name = value.__name__ if isinstance(value, ModuleType) else _home(value)
+        name = value.__name__ if isinstance(value, ModuleType) else _module_of(value)
         if isinstance(name, str):
             yield name
 
 
-def _home(value: object) -> object:
+def _module_of(value: object) -> object:
     try:
         return getattr(value, "__module__", None)
     except Exception:  # a lazy object of another package may raise anything
@@ -130,7 +130,7 @@ def _home(value: object) -> object:
 
 
 def _native_threads() -> int | None:
-    """Return how many threads of this process Python did not start, on Linux."""
+    """Return the number of threads of this process that Python did not start (Linux only)."""
     try:
         tasks = {int(path.name) for path in Path("/proc/self/task").iterdir()}
     except OSError:

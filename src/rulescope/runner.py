@@ -1,4 +1,4 @@
-"""From a spec to a record in the store: found, resumed, or made."""
+"""Runs a specification into a record of the store: loaded, resumed, or computed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
-from rulescope import plugins
+from rulescope import plugin_sources
 from rulescope.core.arrays import Arrays
 from rulescope.core.signals import Interrupts
 from rulescope.lifetime import Lifetime, Progress
@@ -22,19 +22,19 @@ from rulescope.spec.run_spec import RunSpec
 _log = logging.getLogger(__name__)
 
 CHECKPOINT_SECONDS = 60.0
-"""A killed run loses at most about this much work."""
+"""Seconds between checkpoints: a killed run loses at most about this much work."""
 
 
 class Paused(Exception):
-    """A lifetime was stopped on request; its checkpoint is in the store."""
+    """A run was paused on request; its checkpoint is in the store."""
 
     def __init__(self, iteration: int) -> None:
         super().__init__(f"stopped after iteration {iteration}")
         self.iteration = iteration
 
 
-class Keep(Protocol):
-    """What making a record takes of a :class:`~rulescope.records.Store`."""
+class RecordStore(Protocol):
+    """The part of a :class:`~rulescope.records.Store` that running a specification needs."""
 
     def __contains__(self, run: str) -> bool: ...
 
@@ -43,15 +43,15 @@ class Keep(Protocol):
         ...
 
     def commit(self, record: Record) -> str:
-        """Keep ``record``; return its id."""
+        """Store ``record``; return its id."""
         ...
 
     def save_checkpoint(self, run: str, state: Arrays) -> None:
-        """Keep (or replace) the checkpoint of ``run``."""
+        """Store (or replace) the checkpoint of ``run``."""
         ...
 
     def load_checkpoint(self, run: str) -> dict[str, NDArray[Any]] | None:
-        """Return the checkpoint of ``run``, or None if there is none that can be trusted."""
+        """Return the checkpoint of ``run``, or None if there is no intact one."""
         ...
 
     def drop_checkpoint(self, run: str) -> None:
@@ -61,7 +61,7 @@ class Keep(Protocol):
 
 def find_or_make(
     spec: RunSpec,
-    store: Keep,
+    store: RecordStore,
     *,
     report: Callable[[Progress], None] | None = None,
     stop_after: int | None = None,
@@ -69,20 +69,21 @@ def find_or_make(
     weights: Path | None = None,
     device: str = "cpu",
 ) -> Record:
-    """Return the record of ``spec``, living the lifetime (or the rest of it) if need be.
+    """Return the record of ``spec``; run the lifetime, or the rest of it, if there is none.
 
-    Donors are found or made first. A checkpoint is kept every minute, and before the lifetime is
-    left: after iteration ``stop_after``, or when ``stop``, asked after every iteration, says so
-    (then :class:`Paused` is raised), or at Ctrl-C or SIGTERM (then ``KeyboardInterrupt``; a second
-    one does not wait for the iteration). The next call goes on from there to the bit. A caller who
-    gives ``stop`` answers signals itself.
+    Donors are loaded or run first. A checkpoint is stored every minute, and when the run pauses:
+    after iteration ``stop_after``, or when ``stop``, called after every iteration, returns True
+    (both raise :class:`Paused`), or at Ctrl-C or SIGTERM (``KeyboardInterrupt``; a second signal
+    does not wait for the iteration). The next call resumes bit-identically from the checkpoint.
+    With ``stop`` given, the caller handles signals itself.
     """
     spec = specs.checked(spec)
     if spec.id in store:
         record = store.read(spec.id)
-        plugins.require_same_world(spec, record.manifest)
+        plugin_sources.require_same_world(spec, record.manifest)
         return record
-    plugins.require(item for key, item in specs.with_donors([spec]).items() if key not in store)
+    missing = (item for key, item in specs.with_donors([spec]).items() if key not in store)
+    plugin_sources.require_plugins(missing)
     donors = {
         donor.id: find_or_make(
             donor, store, report=report, stop=stop, weights=weights, device=device
@@ -94,52 +95,52 @@ def find_or_make(
     if checkpoint is not None and lifetime.accepts(checkpoint):
         lifetime.load(checkpoint)
     elif checkpoint is not None:
-        # A record must be the work of one program: half a lifetime of another is of no use.
+        # A record must be the work of one program: another one's checkpoint cannot be used.
         _log.warning("run %s starts again: its checkpoint is another version's", spec.id[:12])
     with Interrupts() if stop is None else nullcontext() as interrupts:
-        keep = _Keeper(lifetime, store, report, stop, interrupts)
-        lifetime.run(stop_after, keep)
+        checkpoints = _Checkpointer(lifetime, store, report, stop, interrupts)
+        lifetime.run(stop_after, checkpoints)
         if not lifetime.finished:
-            keep.now()
+            checkpoints.save()
             raise Paused(lifetime.iteration)
         record = lifetime.record()
         store.commit(record)
         store.drop_checkpoint(spec.id)
     if interrupts is not None and interrupts.asked:
-        raise KeyboardInterrupt  # it came while the last iteration was made
+        raise KeyboardInterrupt  # it came during the last iteration
     return record
 
 
-class _Keeper:
-    """Passes progress on, and keeps a checkpoint now and then, and before the lifetime is left."""
+class _Checkpointer:
+    """Reports progress, and stores a checkpoint every minute and when the run stops."""
 
     def __init__(
         self,
         lifetime: Lifetime,
-        store: Keep,
+        store: RecordStore,
         report: Callable[[Progress], None] | None,
         stop: Callable[[], bool] | None,
         interrupts: Interrupts | None,
     ) -> None:
         self._lifetime, self._store, self._report = lifetime, store, report
         self._stop, self._interrupts = stop, interrupts
-        self._kept = time.monotonic()
+        self._saved = time.monotonic()
 
     def __call__(self, progress: Progress) -> None:
         if self._report is not None:
             self._report(progress)
         if self._lifetime.finished:
-            return  # only the record is left to be made, which takes less than a checkpoint
+            return  # only the record remains, which takes less time than a checkpoint
         if self._interrupts is not None and self._interrupts.asked:
-            self.now()
+            self.save()
             raise KeyboardInterrupt
         if self._stop is not None and self._stop():
-            self.now()
+            self.save()
             raise Paused(self._lifetime.iteration)
-        if time.monotonic() - self._kept >= CHECKPOINT_SECONDS:
-            self.now()
+        if time.monotonic() - self._saved >= CHECKPOINT_SECONDS:
+            self.save()
 
-    def now(self) -> None:
-        """Keep a checkpoint of this moment."""
+    def save(self) -> None:
+        """Store a checkpoint of the current state."""
         self._store.save_checkpoint(self._lifetime.spec.id, self._lifetime.save())
-        self._kept = time.monotonic()
+        self._saved = time.monotonic()

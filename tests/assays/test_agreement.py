@@ -7,14 +7,15 @@ import math
 import numpy as np
 import pytest
 
-from rulescope.assays import ASSAYS, published
+from named_rows import rows
+from rulescope.assays import ASSAYS, published, published_agreement
+from rulescope.assays.estimates import Floats
 from rulescope.assays.published import Published
 from rulescope.assays.published_agreement import (
     AGREEMENT_RULE,
     JUDGED,
     ORDER,
-    judge,
-    margin,
+    Agreement,
     rounding,
 )
 from rulescope.stats import Estimate
@@ -23,6 +24,23 @@ PINNED = "score/catch/pin/1000"
 PRINTED = published.estimates("E1")[PINNED]  # 0.995 [0.989, 0.997], 12 seeds
 SEEDS = np.array([0.0, 0.001, 0.0, 0.98, 0.99, 0.0, 1.0, -0.002])
 OURS = Estimate(0.2531, -0.002449, 0.9956, 8)
+
+
+def judge(
+    assay: str,
+    name: str,
+    ours: Estimate,
+    printed: Published,
+    seeds: Floats | None = None,
+    rounded: float = 0.0,
+) -> Agreement:
+    known = {} if seeds is None else {f"seeds/{name}": seeds}
+    row = rows(assay, {name: ours}, known).row(name)
+    return published_agreement.judge(assay, row, printed, rounded)
+
+
+def margin(assay: str, name: str, printed: Published) -> float:
+    return published_agreement.margin(assay, rows(assay, {name: OURS}).row(name), printed)
 
 
 def test_a_wide_interval_that_holds_the_published_value_is_no_agreement() -> None:

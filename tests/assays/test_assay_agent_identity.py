@@ -144,13 +144,13 @@ def test_a_candidate_without_lifetimes_is_not_judged() -> None:
 def test_standing_follows_from_probability_and_seeds(
     probability: float, n: int, standing: str
 ) -> None:
-    assert Judged("a", 3, n, probability, "score/pin-1000").standing == standing
+    assert Judged("a", 3, n, probability, ("score", "pin-1000")).standing == standing
 
 
 def judged(arm: str, standing: str) -> Judged:
     """Return a candidate with this standing."""
     probability = {"excluded": 0.01}.get(standing, 0.5)
-    return Judged(arm, 3, LEAST if standing == "fits" else 2, probability, "score/pin-1000")
+    return Judged(arm, 3, LEAST if standing == "fits" else 2, probability, ("score", "pin-1000"))
 
 
 @pytest.mark.parametrize(

@@ -124,8 +124,10 @@ def test_each_learner_is_read_by_its_own_log() -> None:
 
     frame = lived(ASSAY, replace(PAPER, seeds=1, scales=SCALES[:1]), rising)
     found = rates(frame)
-    assert found["gymnax-breakout/disco/0.01"] == pytest.approx(np.mean(np.arange(181, 201)) / 200)
-    assert found["gymnax-breakout/open/0.01"] == pytest.approx(np.mean(np.arange(52, 57)) / 56)
+    assert found["gymnax-breakout", "disco", 0.01] == pytest.approx(
+        np.mean(np.arange(181, 201)) / 200
+    )
+    assert found["gymnax-breakout", "open", 0.01] == pytest.approx(np.mean(np.arange(52, 57)) / 56)
     assert frame.part(arm="open").interactions == 464_000
 
 

@@ -243,7 +243,7 @@ def test_a_rate_is_reward_per_interaction_of_all_lanes() -> None:
     budget = narrowed(ASSAY, PAPER, seeds=2, iterations=300, tasks=[TASKS[0]], scales=[1.0])
     frame = tried(budget, {"live/gymnax-breakout/1": 0.25})
     assert frame.trial == 4096 * 2 // 56
-    assert rates(frame)["live/gymnax-breakout/1"] == pytest.approx([0.25, 0.25])
+    assert rates(frame)["live", "gymnax-breakout", 1.0] == pytest.approx([0.25, 0.25])
 
 
 def test_the_control_has_contrasts_of_its_own_if_it_was_run(results: Results) -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from named_rows import rows
 from rulescope.assays import ASSAYS
 from rulescope.assays.comparison import compare, remarks, table, tally
 from rulescope.assays.published_agreement import AGREEMENT_RULE
@@ -19,7 +20,7 @@ OURS = Results(
     budget="somebody's",
     axes={},
     seeds=12,
-    estimates={KEY: Estimate(0.9, 0.8, 0.95, 12)},
+    estimates=rows("E1", {KEY: Estimate(0.9, 0.8, 0.95, 12)}),
     tables=(),
     iterations=ASSAYS["E1"].budget("paper").iterations,
 )
@@ -31,32 +32,32 @@ def test_estimates_of_the_published_rule_are_judged() -> None:
     assert remarks(OURS, [row]) == [
         f"Of 1 comparison 0 differ, 1 has too few seeds to tell, 0 agree. {AGREEMENT_RULE}"
     ]
-    [higher] = compare(replace(OURS, estimates={KEY: Estimate(0.99, 0.98, 1.0, 12)}))
+    [higher] = compare(replace(OURS, estimates=rows("E1", {KEY: Estimate(0.99, 0.98, 1.0, 12)})))
     assert higher.verdict == "differs"
 
 
 def test_disagreements_come_first_and_the_rule_stands_below() -> None:
     near, far = Estimate(0.994, 0.985, 0.999, 12), Estimate(0.2, 0.1, 0.3, 12)
     found = {UNIT: near, KEY: Estimate(0.9, 0.8, 0.95, 12), "score/catch/pin/1": far}
-    rows = compare(replace(OURS, estimates=found))
-    assert [(row.key, row.verdict) for row in rows] == [
+    compared = compare(replace(OURS, estimates=rows("E1", found)))
+    assert [(row.key, row.verdict) for row in compared] == [
         ("score/catch/pin/1", "differs"),
         (KEY, "too few seeds to tell"),
         (UNIT, "agrees"),
     ]
-    assert tally(rows) == {"differs": 1, "too few seeds to tell": 1, "agrees": 1}
-    shown = table(OURS, rows)
-    assert [row[0] for row in shown.rows] == [row.key for row in rows]
-    assert [row[-1] for row in shown.rows] == [row.verdict for row in rows]
+    assert tally(compared) == {"differs": 1, "too few seeds to tell": 1, "agrees": 1}
+    shown = table(OURS, compared)
+    assert [row[0] for row in shown.rows] == [row.key for row in compared]
+    assert [row[-1] for row in shown.rows] == [row.verdict for row in compared]
     assert AGREEMENT_RULE in shown.note
 
 
 def test_the_seeds_of_a_cell_tell_whether_it_is_two_humped() -> None:
     key, seeds = "score/catch/pin/1000", np.array([0.0, 0.0, 0.0, 0.98, 0.99, 0.0, 1.0, 0.0])
     found = {key: Estimate(0.25, 0.0, 0.9956, 8)}
-    [row] = compare(replace(OURS, estimates=found, series={f"seeds/{key}": seeds}))
+    [row] = compare(replace(OURS, estimates=rows("E1", found, {f"seeds/{key}": seeds})))
     assert row.verdict == "differs"
-    [unknown] = compare(replace(OURS, estimates=found))
+    [unknown] = compare(replace(OURS, estimates=rows("E1", found)))
     assert unknown.verdict == "too few seeds to tell"
 
 
@@ -81,7 +82,7 @@ def test_baselines_have_no_agent_and_are_judged_under_any() -> None:
         "",
         {"condition": ("action-flip",), "task": ("catch",)},
         18,
-        ours,
+        rows("E3", ours),
         (),
         iterations=3000,
         agent="historical",

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from named_rows import rows
 from rulescope.assays import ASSAYS, narrowed
 from rulescope.assays.display_names import UNKNOWN, rate_label, subject_name, subject_of
 from rulescope.assays.frame import Floats
@@ -78,8 +79,8 @@ def test_names_of_rules_and_rates() -> None:
 
 
 def test_the_subject_of_a_figure_is_the_rule_that_arms_are_named_after() -> None:
-    base = Results("E-POP", "", {"arm": ("a2c",)}, 1, {}, ())
-    mine = Results("E3", "", {"arm": ("disco", "dqn")}, 1, {}, (), rule="mine")
+    base = Results("E-POP", "", {"arm": ("a2c",)}, 1, rows("E-POP", {}), ())
+    mine = Results("E3", "", {"arm": ("disco", "dqn")}, 1, rows("E3", {}), (), rule="mine")
     assert subject_of([base, mine]) == "mine"
     assert subject_of([base]) == "Disco103"
     assert subject_of([]) == UNKNOWN

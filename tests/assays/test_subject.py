@@ -16,7 +16,7 @@ MINE = Subject(Plugin("mine", "0" * 64), None)
 @pytest.mark.parametrize("name", ["interface", "interface-state"])
 def test_a_plug_in_has_no_value_interface_to_change(name: str) -> None:
     assay = find(name)
-    with pytest.raises(SpecError, match="'mine' has no value interface that could be 'support30'"):
+    with pytest.raises(SpecError, match="'mine' has no value interface to be 'support30'"):
         assay.grid(narrowed(assay, assay.budget("paper"), subject=MINE))
 
 

@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 import rulescope.assays.scale.scale as e1
+from named_rows import rows
 from rulescope.assays import ASSAYS
 from rulescope.assays.results import Results
 from rulescope.assays.streams import stream_readouts
@@ -170,7 +171,9 @@ def test_two_groups_of_lifetimes_are_named_where_they_leave_a_place_undecided() 
     axes: dict[str, tuple[str | float, ...]] = {"scale": (1.0,)}
     keys = ("score/catch/live/1", "score/catch/pin/1")
     seeds = {f"seeds/{keys[0]}": scores, f"seeds/{keys[1]}": np.full(8, 0.9)}
-    made = evidence.comparisons({"E1": Results("E1", "", axes, 8, {}, (), seeds)})
+    made = evidence.comparisons(
+        {"E1": Results("E1", "", axes, 8, rows("E1", {}, seeds), (), seeds)}
+    )
     assert history.answer(made).sentence.endswith(
         "; live: 5 of 8 lifetimes learned (mean 0.97); 3 stayed near 0)."
     )
@@ -182,7 +185,9 @@ def test_competence_and_difference_are_of_the_same_seeds() -> None:
     pinned = np.array([0.1, 0.11, 0.1, 0.09, *[np.nan] * 4])
     axes: dict[str, tuple[str | float, ...]] = {"scale": (1.0,)}
     seeds = {"seeds/score/catch/live/1": live, "seeds/score/catch/pin/1": pinned}
-    [one] = evidence.comparisons({"E1": Results("E1", "", axes, 8, {}, (), seeds)})
+    [one] = evidence.comparisons(
+        {"E1": Results("E1", "", axes, 8, rows("E1", {}, seeds), (), seeds)}
+    )
     assert (one.live.n, one.other.n, one.difference.n) == (4, 4, 4)
     assert one.live.value == pytest.approx(0.4, abs=0.01)
 

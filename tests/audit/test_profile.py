@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from named_rows import rows
 from rulescope.assays.results import Results
 from rulescope.audit import optimiser_profile, profile, profile_axes
 from rulescope.audit.profile import (
@@ -40,7 +41,7 @@ HALF = Estimate(0.5, 0.4, 0.6, n=4)
 
 
 def results(assay: str, estimates: dict[str, Estimate], **axes: tuple[str | float, ...]) -> Results:
-    return Results(assay, "", axes, 3, estimates, ())
+    return Results(assay, "", axes, 3, rows(assay, estimates), ())
 
 
 @pytest.fixture
@@ -310,7 +311,11 @@ def test_figures_know_the_windows_groups_and_differences_of_their_seeds() -> Non
         "",
         {},
         6,
-        dict.fromkeys(seeds, HALF),
+        rows(
+            "exposure",
+            dict.fromkeys(seeds, HALF),
+            {f"seeds/{key}": values for key, values in seeds.items()},
+        ),
         (),
         {f"seeds/{key}": values for key, values in seeds.items()},
     )
@@ -325,6 +330,13 @@ def test_figures_know_the_windows_groups_and_differences_of_their_seeds() -> Non
     widths = {"width/catch/live/0.8": Window(2.0, 0.1, 10.0, "interval")}
     grid: dict[str, tuple[str | float, ...]] = {"scale": (0.1, 10.0)}
     best = {"best/catch/live": HALF}
-    scale = Results("E1", "", grid, 6, best | dict.fromkeys(widths, HALF), (), {}, widths)
+    scale = Results(
+        "E1",
+        "",
+        grid,
+        6,
+        rows("E1", best | dict.fromkeys(widths, HALF), {}, windows=widths),
+        (),
+    )
     measures = {one.key: one for one in profile_axes.scale({"E1": scale}).measures}
     assert measures["0.8"].figures[RULE].window == Scales("interval", 0.1, 10.0)

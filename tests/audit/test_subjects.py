@@ -7,10 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rulescope import plugins
 from rulescope.assays.subject import named
 from rulescope.audit import subjects
-from rulescope.core import arrays
+from rulescope.core import arrays, entry_points
 from rulescope.core.errors import SpecError, WeightsError
 from rulescope.rules import disco_format, loading
 from rulescope.rules.embedded import EMBEDDED
@@ -83,7 +82,7 @@ def test_content_names_a_rule_as_a_specification_does() -> None:
 
 
 def test_a_plug_in_may_not_have_the_name_of_a_known_rule(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plugins, "rules", lambda: ["sprout"])
+    monkeypatch.setattr(entry_points, "list_names", lambda _: ["sprout"])
     with pytest.raises(SpecError, match="'sprout' is also the name of a plug-in"):
         subjects.find("sprout")
 

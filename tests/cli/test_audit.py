@@ -91,7 +91,7 @@ def test_limits_are_passed_on_as_by_run(
     monkeypatch.setattr(local_engine, "run_all", run_all)
     options = ["--preset", "smoke", "--only", "E1", "--time-limit", "9", "--force"]
     invoke("audit", "sprout", *options, *places, code=3)
-    assert (given["patience"].run, given["force"]) == (9.0, True)
+    assert (given["timeouts"].run, given["force"]) == (9.0, True)
 
 
 def test_unknown_names_are_refused_before_anything_runs(

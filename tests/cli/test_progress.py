@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rulescope.cli import progress
-from rulescope.engine.campaign import Campaign, Running
+from rulescope.engine.campaign import Campaign, RunProgress
 
 
 @pytest.mark.parametrize(
@@ -35,9 +35,9 @@ def test_the_speed_is_that_of_the_campaign(capsys: pytest.CaptureFixture[str]) -
     """A run that resumes from its checkpoint is far at once, but no faster for it."""
     campaign = Campaign(total=1000)
     with progress.Meter("E1", 1000) as meter:
-        campaign.running = {"a": Running(1000)}
+        campaign.running = {"a": RunProgress(1000)}
         meter.follow(campaign, "0/1 lifetimes")
-        campaign.running = {"a": Running(1000, 900, rate=2.0)}
+        campaign.running = {"a": RunProgress(1000, 900, rate=2.0)}
         campaign.done = 900
         meter._printed = -1e9
         meter.follow(campaign, "0/1 lifetimes")

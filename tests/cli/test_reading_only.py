@@ -12,7 +12,7 @@ from learners.small import small_spec
 from made_up_records import fill
 from rulescope.assays import ASSAYS
 from rulescope.core.errors import RecordError
-from rulescope.engine.heartbeat import LiveCampaign
+from rulescope.engine.heartbeat import CampaignStatus
 from rulescope.records import Store
 from rulescope.records.index import Index
 
@@ -26,7 +26,7 @@ def store(tmp_path: Path) -> Store:
     fill(store, SPECS)
     campaigns = store.root / "campaigns"
     campaigns.mkdir()
-    gone = LiveCampaign("elsewhere", 1, started=0.0, updated=0.0)
+    gone = CampaignStatus("elsewhere", 1, started=0.0, updated=0.0)
     (campaigns / "gone.json").write_bytes(msgspec.json.encode(gone))
     (store.root / "tmp").rmdir()
     return store

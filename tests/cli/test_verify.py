@@ -194,7 +194,7 @@ def of_version_1(spec: RunSpec, *wrong: str) -> dict[str, bytes]:
     files = records.encode(Record(spec, log, record.state, manifest))
     plain = msgspec.json.decode(files["manifest.json"])
     plain = {name: plain[name] for name in plain if name not in ("checksum", "carriers_read")}
-    return files | {"manifest.json": records._seal(plain | {"schema": 1})}
+    return files | {"manifest.json": records._encode_manifest(plain | {"schema": 1})}
 
 
 def test_norms_of_older_records_are_not_compared_and_that_is_reported(
@@ -203,15 +203,17 @@ def test_norms_of_older_records_are_not_compared_and_that_is_reported(
     monkeypatch.setattr(local_engine, "run_all", run_here)
     store = Store(tmp_path / "old")
     files = of_version_1(PINNED)
-    store.adopt(PINNED.id, files)
+    store.commit_files(PINNED.id, files)
     output = verify(store, "--rerun", "1").stdout
     assert "bit-identical except cell_norm, hidden_norm, which are not compared" in output
     assert store.files(PINNED.id) == files
     find_or_make(PINNED, Store(tmp_path / "new"))
-    assert not store.adopt(PINNED.id, Store(tmp_path / "new").files(PINNED.id)), "no conflict"
+    assert not store.commit_files(PINNED.id, Store(tmp_path / "new").files(PINNED.id)), (
+        "no conflict"
+    )
     assert store.files(PINNED.id) == files
     wrong = Store(tmp_path / "wrong")
-    wrong.adopt(PINNED.id, of_version_1(PINNED, "loss_value"))
+    wrong.commit_files(PINNED.id, of_version_1(PINNED, "loss_value"))
     assert "rerun: differs" in verify(wrong, "--rerun", "1", code=1).stderr
 
 

@@ -1,4 +1,4 @@
-"""Workers that start in a moment, for tests of what becomes of them."""
+"""Workers that start at once, or send heartbeats often."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from rulescope.engine import process_pool, scheduler
 
 @pytest.fixture
 def fake_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process_pool, "work", fakes.work)
+    monkeypatch.setattr(process_pool, "run_worker", fakes.run_worker)
     monkeypatch.setattr(scheduler, "POLL_SECONDS", 0.05)
 
 
 @pytest.fixture
-def eager_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process_pool, "work", fakes.eager_work)
+def fast_heartbeats(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process_pool, "run_worker", fakes.run_real_worker)
     monkeypatch.setattr(scheduler, "POLL_SECONDS", 0.05)

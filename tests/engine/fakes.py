@@ -1,4 +1,4 @@
-"""Workers that live nothing: they start in a moment, and misbehave as the seed of a run says."""
+"""Fake workers: they start at once, compute nothing, and fail as the seed of a run says."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from rulescope.records import Store
 from rulescope.spec.baseline_config import RandomPolicy
 from rulescope.spec.run_spec import RunSpec
 
-STEP = 0.002
+STEP_SECONDS = 0.002
 DIVERGES, RAISES, RAISES_TWICE, STUCK_ONCE, STUCK = 1001, 1002, 1003, 1004, 1005
 WRONG: dict[int, BaseException] = {
     1011: RecordError("cannot be continued"),
@@ -30,7 +30,7 @@ WRONG: dict[int, BaseException] = {
     1013: ExitError("the rule called sys.exit(0)"),
     1014: TypeError("the rule is wrong"),
 }
-"""Faults, by seed, that the next attempt would meet again."""
+"""Seed to an error that is not retryable."""
 DAMAGED_ONCE, MIXED_ONCE = 1021, 1022
 BASE = RunSpec(learner=RandomPolicy(), iterations=20, log_every=10)
 
@@ -43,31 +43,31 @@ def endless(seed: int = 0) -> RunSpec:
     return fake(seed, iterations=10_000_000)
 
 
-def work(pipe: Connection, root: Path, weights: Path | None) -> None:
-    """Do as a real worker does, but for living; and beat faster."""
-    worker.BEAT_SECONDS = 0.1
+def run_worker(pipe: Connection, root: Path, weights: Path | None) -> None:
+    """Do as a real worker does, with fake runs and more heartbeats."""
+    worker.HEARTBEAT_SECONDS = 0.1
     runtime.single_threaded = lambda *_: None
-    runner.find_or_make = live  # type: ignore[assignment]
-    worker.work(pipe, root, weights)
+    runner.find_or_make = run  # type: ignore[assignment]
+    worker.run_worker(pipe, root, weights)
 
 
-def eager_work(pipe: Connection, root: Path, weights: Path | None) -> None:
-    """Do all that a real worker does, and beat faster."""
-    worker.BEAT_SECONDS = 0.1
-    worker.work(pipe, root, weights)
+def run_real_worker(pipe: Connection, root: Path, weights: Path | None) -> None:
+    """Do as a real worker does, with more heartbeats."""
+    worker.HEARTBEAT_SECONDS = 0.1
+    worker.run_worker(pipe, root, weights)
 
 
-def work_without_import(pipe: Connection, root: Path, weights: Path | None) -> None:
-    """Fail as where torch is not to be had."""
+def run_worker_without_torch(pipe: Connection, root: Path, weights: Path | None) -> None:
+    """Fail to start, as without torch."""
 
     def fail(*_: object) -> None:
         raise ImportError("libtorch: no such file")
 
     runtime.single_threaded = fail  # type: ignore[assignment]
-    worker.work(pipe, root, weights)
+    worker.run_worker(pipe, root, weights)
 
 
-def live(
+def run(
     spec: RunSpec,
     store: Store,
     *,
@@ -76,12 +76,12 @@ def live(
     weights: Path | None,  # noqa: ARG001
     device: str,  # noqa: ARG001
 ) -> None:
-    """Count to the number of iterations; each takes a moment."""
-    tries = _tries(spec, store)
+    """Count the iterations, with a short sleep for each."""
+    attempt = _count_attempt(spec, store)
     kept = store.load_checkpoint(spec.id)
     for iteration in range(1 if kept is None else int(kept["iteration"]) + 1, spec.iterations + 1):
-        time.sleep(STEP)
-        _misbehave(spec, tries)
+        time.sleep(STEP_SECONDS)
+        _fail(spec, attempt)
         report(Progress(iteration, spec.iterations, 0.0))
         if stop():
             store.save_checkpoint(spec.id, {"iteration": np.array(iteration)})
@@ -90,24 +90,25 @@ def live(
     store.drop_checkpoint(spec.id)
 
 
-def _misbehave(spec: RunSpec, tries: int) -> None:
+def _fail(spec: RunSpec, attempt: int) -> None:
+    """Raise, or hang, as the seed of ``spec`` says."""
     match spec.seed:
         case s if s == DIVERGES:
             raise DivergedError("not finite")
-        case s if s == RAISES or (s == RAISES_TWICE and tries <= 2):
-            raise OSError(f"attempt {tries}: the disk is away")
+        case s if s == RAISES or (s == RAISES_TWICE and attempt <= 2):
+            raise OSError(f"attempt {attempt}: the disk is away")
         case s if s in WRONG:
             raise WRONG[s]
-        case s if s == DAMAGED_ONCE and tries <= 1:
+        case s if s == DAMAGED_ONCE and attempt <= 1:
             raise PassingError("its donor was damaged")
-        case s if s == MIXED_ONCE and tries <= 1:
+        case s if s == MIXED_ONCE and attempt <= 1:
             raise runtime.MixedSourceError("edited")
-        case s if s == STUCK or (s == STUCK_ONCE and tries <= 1):
+        case s if s == STUCK or (s == STUCK_ONCE and attempt <= 1):
             time.sleep(3600)
 
 
-def _tries(spec: RunSpec, store: Store) -> int:
-    """Count this attempt, for later ones to see."""
+def _count_attempt(spec: RunSpec, store: Store) -> int:
+    """Return the number of this attempt at ``spec``, from 1; kept in the store."""
     folder = store.root / "attempts" / spec.id
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{os.getpid()}-{time.monotonic_ns()}").touch()

@@ -1,4 +1,4 @@
-"""Campaigns that the machine cannot carry are refused before anything runs."""
+"""Campaigns that exceed disk or memory are refused before anything runs."""
 
 from __future__ import annotations
 
@@ -26,14 +26,15 @@ SPECS = [fake(seed) for seed in range(3)]
 
 
 @pytest.mark.parametrize(
-    ("fit", "told"), [(2, "--workers 2 would do"), (1, "--workers 1 would do"), (0, "not even one")]
+    ("fit", "hint"),
+    [(2, "--workers 2 would fit"), (1, "--workers 1 would fit"), (0, "not even one fits")],
 )
-def test_too_little_memory_is_told_with_what_would_do(
-    fit: int, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_too_little_memory_is_an_error_with_the_number_of_workers_that_fit(
+    fit: int, hint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    each = resources.need(SPECS[0]).memory
+    each = resources.estimate(SPECS[0]).memory
     monkeypatch.setattr(resources, "free_memory", lambda: fit * each + 1)
-    with pytest.raises(EngineError, match=rf"memory: 3 workers of about .* each need .*{told}"):
+    with pytest.raises(EngineError, match=rf"memory: 3 workers of about .* each need .*{hint}"):
         run_all(SPECS, Store(tmp_path / "store"), workers=8)
     assert not (tmp_path / "store").exists()
 
@@ -54,13 +55,11 @@ def test_who_knows_better_can_insist(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(resources, "free_disk", lambda _: 0)
     monkeypatch.setattr(resources, "free_memory", lambda: 0)
     assert run_all(SPECS[:1], Store(tmp_path), workers=1, force=True).finished == 1
-    # What is in the store needs nothing.
+    # Runs with a record need nothing.
     assert run_all(SPECS[:1], Store(tmp_path), workers=1).finished == 1
 
 
-def test_what_cannot_be_known_is_not_asked_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unknown_limits_are_not_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resources, "free_disk", lambda _: None)
     monkeypatch.setattr(resources, "free_memory", lambda: None)
     resources.require(SPECS, 1000, tmp_path)
@@ -74,7 +73,7 @@ def test_free_disk_of_a_store_that_does_not_exist_yet(tmp_path: Path) -> None:
     assert abs(deep - here) < 1e9
 
 
-def test_the_limits_of_a_container_count(tmp_path: Path) -> None:
+def test_the_limits_of_a_container_apply(tmp_path: Path) -> None:
     own, top = tmp_path / "cgroup", tmp_path / "top"
     own.write_text("4:cpu,memory:/job\n0::/slice/job\n3:cpuset:/elsewhere\n")
 
@@ -99,25 +98,25 @@ def test_the_limits_of_a_container_count(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "learner", [Disco(rule=RULE), A2C(), DQN(capacity=500, start=100), RandomPolicy()]
 )
-def test_estimates_are_enough_and_not_absurd(learner: LearnerSpec) -> None:
+def test_estimates_are_upper_bounds_and_not_absurd(learner: LearnerSpec) -> None:
     spec: RunSpec = msgspec.structs.replace(small_spec(), learner=learner, iterations=6)
     kept = learner.CARRIERS if isinstance(learner, DQN) else spec.keep
-    life = Lifetime(msgspec.structs.replace(spec, keep=kept))
-    life.run(until=4)
-    checkpoint = len(arrays.pack(life.save(), compress=False))
-    guess = resources.need(life.spec)
-    assert checkpoint <= guess.checkpoint <= 3 * checkpoint + 5_000_000
-    assert guess.memory < 1_000_000_000
-    life.run()
-    assert sum(map(len, encode(life.record()).values())) <= guess.record
-    assert np.isfinite(life.log()["iteration"]).all()
+    lifetime = Lifetime(msgspec.structs.replace(spec, keep=kept))
+    lifetime.run(until=4)
+    checkpoint = len(arrays.pack(lifetime.save(), compress=False))
+    need = resources.estimate(lifetime.spec)
+    assert checkpoint <= need.checkpoint <= 3 * checkpoint + 5_000_000
+    assert need.memory < 1_000_000_000
+    lifetime.run()
+    assert sum(map(len, encode(lifetime.record()).values())) <= need.record
+    assert np.isfinite(lifetime.log()["iteration"]).all()
 
 
 @pytest.mark.parametrize(
     ("quota", "expected"),
-    [("max 100000", 4), ("250000 100000", 2), ("50000 100000", 1), ("rubbish", 4), ("", 4)],
+    [("max 100000", 4), ("250000 100000", 2), ("50000 100000", 1), ("garbage", 4), ("", 4)],
 )
-def test_as_many_cores_as_this_process_may_use(
+def test_cores_are_those_that_this_process_may_use(
     quota: str, expected: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 2, 4, 6})

@@ -1,4 +1,4 @@
-"""What a campaign survives: workers that die, hang, fail, or are late; and what it says of it."""
+"""Failures of workers and runs: crashes, hangs, errors and time limits, and their causes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ import rulescope
 from engine import fakes
 from engine.fakes import endless, fake
 from rulescope.engine import failures, heartbeat, process_pool, scheduler
-from rulescope.engine.campaign import Running
+from rulescope.engine.campaign import RunProgress
 from rulescope.engine.local_engine import Campaign, run_all
-from rulescope.engine.pool import EngineError, Patience
+from rulescope.engine.pool import EngineError, Timeouts
 from rulescope.records import Store
 from rulescope.spec.run_spec import RunSpec
 
@@ -29,7 +29,7 @@ LONG = fake(1, iterations=600)
 def when_running(
     spec: RunSpec, act: Callable[[int], None], times: int = 1
 ) -> tuple[Callable[[Campaign], None], list[int]]:
-    """Return a report that acts on the workers of ``spec``, so many, and on whom it acted."""
+    """Return a report that calls ``act`` on the first workers of ``spec``, and a list of them."""
     seen: list[int] = []
 
     def report(campaign: Campaign) -> None:
@@ -41,78 +41,80 @@ def when_running(
     return report, seen
 
 
-def signalled(number: signal.Signals) -> Callable[[int], None]:
+def send_signal(number: signal.Signals) -> Callable[[int], None]:
     return lambda pid: os.kill(pid, number)
 
 
-def tries(store: Store, spec: RunSpec) -> int:
+def count_attempts(store: Store, spec: RunSpec) -> int:
     return len(list((store.root / "attempts" / spec.id).iterdir()))
 
 
-def test_a_killed_worker_is_replaced_alone(tmp_path: Path) -> None:
+def test_only_the_killed_worker_is_replaced(tmp_path: Path) -> None:
     store, other = Store(tmp_path), fake(2, iterations=600)
-    report, killed = when_running(LONG, signalled(signal.SIGKILL))
+    report, killed = when_running(LONG, send_signal(signal.SIGKILL))
     campaign = run_all([LONG, other], store, workers=2, report=report)
     assert len(killed) == 1
     assert (campaign.finished, campaign.failed) == (2, {})
-    assert (tries(store, LONG), tries(store, other)) == (2, 1), "the other went on undisturbed"
+    assert (count_attempts(store, LONG), count_attempts(store, other)) == (2, 1), (
+        "the other run was not restarted"
+    )
     (cause,) = campaign.causes[LONG.id]
     assert cause.startswith("its worker was killed by SIGKILL")
-    assert not failures.known(store), "it succeeded in the end"
+    assert not failures.load(store), "it succeeded at last"
 
 
-def test_a_stopped_worker_counts_as_hung(tmp_path: Path) -> None:
+def test_a_stopped_worker_is_killed_and_replaced(tmp_path: Path) -> None:
     store, other = Store(tmp_path), fake(2, iterations=600)
-    report, stopped = when_running(LONG, signalled(signal.SIGSTOP))
-    patience = Patience(silent=1.0)
-    campaign = run_all([LONG, other], store, workers=2, report=report, patience=patience)
+    report, stopped = when_running(LONG, send_signal(signal.SIGSTOP))
+    timeouts = Timeouts(heartbeat=1.0)
+    campaign = run_all([LONG, other], store, workers=2, report=report, timeouts=timeouts)
     assert len(stopped) == 1
     assert (campaign.finished, campaign.failed) == (2, {})
-    assert campaign.causes == {LONG.id: ["its worker gave no sign of life for 1 s, and was killed"]}
+    assert campaign.causes == {LONG.id: ["its worker sent no heartbeat for 1 s and was killed"]}
     with pytest.raises(ProcessLookupError):
         os.kill(stopped[0], 0)
 
 
-def test_a_worker_that_is_alive_but_gets_nowhere_is_replaced(tmp_path: Path) -> None:
+def test_a_worker_that_finishes_no_iteration_is_replaced(tmp_path: Path) -> None:
     stuck = fake(fakes.STUCK_ONCE)
-    campaign = run_all([stuck], Store(tmp_path), workers=1, patience=Patience(still=1.5))
+    campaign = run_all([stuck], Store(tmp_path), workers=1, timeouts=Timeouts(iteration=1.5))
     assert (campaign.finished, campaign.failed) == (1, {})
-    assert campaign.causes[stuck.id] == [
-        "its worker finished no iteration in 1.5 s, and was killed"
-    ]
+    assert campaign.causes[stuck.id] == ["its worker finished no iteration in 1.5 s and was killed"]
 
 
-def test_a_worker_told_to_end_leaves_a_checkpoint_and_nothing_has_failed(tmp_path: Path) -> None:
+def test_a_worker_that_gets_sigterm_saves_a_checkpoint_and_its_run_resumes(
+    tmp_path: Path,
+) -> None:
     store = Store(tmp_path)
-    report, told = when_running(LONG, signalled(signal.SIGTERM))
+    report, stopped = when_running(LONG, send_signal(signal.SIGTERM))
     campaign = run_all([LONG], store, workers=1, report=report)
-    assert len(told) == 1
-    assert (campaign.finished, campaign.causes, tries(store, LONG)) == (1, {}, 2)
+    assert len(stopped) == 1
+    assert (campaign.finished, campaign.causes, count_attempts(store, LONG)) == (1, {}, 2)
 
 
-def test_a_run_may_take_no_longer_than_the_limit(tmp_path: Path) -> None:
+def test_a_run_over_its_time_limit_is_stopped_with_a_checkpoint(tmp_path: Path) -> None:
     store, quick = Store(tmp_path), fake(2)
     late, stuck = endless(), fake(fakes.STUCK)
     campaign = run_all(
-        [late, stuck, quick], store, workers=2, patience=Patience(run=1.0, silent=1.0)
+        [late, stuck, quick], store, workers=2, timeouts=Timeouts(run=1.0, heartbeat=1.0)
     )
     assert quick.id in store
     assert set(campaign.failed) == {late.id, stuck.id}
-    assert "not done within the time limit of 1 s" in campaign.failed[late.id]
+    assert "not finished within the time limit of 1 s" in campaign.failed[late.id]
     assert "time limit" in campaign.failed[stuck.id]
-    assert tries(store, late) == 1, "not tried again: it would take as long"
+    assert count_attempts(store, late) == 1, "not retried: it would take as long again"
     checkpoint = store.load_checkpoint(late.id)
-    assert checkpoint is not None, "but it can be gone on from"
-    assert failures.known(store)[late.id].attempts[0].iteration == int(checkpoint["iteration"])
+    assert checkpoint is not None, "it can be resumed"
+    assert failures.load(store)[late.id].attempts[0].iteration == int(checkpoint["iteration"])
 
 
-def test_a_run_that_fails_is_tried_again_and_every_cause_is_kept(tmp_path: Path) -> None:
+def test_a_failed_run_is_retried_and_every_cause_is_kept(tmp_path: Path) -> None:
     store = Store(tmp_path)
     always, twice, never = fake(fakes.RAISES), fake(fakes.RAISES_TWICE), fake(2)
     seen: list[list[str]] = []
 
     def report(_: Campaign) -> None:
-        found = failures.known(store).get(twice.id)
+        found = failures.load(store).get(twice.id)
         seen.extend([[each.cause for each in found.attempts]] if found else [])
 
     campaign = run_all([always, twice, never], store, workers=1, report=report)
@@ -121,15 +123,15 @@ def test_a_run_that_fails_is_tried_again_and_every_cause_is_kept(tmp_path: Path)
     assert campaign.causes == {always.id: expected, twice.id: expected[:2]}
     assert seen[-1] == expected[:2]
     assert {twice.id, never.id} == set(store.ids())
-    (failed,) = failures.known(store).values()
+    (failed,) = failures.load(store).values()
     assert [each.cause for each in failed.attempts] == expected
     assert "the disk is away" in failed.attempts[0].trace
     again = run_all([always], store, workers=1)
-    assert len(failures.known(store)[always.id].attempts) == 2 * scheduler.ATTEMPTS
+    assert len(failures.load(store)[always.id].attempts) == 2 * scheduler.ATTEMPTS
     assert list(again.failed) == [always.id]
 
 
-def test_what_would_fail_again_is_not_tried_again(tmp_path: Path) -> None:
+def test_a_diverged_run_is_not_retried(tmp_path: Path) -> None:
     diverging = fake(fakes.DIVERGES)
     campaign = run_all([diverging], Store(tmp_path), workers=1)
     assert campaign.failed == {diverging.id: "DivergedError: not finite"}
@@ -137,18 +139,18 @@ def test_what_would_fail_again_is_not_tried_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", fakes.WRONG)
-def test_a_fault_of_the_run_itself_is_tried_once(seed: int, tmp_path: Path) -> None:
+def test_an_error_of_the_run_itself_is_not_retried(seed: int, tmp_path: Path) -> None:
     wrong, store = fake(seed), Store(tmp_path)
     campaign = run_all([wrong], store, workers=1)
     fault = fakes.WRONG[seed]
     assert campaign.failed == {wrong.id: f"{type(fault).__name__}: {fault}"}
-    assert tries(store, wrong) == 1
+    assert count_attempts(store, wrong) == 1
 
 
-def test_a_fault_that_may_pass_is_tried_again(tmp_path: Path) -> None:
+def test_a_passing_error_is_retried(tmp_path: Path) -> None:
     store, damaged = Store(tmp_path), fake(fakes.DAMAGED_ONCE)
     assert run_all([damaged], store, workers=1).failed == {}
-    assert tries(store, damaged) == 2
+    assert count_attempts(store, damaged) == 2
 
 
 def test_a_worker_whose_program_was_edited_is_replaced(tmp_path: Path) -> None:
@@ -159,32 +161,32 @@ def test_a_worker_whose_program_was_edited_is_replaced(tmp_path: Path) -> None:
         workers.update(run.worker for run in campaign.running.values())
 
     campaign = run_all([mixed, fake(1), fake(2)], store, workers=1, report=report)
-    assert (campaign.failed, campaign.causes) == ({}, {}), "nothing was wrong with the run"
-    assert tries(store, mixed) == 2
+    assert (campaign.failed, campaign.causes) == ({}, {}), "the run did not fail"
+    assert count_attempts(store, mixed) == 2
     assert len(workers - {None}) == 2
 
 
-def test_a_run_whose_worker_is_always_killed_fails_in_the_end(tmp_path: Path) -> None:
+def test_a_run_whose_worker_is_killed_at_every_attempt_fails(tmp_path: Path) -> None:
     store, after = Store(tmp_path), fake(2)
-    report, killed = when_running(endless(), signalled(signal.SIGKILL), times=9)
+    report, killed = when_running(endless(), send_signal(signal.SIGKILL), times=9)
     campaign = run_all([endless(), after], store, workers=1, report=report)
     assert len(killed) == scheduler.ATTEMPTS
     assert list(campaign.failed) == [endless().id]
     assert after.id in store
 
 
-def test_workers_that_cannot_import_are_one_error(
+def test_workers_that_cannot_import_raise_one_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process_pool, "work", fakes.work_without_import)
+    monkeypatch.setattr(process_pool, "run_worker", fakes.run_worker_without_torch)
     with pytest.raises(
         EngineError, match=r"cannot be started.*ImportError: libtorch: no such file"
     ):
         run_all([fake(seed) for seed in range(4)], Store(tmp_path), workers=4)
-    assert not failures.known(Store(tmp_path)), "it was no run's fault"
+    assert not failures.load(Store(tmp_path)), "no run has failed"
 
 
-def test_progress_tells_of_runs_rates_and_time_left(tmp_path: Path) -> None:
+def test_progress_reports_runs_rates_and_time_left(tmp_path: Path) -> None:
     seen: list[tuple[float, float | None, int]] = []
 
     def report(campaign: Campaign) -> None:
@@ -199,13 +201,13 @@ def test_progress_tells_of_runs_rates_and_time_left(tmp_path: Path) -> None:
     assert (campaign.running, campaign.seconds_left) == ({}, 0.0)
 
 
-def test_time_left_counts_the_longest_run_and_not_what_was_given_up() -> None:
+def test_time_left_is_that_of_the_longest_run_and_excludes_failed_runs() -> None:
     campaign = Campaign(total=1000, done=500, given_up=100)
     assert campaign.seconds_left is None
-    campaign.running = {"a": Running(300, 100, rate=2.0), "b": Running(300, 200, rate=3.0)}
-    assert campaign.seconds_left == 100.0  # of run a, although 400 at 5 a second would take 80
-    campaign.running = {"a": Running(300, 290, rate=2.0), "b": Running(300, 200, rate=2.0)}
-    assert campaign.seconds_left == 100.0  # 400 at 4 a second
+    campaign.running = {"a": RunProgress(300, 100, rate=2.0), "b": RunProgress(300, 200, rate=3.0)}
+    assert campaign.seconds_left == 100.0  # of run a, although 400 at 5 per second would take 80
+    campaign.running = {"a": RunProgress(300, 290, rate=2.0), "b": RunProgress(300, 200, rate=2.0)}
+    assert campaign.seconds_left == 100.0  # 400 at 4 per second
 
 
 UNGUARDED = """
@@ -228,13 +230,13 @@ def report(campaign):
             print(run.worker, flush=True)
 
 if __name__ == "__main__":
-    process_pool.work = fakes.work
+    process_pool.run_worker = fakes.run_worker
     local_engine.run_all([fakes.endless()], Store(Path("store")), workers=1, report=report)
 """
 
 
 def script(text: str, folder: Path) -> subprocess.Popen[str]:
-    """Start a script that can import what we can."""
+    """Start a script with the same import path."""
     (folder / "script.py").write_text(text)
     paths = [Path(rulescope.__file__).parents[1], Path(__file__).parents[1]]
     return subprocess.Popen(
@@ -247,21 +249,21 @@ def script(text: str, folder: Path) -> subprocess.Popen[str]:
     )
 
 
-def test_a_script_without_a_guard_is_one_clear_error(tmp_path: Path) -> None:
+def test_a_script_without_a_main_guard_raises_one_clear_error(tmp_path: Path) -> None:
     process = script(UNGUARDED, tmp_path)
-    told, error = process.communicate()
+    output, error = process.communicate()
     assert process.returncode == 1
-    assert told.split() == ["begun", "begun"], "one worker was tried"
+    assert output.split() == ["begun", "begun"], "one worker was started"
     assert error.count("Traceback") == 1
     assert "put what the script does under `if __name__ == '__main__':`" in error
     assert not list((tmp_path / "store").rglob("*.json"))
 
 
-def test_workers_whose_parent_is_killed_leave_a_checkpoint_and_end(tmp_path: Path) -> None:
+def test_workers_whose_parent_is_killed_save_a_checkpoint_and_exit(tmp_path: Path) -> None:
     with script(GUARDED, tmp_path) as process:
         assert process.stdout is not None
         assert int(process.stdout.readline()) != process.pid
         process.kill()
-        process.communicate()  # which ends when the worker, too, has closed its output: at its end
+        process.communicate()  # returns when the worker, too, has closed its output by exiting
     assert Store(tmp_path / "store").load_checkpoint(endless().id) is not None
-    assert heartbeat.running(Store(tmp_path / "store")) == []
+    assert heartbeat.load(Store(tmp_path / "store")) == []

@@ -21,7 +21,7 @@ from rulescope.spec.world_config import (
     RewardMove,
     RewardSign,
     Tracking,
-    misfit,
+    change_problem,
 )
 
 MINATAR = find_spec("minatar")
@@ -56,7 +56,7 @@ CHANGES: tuple[Change, ...] = (
 CHANGING_WORLDS = [
     (world, change)
     for world, change in product(SMALL_WORLDS, CHANGES)
-    if misfit(SMALL_WORLDS[world], change) is None
+    if change_problem(SMALL_WORLDS[world], change) is None
 ]
 """Every world with every change that can be made in it."""
 

@@ -36,10 +36,10 @@ def test_what_happens_is_never_changed(world: str, scale: float, boundary: Bound
     assert env.references == plain.references
     assert (env.lanes, env.actions, env.goals) == (2, plain.actions, plain.goals)
     assert env.observation_shape == plain.observation_shape
-    for told, true in zip(play(env, 35), play(plain, 35), strict=True):
-        assert_same_arrays(told, true, but=("reward", "terminal"))
-        np.testing.assert_array_equal(told.reward, (true.payoff * scale).astype(np.float32))
-        assert told.reward.dtype == np.float32
+    for observed, true in zip(play(env, 35), play(plain, 35), strict=True):
+        assert_same_arrays(observed, true, but=("reward", "terminal"))
+        np.testing.assert_array_equal(observed.reward, (true.payoff * scale).astype(np.float32))
+        assert observed.reward.dtype == np.float32
 
 
 def test_masked_never_tells_of_an_end() -> None:
@@ -49,9 +49,9 @@ def test_masked_never_tells_of_an_end() -> None:
 
 
 def test_synthetic_seven_equals_episodic_on_the_small_board() -> None:
-    told = flagged(play(make(Catch(), synthetic(7), 1.0, lanes=2), 200))
-    assert told == flagged(play(make(Catch(), EPISODIC, 1.0, lanes=2), 200))
-    assert told == [*range(7, 201, 7)]
+    observed = flagged(play(make(Catch(), synthetic(7), 1.0, lanes=2), 200))
+    assert observed == flagged(play(make(Catch(), EPISODIC, 1.0, lanes=2), 200))
+    assert observed == [*range(7, 201, 7)]
 
 
 def test_synthetic_29_fires_from_the_29th_step_on() -> None:

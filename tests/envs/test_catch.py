@@ -102,9 +102,9 @@ def test_drift_moves_the_ball_by_one_with_equal_odds_on_every_row() -> None:
     env = CatchEnv(Catch(columns=64, drift=0.2), lanes=4)
     boards = [env.reset(1)] + [env.step(np.ones(4, np.int64)).observation for _ in range(7 * 300)]
     columns = np.array([board[:, :-1].sum(axis=1).argmax(axis=1) for board in boards])
-    within = np.array([index % 7 != 6 for index in range(len(columns) - 1)])
-    moves = np.diff(columns, axis=0)[within].ravel()
-    inside = (columns[:-1][within].ravel() > 0) & (columns[:-1][within].ravel() < 63)
+    in_episode = np.array([index % 7 != 6 for index in range(len(columns) - 1)])
+    moves = np.diff(columns, axis=0)[in_episode].ravel()
+    inside = (columns[:-1][in_episode].ravel() > 0) & (columns[:-1][in_episode].ravel() < 63)
     count = inside.sum()
     for move, share in ((-1, 0.1), (0, 0.8), (1, 0.1)):
         error = (share * (1 - share) / count) ** 0.5

@@ -20,7 +20,7 @@ from rulescope.core.errors import SpecError
 from rulescope.envs import make
 from rulescope.envs.boundaries import Masked, Scaled
 from rulescope.envs.catch import CatchEnv
-from rulescope.envs.changes import Changing, FlippedActions, MovedReward
+from rulescope.envs.changes import ChangingWorld, FlippedActions, MovedReward
 from rulescope.envs.environment import Actions, Array, Environment, Step
 from rulescope.envs.references import catch_oracle, chase, sample_references
 from rulescope.spec.world_config import (
@@ -37,16 +37,18 @@ from rulescope.spec.world_config import (
     RewardMove,
     RewardSign,
     Tracking,
-    misfit,
+    change_problem,
     reward_columns,
 )
 
 EPISODIC = Boundary()
 
 
-def built(environment: EnvironmentSpec, change: Change | None = None, steps: int = 29) -> Changing:
+def built(
+    environment: EnvironmentSpec, change: Change | None = None, steps: int = 29
+) -> ChangingWorld:
     env = make(environment, EPISODIC, 1.0, 2, change, steps)
-    assert isinstance(env, Changing)
+    assert isinstance(env, ChangingWorld)
     return env
 
 
@@ -109,7 +111,7 @@ def test_a_change_is_in_time_and_survives_a_checkpoint(
     world: str, change: Change, at: int, steps: int, saved: int, seed: int
 ) -> None:
     environment, change = SMALL_WORLDS[world], msgspec.structs.replace(change, at=at)
-    if misfit(environment, change) is not None:
+    if change_problem(environment, change) is not None:
         return
     env, other, plain = (
         built(environment, change, steps),
@@ -216,7 +218,7 @@ def test_a_change_is_below_scale_and_boundary() -> None:
     env = make(Catch(), Boundary(terminals="masked"), 10.0, 2, RewardSign(at=1))
     assert isinstance(env, Masked)
     assert isinstance(env.env, Scaled)
-    assert isinstance(env.env.env, Changing)
+    assert isinstance(env.env.env, ChangingWorld)
     steps = play(env, 42)
     np.testing.assert_array_equal(steps[34].payoff, -play(unchanged(Catch()), 42)[34].payoff)
     np.testing.assert_array_equal(steps[34].reward, 10 * steps[34].payoff)
@@ -232,9 +234,13 @@ def test_reward_columns_are_permutations() -> None:
 @pytest.mark.parametrize(
     ("environment", "change", "message"),
     [
-        (DeepSea(), RewardMove(at=1), "change.kind: the reward of 'deep-sea' is not in a column"),
-        (Catch(columns=3), RewardMove(at=1), "change.map: 'shift' moves nothing on 3 columns"),
-        (Catch(), RewardMove(at=1, map="shift:16"), "change.map: 'shift:16' moves nothing on 8"),
+        (
+            DeepSea(),
+            RewardMove(at=1),
+            "change.kind: the reward of 'deep-sea' does not depend on a column",
+        ),
+        (Catch(columns=3), RewardMove(at=1), "change.map: 'shift' moves no reward on 3 columns"),
+        (Catch(), RewardMove(at=1, map="shift:16"), "change.map: 'shift:16' moves no reward on 8"),
     ],
 )
 def test_impossible_changes_are_refused(
@@ -245,9 +251,9 @@ def test_impossible_changes_are_refused(
 
 
 def test_changes_that_do_not_fit_are_known_without_the_world() -> None:
-    assert misfit(MinAtar(game="breakout"), RewardMove(at=1)) is not None
-    assert misfit(Gymnasium(id="CartPole-v1"), ObservationFlip(at=1)) is not None
-    assert misfit(Gymnasium(id="CartPole-v1"), ActionFlip(at=1)) is None
+    assert change_problem(MinAtar(game="breakout"), RewardMove(at=1)) is not None
+    assert change_problem(Gymnasium(id="CartPole-v1"), ObservationFlip(at=1)) is not None
+    assert change_problem(Gymnasium(id="CartPole-v1"), ActionFlip(at=1)) is None
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from envs.env_samples import actions_for, assert_same_arrays
-from rulescope import package_versions, plugins
+from rulescope import package_versions, plugin_sources
 from rulescope.cli.main import app
 from rulescope.core import arrays, source_hash
 from rulescope.core.errors import ExitError, RecordError, SpecError, WorldError
@@ -209,7 +209,7 @@ def test_a_world_that_goes_its_own_way_cannot_be_continued() -> None:
     env.reset(0)
     for actions in actions_for(env, 10):
         env.step(actions)
-    with pytest.raises(RecordError, match="'rulescope/Unseeded-v0' cannot be continued"):
+    with pytest.raises(RecordError, match="'rulescope/Unseeded-v0' cannot be resumed"):
         env.load(env.save())
 
 
@@ -227,7 +227,7 @@ def test_given_references_are_used() -> None:
     [
         ("Nowhere-v0", {}, r"environment\.id: 'Nowhere-v0' cannot be made"),
         ("no_such_module:Nowhere-v0", {}, r"environment\.id: .* cannot be made"),
-        ("rulescope/Steering-v0", {}, "has no discrete actions but Box"),
+        ("rulescope/Steering-v0", {}, "has no discrete actions, but Box"),
         ("rulescope/Growing-v0", {}, "not a fixed array"),
         ("CartPole-v1", {"random_return": 22.0}, r"needs environment\.oracle_return beside it"),
         ("CartPole-v1", {"random_rate": 2.0, "oracle_rate": 1.0}, r"1\.0 is not above random"),
@@ -372,7 +372,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Module]:
 
 
 def line(**fields: Any) -> RunSpec:
-    world = plugins.pinned_gymnasium("line_world:Line-v0", **fields)
+    world = gymnasium_adapter.pin_gymnasium("line_world:Line-v0", **fields)
     learner = A2C(agent=NetworkSizes(hidden=(4, 4)))
     return RunSpec(learner=learner, environment=world, iterations=4, log_every=2, steps=6)
 
@@ -384,7 +384,7 @@ def test_an_edited_world_and_other_arguments_are_other_runs(module: Module) -> N
     module.write("2.0")
     assert line().id != first.id
     with pytest.raises(SpecError, match=r"environment\.source: the world 'line_world:Line-v0' is"):
-        plugins.require([first])
+        plugin_sources.require_plugins([first])
     with pytest.raises(SpecError, match=r"environment\.source"):
         Lifetime(first)
 
@@ -470,6 +470,6 @@ def test_a_world_whose_code_is_in_no_file_runs_but_cannot_be_pinned(
     spec = RunSpec(learner=learner, environment=world, iterations=2, log_every=1)
     runtime = find_or_make(spec, Store(tmp_path)).manifest.runtime
     assert runtime["world_sha256"] is None
-    with pytest.raises(SpecError, match="is in no file"):
-        plugins.pinned_gymnasium("rulescope/Walk-v0")
+    with pytest.raises(SpecError, match="is not in files"):
+        gymnasium_adapter.pin_gymnasium("rulescope/Walk-v0")
     gymnasium_adapter._origin.cache_clear()

@@ -105,7 +105,7 @@ def test_games_continue_from_a_file(config: MinAtar) -> None:
 @installed
 def test_an_unknown_game_state_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(STATE, "breakout", {"ball_x": ()})
-    with pytest.raises(SpecError, match=r"known is version 1\.0\.15"):
+    with pytest.raises(SpecError, match=r"version 1\.0\.15"):
         MinAtarEnv(BREAKOUT, lanes=1)
 
 

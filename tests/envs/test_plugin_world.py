@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from plugin_packages import example_installed
-from rulescope import envs, plugins
+from rulescope import envs
 from rulescope.core.errors import SpecError
+from rulescope.envs.plugin_world import pin_plugin_world
 from rulescope.lifetime import Lifetime
 from rulescope.records import Store
 from rulescope.report.lifetime_figures import describe
@@ -34,7 +35,7 @@ ABSENT = PluginWorld(name="not-installed", source="0" * 64)
 @pytest.fixture
 def echo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PluginWorld]:
     with example_installed(tmp_path / "site", monkeypatch):
-        yield plugins.pinned_world("echo")
+        yield pin_plugin_world("echo")
 
 
 def life(world: PluginWorld, iterations: int = 150) -> RunSpec:

@@ -266,5 +266,5 @@ def test_clipped_targets_have_the_gradient_of_the_clipped_loss() -> None:
 def test_another_kind_of_rule_is_refused() -> None:
     with pytest.raises(SpecError, match=r"learner\.rule: 'random:0' is not an OPEN rule"):
         made(Open(rule="random:0"))
-    with pytest.raises(ValueError, match="must be told the lifetime's iterations"):
+    with pytest.raises(ValueError, match="needs the lifetime's iterations"):
         learners.make(OpenAdam(), (4, 4), 3, 5, seed=0)

@@ -1,4 +1,4 @@
-"""Archives and merging: what goes out comes in, and what is hostile stays out."""
+"""Archives and merging: exact copies of records; hostile archives are refused."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from rulescope.records import record as records
 from rulescope.records.archive import Limits
 from rulescope.records.merge import merge
 
-from .samples import changed_log, sample
+from .sample_record import changed_log, sample
 
 KINDS = [".zip", ".tar", ".tar.gz", ".tgz"]
 RUN = sample().spec.id
@@ -49,7 +49,7 @@ def contents(store: Store) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_goes_out_comes_in_to_the_bit(
+def test_an_exported_archive_is_imported_bit_for_bit(
     store: Store, source: Store, tmp_path: Path, kind: str
 ) -> None:
     path = tmp_path / "deep" / f"records{kind}"
@@ -63,16 +63,16 @@ def test_what_goes_out_comes_in_to_the_bit(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_equal_records_make_equal_archives(source: Store, tmp_path: Path, kind: str) -> None:
+def test_equal_records_give_equal_archives(source: Store, tmp_path: Path, kind: str) -> None:
     paths = [tmp_path / f"{name}{kind}" for name in "ab"]
     for path in paths:
         archive.write(source, source.ids(), path)
     assert paths[0].read_bytes() == paths[1].read_bytes()
 
 
-def test_a_folder_is_merged_and_left_alone(store: Store, source: Store) -> None:
+def test_merging_a_store_does_not_change_it(store: Store, source: Store) -> None:
     run = sample(1).spec.id
-    (source.folder(run) / "log.npz").write_bytes(b"rubbish")
+    (source.folder(run) / "log.npz").write_bytes(b"garbage")
     before = contents(source)
     found = merge(store, source.root)
     assert len(found.new) == 2
@@ -82,7 +82,7 @@ def test_a_folder_is_merged_and_left_alone(store: Store, source: Store) -> None:
     assert store.verify() == []
 
 
-def test_a_conflict_is_told_and_changes_nothing(store: Store, source: Store) -> None:
+def test_a_conflict_is_reported_and_changes_nothing(store: Store, source: Store) -> None:
     store.commit(sample(0, log=changed_log()))
     before = contents(store)
     found = merge(store, source.root)
@@ -92,7 +92,7 @@ def test_a_conflict_is_told_and_changes_nothing(store: Store, source: Store) -> 
     assert before.items() <= contents(store).items()
 
 
-def test_a_damaged_record_gives_way_to_a_sound_one(store: Store, source: Store) -> None:
+def test_a_damaged_record_is_replaced_by_an_intact_one(store: Store, source: Store) -> None:
     store.commit(sample(0))
     (store.folder(RUN) / "state.npz").write_bytes(b"")
     assert RUN in merge(store, source.root).new
@@ -144,7 +144,7 @@ def test_an_interrupted_export_leaves_nothing(
     assert len(list((tmp_path / "out").iterdir())) == 1
 
 
-# What is hostile
+# Hostile archives
 
 Members = Iterable[tuple[str, bytes]]
 
@@ -178,7 +178,7 @@ def packed(path: Path, members: Members, **attributes: Any) -> Path:
 
 
 def check_refused(store: Store, path: Path, message: str, limits: Limits = archive.LIMITS) -> None:
-    """Check that nothing at all comes of an archive, in little memory."""
+    """Check that an archive is refused, in little memory, and leaves nothing."""
     around = sorted(path.parent.iterdir())
     tracemalloc.start()
     with pytest.raises(RecordError, match=message) as caught:
@@ -209,7 +209,7 @@ NAMES = [
 
 @pytest.mark.parametrize("kind", [".zip", ".tar", ".tar.gz"])
 @pytest.mark.parametrize("name", NAMES)
-def test_names_with_no_place_are_refused(
+def test_members_with_foreign_names_are_refused(
     store: Store, tmp_path: Path, name: str, kind: str
 ) -> None:
     path = packed(tmp_path / f"x{kind}", [*good()[:3], (name, b"evil"), good()[3]])
@@ -217,9 +217,7 @@ def test_names_with_no_place_are_refused(
 
 
 @pytest.mark.parametrize("kind", [".zip", ".tar", ".tar.gz"])
-def test_archives_made_by_hand_are_read_if_all_is_well(
-    store: Store, tmp_path: Path, kind: str
-) -> None:
+def test_valid_archives_of_other_tools_are_read(store: Store, tmp_path: Path, kind: str) -> None:
     assert merge(store, packed(tmp_path / f"x{kind}", good())).new == [RUN]
 
 
@@ -261,7 +259,7 @@ def test_only_plain_files_are_taken_from_a_zip(store: Store, tmp_path: Path, mod
         [3, 0, 1, 2],
     ],
 )
-def test_members_come_once_and_in_order(
+def test_repeated_missing_and_unordered_members_are_refused(
     store: Store, tmp_path: Path, kind: str, order: list[int]
 ) -> None:
     path = packed(tmp_path / f"x{kind}", [good()[place] for place in order])
@@ -275,7 +273,9 @@ def test_a_zip_with_a_member_twice_is_refused(store: Store, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("kind", [".zip", ".tar.gz"])
-def test_bombs_are_refused_unopened(store: Store, tmp_path: Path, kind: str) -> None:
+def test_archive_bombs_are_refused_before_unpacking(
+    store: Store, tmp_path: Path, kind: str
+) -> None:
     bomb = b"\0" * 50_000_000
     path = packed(tmp_path / f"x{kind}", [good()[0], (f"{PLACE}/log.npz", bomb)])
     del bomb
@@ -302,14 +302,14 @@ def test_arrays_that_unpack_to_too_much_are_refused(store: Store, tmp_path: Path
     assert list(store.ids()) == [sample(1).spec.id]
 
 
-def test_a_header_that_claims_a_giant_name_is_refused(store: Store, tmp_path: Path) -> None:
+def test_a_header_with_a_giant_name_is_refused(store: Store, tmp_path: Path) -> None:
     member = tarfile.TarInfo("././@LongLink")
     member.type, member.size = tarfile.GNUTYPE_LONGNAME, 7 << 30
     (tmp_path / "x.tar").write_bytes(member.tobuf(tarfile.GNU_FORMAT) + b"a" * 10240)
     check_refused(store, tmp_path / "x.tar", "a header claims 7,516,192,")
 
 
-def test_a_header_of_negative_size_does_not_go_round_in_circles(
+def test_a_header_of_negative_size_does_not_cause_an_endless_loop(
     store: Store, tmp_path: Path
 ) -> None:
     header = bytearray(tarfile.TarInfo(f"{PLACE}/manifest.json").tobuf(tarfile.GNU_FORMAT))
@@ -321,7 +321,7 @@ def test_a_header_of_negative_size_does_not_go_round_in_circles(
 
 
 @pytest.mark.parametrize("kind", [".zip", ".tar", ".tar.gz"])
-def test_truncated_and_damaged_archives_bring_nothing_wrong(
+def test_truncated_and_damaged_archives_import_no_wrong_record(
     source: Store, tmp_path: Path, kind: str
 ) -> None:
     path = tmp_path / f"x{kind}"
@@ -359,7 +359,7 @@ def test_contents_of_the_wrong_shape_are_refused(
     check_refused(store, path, r"contents\.json|format 2")
 
 
-def test_what_is_no_source_is_named(store: Store, tmp_path: Path) -> None:
+def test_an_invalid_source_is_named(store: Store, tmp_path: Path) -> None:
     for name, message in (
         ("missing.zip", "No such file"),
         ("missing", "does not end in"),

@@ -1,4 +1,4 @@
-"""The index: derived, incremental, never believed over the records."""
+"""The index: derived from the records, incremental, rebuilt when damaged."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ import pytest
 from rulescope.core.errors import RecordError
 from rulescope.records import Store, columns, index, index_shards, query
 
-from .samples import sample
+from .sample_record import sample
 
 
 def scores(store: Store) -> dict[str, float]:
     """Return the best score of every record that a query sees."""
-    with query.asking(store) as questions:
-        rows = list(questions.ask("SELECT id, max(score) FROM logs GROUP BY id").rows)
-        counted = list(questions.ask("SELECT count(*), count(DISTINCT id) FROM runs").rows)
+    with query.open_database(store) as database:
+        rows = list(database.query("SELECT id, max(score) FROM logs GROUP BY id").rows)
+        counted = list(database.query("SELECT count(*), count(DISTINCT id) FROM runs").rows)
     assert counted == [(len(rows), len(rows))]
     return dict(rows)
 
 
 def shard_folders(store: Store) -> list[Path]:
     """Return the shards in use."""
-    home = index.Index(store).home
+    home = index.Index(store).folder
     return sorted(folder for folder in home.iterdir() if not (folder / "worn").exists())
 
 
@@ -56,7 +56,7 @@ def test_each_record_is_read_once(store: Store, reads: list[str]) -> None:
     assert reads == [more]
 
 
-def test_deleted_records_are_gone_and_new_results_are_seen(store: Store, reads: list[str]) -> None:
+def test_deleted_records_disappear_and_new_results_appear(store: Store, reads: list[str]) -> None:
     runs = [store.commit(sample(seed)) for seed in range(3)]
     scores(store)
     store.delete(runs[0])
@@ -68,22 +68,22 @@ def test_deleted_records_are_gone_and_new_results_are_seen(store: Store, reads: 
     assert reads == [runs[1]]
 
 
-def test_a_damaged_record_is_told_and_not_served_from_the_index(store: Store) -> None:
+def test_a_damaged_record_is_reported_and_not_served_from_the_index(store: Store) -> None:
     runs = [store.commit(sample(seed)) for seed in range(2)]
     scores(store)
     path = store.folder(runs[0]) / "log.npz"
     content = bytearray(path.read_bytes())
     content[30] ^= 1
     path.write_bytes(content)
-    with query.asking(store) as questions:
-        assert [problem.id for problem in questions.problems] == [runs[0]]
-        assert questions.ids("true") == [runs[1]]
+    with query.open_database(store) as database:
+        assert [problem.id for problem in database.problems] == [runs[0]]
+        assert database.ids("true") == [runs[1]]
     assert [item.id for item in store.quarantined()] == [runs[0]]
 
 
 @pytest.mark.parametrize("name", [index_shards.RUNS, index_shards.LOGS])
 @pytest.mark.parametrize("damage", ["flip", "truncate", "remove", "folder", "link"])
-def test_damage_to_the_index_is_mended_without_a_word(
+def test_a_damaged_index_is_rebuilt_silently(
     store: Store, tmp_path: Path, name: str, damage: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     runs = {store.commit(sample(seed)) for seed in range(3)}
@@ -107,19 +107,19 @@ def test_damage_to_the_index_is_mended_without_a_word(
     assert capfd.readouterr() == ("", "")
 
 
-def test_the_index_can_be_deleted_and_strangers_in_it_do_no_harm(store: Store) -> None:
+def test_the_index_can_be_deleted_and_foreign_files_in_it_are_harmless(store: Store) -> None:
     runs = {store.commit(sample(seed)) for seed in range(3)}
     scores(store)
     shutil.rmtree(store.root / "index")
     assert set(scores(store)) == runs
-    home = index.Index(store).home
+    home = index.Index(store).folder
     (home / "notes.txt").write_text("hello")
     (home / ("0" * 64)).mkdir()
     assert set(scores(store)) == runs
     assert len(shard_folders(store)) == 1
 
 
-def test_a_shard_of_another_store_is_not_believed(store: Store, tmp_path: Path) -> None:
+def test_a_shard_of_another_store_is_not_used(store: Store, tmp_path: Path) -> None:
     other = Store(tmp_path / "other")
     other.commit(sample(0, log=dict(sample().log) | {"score": np.array([9.0, 9.0, 9.0])}))
     scores(other)
@@ -128,10 +128,10 @@ def test_a_shard_of_another_store_is_not_believed(store: Store, tmp_path: Path) 
     assert scores(store) == {run: 0.25}
 
 
-def test_many_small_shards_are_joined(
+def test_many_small_shards_are_merged(
     store: Store, reads: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(index, "_SMALL", 3)
+    monkeypatch.setattr(index, "_MAX_SMALL", 3)
     runs = set()
     for seed in range(7):
         runs.add(store.commit(sample(seed)))
@@ -140,22 +140,24 @@ def test_many_small_shards_are_joined(
     assert sorted(reads) == sorted(runs)  # joining reads shards, not records
 
 
-def test_what_is_replaced_stays_until_its_readers_are_done(
+def test_a_replaced_shard_stays_for_a_while_for_its_readers(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runs = [store.commit(sample(seed)) for seed in range(3)]
-    with query.asking(store) as early:
+    with query.open_database(store) as early:
         store.delete(runs[0])
-        assert len(scores(store)) == 2  # a process that came later replaces the shard
-        assert list(early.ask("SELECT count(DISTINCT id) FROM logs").rows) == [(3,)]
-    home = index.Index(store).home
+        assert len(scores(store)) == 2  # a later process replaces the shard
+        assert list(early.query("SELECT count(DISTINCT id) FROM logs").rows) == [(3,)]
+    home = index.Index(store).folder
     assert len(list(home.iterdir())) == 2
     monkeypatch.setattr(index, "_GRACE", -1.0)
     assert len(scores(store)) == 2
     assert len(list(home.iterdir())) == 1
 
 
-def test_shards_are_written_in_bits(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_indexes_are_written_in_several_shards(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(index_shards, "FULL", 2)
     runs = {store.commit(sample(seed)) for seed in range(5)}
     assert set(scores(store)) == runs
@@ -173,7 +175,7 @@ def test_an_interrupted_build_is_continued(
         if done == 3:
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt), query.asking(store, stop):
+    with pytest.raises(KeyboardInterrupt), query.open_database(store, stop):
         pass
     assert list((store.root / "tmp").iterdir()) == []
     reads.clear()
@@ -194,14 +196,14 @@ def test_a_store_that_cannot_be_written_is_indexed_elsewhere(
     assert not (store.root / "index").exists()
 
 
-def test_a_path_that_looks_like_a_pattern_is_no_problem(tmp_path: Path) -> None:
+def test_a_store_path_with_wildcards_can_be_indexed(tmp_path: Path) -> None:
     store = Store(tmp_path / "a*[b]?'c\"d")
     store.commit(sample())
     assert len(scores(store)) == 1
     assert len(scores(store)) == 1
 
 
-def test_two_indexes_of_the_same_records_are_sorted_out(store: Store) -> None:
+def test_duplicate_shards_of_the_same_records_are_resolved(store: Store) -> None:
     runs = {store.commit(sample(seed)) for seed in range(3)}
     scores(store)
     [folder] = shard_folders(store)
@@ -214,7 +216,7 @@ def test_two_indexes_of_the_same_records_are_sorted_out(store: Store) -> None:
     assert set(scores(store)) == runs | {sample(3).spec.id}
 
 
-def test_records_with_absurd_logs_are_left_out_and_told(
+def test_records_with_oversized_logs_are_left_out_and_reported(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     good = store.commit(sample(0))
@@ -223,13 +225,13 @@ def test_records_with_absurd_logs_are_left_out_and_told(
     many = store.commit(sample(3, log={"score": np.zeros((500, 500), dtype=bool)}))
     monkeypatch.setattr(index, "MAX_LOG", 1_000_000)
     monkeypatch.setattr(columns, "MAX_VALUES", 200_000)  # small as a file, and large as objects
-    with query.asking(store) as questions:
-        assert questions.ids("true") == [good]
-        assert {problem.id for problem in questions.problems} == {wide, long, many}
+    with query.open_database(store) as database:
+        assert database.ids("true") == [good]
+        assert {problem.id for problem in database.problems} == {wide, long, many}
     assert store.quarantined() == []
 
 
-def test_the_index_keeps_itself_out_of_repositories(store: Store) -> None:
+def test_the_index_is_ignored_by_git(store: Store) -> None:
     store.commit(sample())
     scores(store)
     assert (store.root / "index" / ".gitignore").read_text() == "*\n"

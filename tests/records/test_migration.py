@@ -1,4 +1,4 @@
-"""Records of other versions: older ones are read, newer ones refused, and none is touched."""
+"""Records of other versions: older ones are read, newer ones refused, none is changed."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import pytest
 from rulescope.core.errors import RecordError
 from rulescope.records import Store, migration
 from rulescope.records import record as records
-from rulescope.records.migration import NewerError, upgraded
+from rulescope.records.migration import NewerError, upgrade
 
-from .samples import sample
+from .sample_record import sample
 
 FIXTURES = Path(__file__).parent / "fixtures"
 RELEASED = {
@@ -32,7 +32,7 @@ RUN = sample().spec.id
 
 
 @pytest.mark.parametrize("version", RELEASED)
-def test_a_record_of_every_version_can_be_read_for_ever(version: int, tmp_path: Path) -> None:
+def test_a_record_of_every_version_can_be_read(version: int, tmp_path: Path) -> None:
     run, science = RELEASED[version]
     shutil.copytree(FIXTURES / f"v{version}", tmp_path / "store")
     store = Store(tmp_path / "store")
@@ -45,7 +45,7 @@ def test_a_record_of_every_version_can_be_read_for_ever(version: int, tmp_path: 
     assert store.verify() == []
 
 
-def test_there_is_a_fixture_and_a_way_from_every_version() -> None:
+def test_every_version_has_a_fixture_and_a_migration() -> None:
     assert sorted(RELEASED) == list(range(1, migration.SCHEMA + 1))
     assert sorted(migration.MIGRATIONS) == list(range(1, migration.SCHEMA))
     assert sorted(path.name for path in FIXTURES.iterdir()) == [f"v{n}" for n in RELEASED]
@@ -61,7 +61,7 @@ def written_as(store: Store, **changes: Any) -> dict[str, bytes]:
             plain.pop(name)
         else:
             plain[name] = value
-    files["manifest.json"] = records._seal(plain)
+    files["manifest.json"] = records._encode_manifest(plain)
     folder = store.folder(RUN)
     folder.mkdir(parents=True)
     for name, content in files.items():
@@ -90,7 +90,7 @@ def test_an_older_version_is_migrated_in_memory(
     assert (store.folder(RUN) / "manifest.json").read_bytes() == files["manifest.json"]
 
 
-def test_an_old_manifest_without_what_its_migration_needs_is_damage(
+def test_an_old_manifest_that_lacks_a_migrated_field_is_damage(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(migration, "MIGRATIONS", {0: version_zero, **migration.MIGRATIONS})
@@ -112,6 +112,6 @@ def test_a_newer_version_is_refused_and_left_alone(store: Store) -> None:
 
 
 @pytest.mark.parametrize("version", [None, "1", 1.0, True, [], -1, 10**30])
-def test_versions_that_are_none_are_refused(version: Any) -> None:
+def test_invalid_versions_are_refused(version: Any) -> None:
     with pytest.raises(RecordError, match="schema"):
-        upgraded({"schema": version})
+        upgrade({"schema": version})

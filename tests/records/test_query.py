@@ -1,4 +1,4 @@
-"""Questions in SQL: what they see, what they cannot do, and how they fail."""
+"""SQL queries: their views, their restrictions, and their errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rulescope.spec.learner_config import VARIANTS
 from rulescope.spec.run_spec import Freeze, Pin, RunSpec, Transplant
 from rulescope.spec.world_config import ActionFlip, Boundary
 
-from .samples import RULE, STARTED, sample, sample_log
+from .sample_record import RULE, STARTED, sample, sample_log
 
 DONOR = RunSpec(iterations=60, seed=5)
 HEIR = RunSpec(
@@ -64,10 +64,10 @@ def filled(store: Store) -> Store:
 
 @pytest.fixture
 def ask(filled: Store) -> Iterator[Any]:
-    with query.asking(filled) as questions:
+    with query.open_database(filled) as database:
 
         def answer(sql: str) -> list[tuple[Any, ...]]:
-            return list(questions.ask(sql).rows)
+            return list(database.query(sql).rows)
 
         yield answer
 
@@ -133,14 +133,14 @@ def test_logs_is_the_union_of_all_columns(ask: Any) -> None:
 
 
 def test_an_empty_store_has_empty_views(tmp_path: Path) -> None:
-    with query.asking(Store(tmp_path)) as questions:
-        assert list(questions.ask("SELECT * FROM runs").rows) == []
-        answer = questions.ask("SELECT id, iteration, steps FROM logs")
+    with query.open_database(Store(tmp_path)) as database:
+        assert list(database.query("SELECT * FROM runs").rows) == []
+        answer = database.query("SELECT id, iteration, steps FROM logs")
         assert (answer.columns, list(answer.rows)) == (["id", "iteration", "steps"], [])
 
 
 def test_a_missing_store_is_named(store: Store) -> None:
-    with pytest.raises(RecordError, match="no such store"), query.asking(store):
+    with pytest.raises(RecordError, match="no such store"), query.open_database(store):
         pass
     assert not store.root.exists()
 
@@ -158,7 +158,7 @@ def test_a_missing_store_is_named(store: Store) -> None:
         "SELECT * FROM read_parquet('s3://bucket/x.parquet')",
     ],
 )
-def test_a_query_sees_no_files_and_no_network(
+def test_a_query_has_no_access_to_files_or_network(
     ask: Any, sql: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(socket, "socket", None)
@@ -197,13 +197,13 @@ def test_a_query_sees_no_files_and_no_network(
     ],
 )
 def test_a_query_changes_nothing(ask: Any, sql: str, tmp_path: Path) -> None:
-    with pytest.raises(RecordError, match=r"changes nothing|one question|no files"):
+    with pytest.raises(RecordError, match=r"only reads|one at a time|no files"):
         ask(sql.format(out=tmp_path / "out"))
     assert not (tmp_path / "out").exists()
     assert ask("SELECT count(*) FROM runs") == [(3,)]
 
 
-def test_a_query_cannot_see_the_program(ask: Any) -> None:
+def test_a_query_has_no_access_to_the_program(ask: Any) -> None:
     secret = {"x": np.zeros(3)}
     assert secret
     with pytest.raises(RecordError, match="does not exist"):
@@ -231,42 +231,42 @@ def test_memory_is_limited(filled: Store, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(query, "MEMORY", "20MB")
     monkeypatch.setattr(query, "DISK", "1MB")
     with (
-        query.asking(filled) as questions,
-        pytest.raises(RecordError, match=r"more than 20MB|ask for less"),
+        query.open_database(filled) as database,
+        pytest.raises(RecordError, match=r"more than 20MB|select less"),
     ):
-        list(questions.ask("SELECT list(range) FROM range(20000000)").rows)
+        list(database.query("SELECT list(range) FROM range(20000000)").rows)
 
 
-def test_conditions_choose_records(filled: Store) -> None:
-    with query.asking(filled) as questions:
-        assert questions.ids("scale < 1") == [HEIR.id]
-        assert questions.ids("seed = 6 -- a comment") == [HEIR.id]
-        assert len(questions.ids("true")) == 3
+def test_conditions_select_records(filled: Store) -> None:
+    with query.open_database(filled) as database:
+        assert database.ids("scale < 1") == [HEIR.id]
+        assert database.ids("seed = 6 -- a comment") == [HEIR.id]
+        assert len(database.ids("true")) == 3
         with pytest.raises(RecordError, match="syntax"):
-            questions.ids("seed =")
-        with pytest.raises(RecordError, match="one question"):
-            questions.ids("true); DROP TABLE runs; SELECT (1")
+            database.ids("seed =")
+        with pytest.raises(RecordError, match="one at a time"):
+            database.ids("true); DROP TABLE runs; SELECT (1")
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
 def test_an_export_is_written_whole(filled: Store, tmp_path: Path, ending: str) -> None:
     path = tmp_path / "deep" / f"it's.{ending}"
-    with query.asking(filled) as questions:
-        assert questions.export("SELECT id, iteration, score FROM logs", path) == 8
+    with query.open_database(filled) as database:
+        assert database.export("SELECT id, iteration, score FROM logs", path) == 8
         first = path.read_bytes()
         with pytest.raises(RecordError, match=r"Conversion Error"):
-            questions.export("SELECT CAST(id AS INTEGER) FROM logs", path)
+            database.export("SELECT CAST(id AS INTEGER) FROM logs", path)
         assert path.read_bytes() == first
-        assert questions.export("SELECT 1 WHERE false", path) == 0
+        assert database.export("SELECT 1 WHERE false", path) == 0
     assert [file.name for file in path.parent.iterdir()] == [path.name]
 
 
 def test_a_parquet_export_can_be_read_by_others(filled: Store, tmp_path: Path) -> None:
     import duckdb
 
-    with query.asking(filled) as questions:
-        questions.export("FROM logs", tmp_path / "x.parquet")
-        expected = list(questions.ask("SELECT count(*), max(score) FROM logs").rows)
+    with query.open_database(filled) as database:
+        database.export("FROM logs", tmp_path / "x.parquet")
+        expected = list(database.query("SELECT count(*), max(score) FROM logs").rows)
     path = tmp_path / "x.parquet"
     found = duckdb.connect().execute(f"SELECT count(*), max(score) FROM '{path}'").fetchall()
     assert found == expected
@@ -277,7 +277,7 @@ def test_an_export_has_one_of_two_formats(tmp_path: Path) -> None:
         query.export_format(tmp_path / "x.json")
 
 
-def test_names_that_sql_does_not_tell_apart_stay_apart(store: Store) -> None:
+def test_column_names_that_differ_in_case_stay_distinct(store: Store) -> None:
     odd = {
         "score": np.array([1.0]),
         "Score": np.array([2.0]),
@@ -288,8 +288,8 @@ def test_names_that_sql_does_not_tell_apart_stay_apart(store: Store) -> None:
         "ümlaut": np.array([7.0]),
     }
     store.commit(made(DONOR, **odd))
-    with query.asking(store) as questions:
-        answer = questions.ask("SELECT * FROM logs")
+    with query.open_database(store) as database:
+        answer = database.query("SELECT * FROM logs")
         [row] = answer.rows
         found = dict(zip(answer.columns, row, strict=True))
     assert found["id"] == DONOR.id
@@ -299,15 +299,15 @@ def test_names_that_sql_does_not_tell_apart_stay_apart(store: Store) -> None:
     assert found["50%"] == 6.0
 
 
-def test_records_that_disagree_about_a_column_share_it_as_text(store: Store) -> None:
+def test_a_column_of_different_types_becomes_text(store: Store) -> None:
     store.commit(made(DONOR, iteration=np.array([1.0]), note=np.array([2.5])))
     store.commit(made(HEIR, iteration=np.array([1.0]), note=np.array(["hé\ud800"])))
-    with query.asking(store) as questions:
-        rows = list(questions.ask("SELECT note FROM logs ORDER BY 1").rows)
+    with query.open_database(store) as database:
+        rows = list(database.query("SELECT note FROM logs ORDER BY 1").rows)
     assert rows == [("2.5",), ("hé?",)]
 
 
-def test_interventions_are_told_in_words() -> None:
+def test_interventions_are_described_in_one_line() -> None:
     assert describe(Pin(carrier="recurrent")) == "pin(recurrent)"
     assert describe(Freeze(carrier="averages", at=300)) == "freeze(averages, at=300)"
 
@@ -315,11 +315,11 @@ def test_interventions_are_told_in_words() -> None:
 def test_pandas_and_pyarrow_are_not_needed(filled: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("pandas", "pyarrow"):
         monkeypatch.setitem(sys.modules, name, None)
-    with query.asking(filled) as questions:
-        assert list(questions.ask("SELECT count(*) FROM logs").rows) == [(8,)]
+    with query.open_database(filled) as database:
+        assert list(database.query("SELECT count(*) FROM logs").rows) == [(8,)]
 
 
-def test_spec_fields_have_names_that_can_be_guessed(ask: Any) -> None:
+def test_spec_fields_have_predictable_names(ask: Any) -> None:
     names = {row[0] for row in ask("DESCRIBE runs")}
     fields = {field.name for field in msgspec.structs.fields(RunSpec)} - {"schema"}
     assert fields <= names

@@ -13,7 +13,7 @@ from rulescope.core.structs import expanded
 from rulescope.records import record as records
 from rulescope.records.record import DamageError, Record, decode, encode, science_hash
 
-from .samples import STARTED, changed_log, sample, sample_log, sample_state
+from .sample_record import STARTED, changed_log, sample, sample_log, sample_state
 
 
 def same(left: Arrays, right: Arrays) -> bool:
@@ -26,7 +26,7 @@ def same(left: Arrays, right: Arrays) -> bool:
     )
 
 
-def test_files_give_the_record_back() -> None:
+def test_a_record_can_be_decoded_from_its_files() -> None:
     record = sample()
     again = decode(record.spec.id, encode(record))
     assert again.spec == record.spec
@@ -39,7 +39,7 @@ def test_equal_records_give_equal_files() -> None:
     assert encode(sample()) == encode(sample())
 
 
-def test_the_manifest_says_what_was_run_when_and_by_what() -> None:
+def test_the_manifest_holds_spec_time_and_provenance() -> None:
     record = sample(started=STARTED.astimezone())
     manifest = record.manifest
     assert manifest.id == record.spec.id
@@ -81,11 +81,11 @@ def test_science_hash_of_the_sample_is_pinned() -> None:
         pytest.param({"x": np.array([1.0, 2.0]), "y": np.zeros(2)}, {}, id="one more column"),
     ],
 )
-def test_science_hash_sees_every_difference(log: Arrays, state: Arrays) -> None:
+def test_science_hash_changes_with_every_difference(log: Arrays, state: Arrays) -> None:
     assert science_hash(log, state) != science_hash({"x": np.array([1.0, 2.0])}, {})
 
 
-def test_science_hash_tells_signed_zeros_and_scalars_apart() -> None:
+def test_science_hash_distinguishes_signed_zeros_and_scalars() -> None:
     hashes = {
         science_hash({}, {"a/b": np.array(0.0)}),
         science_hash({}, {"a/b": np.array(-0.0)}),
@@ -128,7 +128,7 @@ def test_a_manifest_that_does_not_fit_is_not_written(changes: dict[str, Any], me
         encode(bad)
 
 
-def test_arrays_changed_after_the_fact_are_not_written() -> None:
+def test_arrays_changed_after_hashing_are_not_written() -> None:
     good = sample()
     with pytest.raises(RecordError, match="science hash"):
         encode(Record(good.spec, changed_log(), good.state, good.manifest))
@@ -158,7 +158,7 @@ def test_a_specification_that_could_not_be_read_is_not_written() -> None:
 
 
 @pytest.mark.parametrize("name", records.FILES)
-def test_every_flipped_bit_is_noticed(name: str) -> None:
+def test_every_flipped_bit_is_detected(name: str) -> None:
     record = sample()
     files = encode(record)
     content = files[name]
@@ -170,7 +170,7 @@ def test_every_flipped_bit_is_noticed(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", records.FILES)
-def test_every_truncation_is_noticed(name: str) -> None:
+def test_every_truncation_is_detected(name: str) -> None:
     record = sample()
     files = encode(record)
     # (The last byte of the manifest is a line end, which carries nothing.)
@@ -179,7 +179,7 @@ def test_every_truncation_is_noticed(name: str) -> None:
             decode(record.spec.id, files | {name: files[name][:length]})
 
 
-def test_files_of_another_run_are_noticed() -> None:
+def test_files_of_another_run_are_detected() -> None:
     files, others = encode(sample(0)), encode(sample(1, log=changed_log()))
     with pytest.raises(DamageError, match="is that of run"):
         decode(sample(0).spec.id, others)
@@ -192,7 +192,7 @@ def resealed(**changes: Any) -> dict[str, bytes]:
     files = encode(sample())
     plain = msgspec.json.decode(files["manifest.json"])
     plain.pop("checksum")
-    return files | {"manifest.json": records._seal(plain | changes)}
+    return files | {"manifest.json": records._encode_manifest(plain | changes)}
 
 
 def test_unknown_fields_are_refused() -> None:
@@ -208,13 +208,13 @@ def test_unknown_fields_are_refused() -> None:
         ({"spec": {"gone": 1}}, "another meaning"),
     ],
 )
-def test_other_versions_are_not_taken_for_damage(changes: dict[str, Any], message: str) -> None:
+def test_other_versions_are_not_treated_as_damage(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(RecordError, match=message) as caught:
         decode(sample().spec.id, resealed(**changes))
     assert not isinstance(caught.value, DamageError)
 
 
-def test_fields_added_since_do_not_disturb() -> None:
+def test_fields_added_since_are_allowed() -> None:
     spec = expanded(sample().spec)
     del spec["scale"], spec["learner"]["conventions"]["retrace"]
     assert decode(sample().spec.id, resealed(spec=spec)).spec == sample().spec

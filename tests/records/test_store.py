@@ -11,7 +11,7 @@ import pytest
 from rulescope.core.errors import RecordError
 from rulescope.records import Store, quarantine, science_hash
 
-from .samples import changed_log, sample
+from .sample_record import changed_log, sample
 
 RUN = sample().spec.id
 
@@ -72,9 +72,9 @@ def test_a_different_result_is_an_error_that_names_both(store: Store) -> None:
     assert store.read(RUN).manifest.science_hash == old.manifest.science_hash
 
 
-def test_a_damaged_record_gives_way_to_a_new_one(store: Store) -> None:
+def test_a_damaged_record_is_replaced_by_a_new_one(store: Store) -> None:
     store.commit(sample())
-    (folder_of(store) / "log.npz").write_bytes(b"rubbish")
+    (folder_of(store) / "log.npz").write_bytes(b"garbage")
     assert store.commit(sample()) == RUN
     assert store.read(RUN).spec == sample().spec
     assert [(item.id, item.reason) for item in store.quarantined()] == [
@@ -84,7 +84,7 @@ def test_a_damaged_record_gives_way_to_a_new_one(store: Store) -> None:
 
 @pytest.mark.parametrize("name", ["manifest.json", "log.npz", "state.npz"])
 @pytest.mark.parametrize("damage", ["flip", "truncate", "remove"])
-def test_damage_is_noticed_and_put_aside(store: Store, name: str, damage: str) -> None:
+def test_a_damaged_record_is_detected_and_quarantined(store: Store, name: str, damage: str) -> None:
     store.commit(sample())
     path = folder_of(store) / name
     content = bytearray(path.read_bytes())
@@ -106,7 +106,7 @@ def test_damage_is_noticed_and_put_aside(store: Store, name: str, damage: str) -
         store.read(RUN)
 
 
-def test_damage_again_is_put_beside_the_first(store: Store) -> None:
+def test_repeated_damage_is_quarantined_beside_the_first(store: Store) -> None:
     for _ in range(3):
         store.commit(sample())
         (folder_of(store) / "manifest.json").write_text("{}")
@@ -114,7 +114,7 @@ def test_damage_again_is_put_beside_the_first(store: Store) -> None:
     assert listing(store, "quarantine") == [f"{RUN}-1", f"{RUN}-2", f"{RUN}-3"]
 
 
-def test_a_record_under_the_name_of_another_is_noticed(store: Store) -> None:
+def test_a_record_under_the_id_of_another_is_detected(store: Store) -> None:
     store.commit(sample(0))
     other = folder_of(store, sample(1).spec.id)
     other.parent.mkdir(exist_ok=True)
@@ -123,7 +123,7 @@ def test_a_record_under_the_name_of_another_is_noticed(store: Store) -> None:
         store.read(sample(1).spec.id)
 
 
-def test_verify_lists_every_problem_and_strays(store: Store) -> None:
+def test_verify_lists_every_problem_and_foreign_entry(store: Store) -> None:
     for seed in range(3):
         store.commit(sample(seed))
     (folder_of(store) / "state.npz").write_bytes(b"")
@@ -140,7 +140,7 @@ def test_verify_lists_every_problem_and_strays(store: Store) -> None:
     assert sorted(store.ids()) == sorted(sample(seed).spec.id for seed in (1, 2))
 
 
-def test_rubbish_of_dead_processes_is_harmless(store: Store) -> None:
+def test_files_left_by_crashed_processes_are_harmless(store: Store) -> None:
     stale = store.root / "tmp" / f"{RUN[:16]}-dead"
     stale.mkdir(parents=True)
     (stale / "manifest.json").write_text("{")
@@ -168,7 +168,7 @@ def test_only_ids_become_paths(store: Store, run: str) -> None:
         store.drop_checkpoint(run)
 
 
-def test_looking_at_a_missing_store_names_it_and_creates_nothing(store: Store) -> None:
+def test_reading_a_missing_store_names_it_and_creates_nothing(store: Store) -> None:
     for look in (store.ids, store.verify, store.quarantined, lambda: store.read(RUN)):
         with pytest.raises(RecordError, match=f"{store.root}: no such store"):
             look()
@@ -178,7 +178,7 @@ def test_looking_at_a_missing_store_names_it_and_creates_nothing(store: Store) -
     assert not store.root.exists()
 
 
-def test_looking_at_an_empty_store_creates_nothing(tmp_path: Path) -> None:
+def test_reading_an_empty_store_creates_nothing(tmp_path: Path) -> None:
     store = Store(tmp_path)
     assert list(store.ids()) == []
     assert store.verify() == []
@@ -210,22 +210,22 @@ def test_eight_processes_commit_one_record(store: Store) -> None:
     assert listing(store, "tmp") == []
 
 
-def test_a_sound_record_that_took_the_place_of_a_damaged_one_is_put_back(
+def test_an_intact_record_that_has_replaced_a_damaged_one_is_moved_back(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store.commit(sample())
     damaged = folder_of(store) / "log.npz"
     content = damaged.read_bytes()
     damaged.write_bytes(content[:-1])
-    real = quarantine.aside
+    real = quarantine.move
 
     def late(path: Path, *rest: Any, **options: Any) -> str:
-        # Another process was faster: what was damaged is gone, and has been lived again.
+        # Another process was faster: it has moved the damaged record and run the run again.
         damaged.write_bytes(content)
         return real(path, *rest, **options)
 
-    monkeypatch.setattr(quarantine, "aside", late)
-    with pytest.raises(RecordError, match="put a sound one in its place"):
+    monkeypatch.setattr(quarantine, "move", late)
+    with pytest.raises(RecordError, match="put an intact one in its place"):
         store.read(RUN)
     assert store.read(RUN).spec.id == RUN
     assert store.quarantined() == []

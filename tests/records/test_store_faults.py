@@ -1,4 +1,4 @@
-"""A disk that fails, or a process that is stopped, at any step of a write."""
+"""Disk errors and interrupts at every step of a write."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rulescope.core.errors import RecordError
 from rulescope.records import Store, quarantine
 from rulescope.records import store as stores
 
-from .samples import changed_log, sample
+from .sample_record import changed_log, sample
 
 RUN = sample().spec.id
 STATE = sample().state
@@ -49,24 +49,24 @@ class Failing:
 
 def fail(write: Write, store: Store, where: Any, name: str, at: int, fault: BaseException) -> bool:
     """Run ``write`` with one call failing; tell whether that call was ever reached."""
-    told: BaseException | None = None
+    raised: BaseException | None = None
     with pytest.MonkeyPatch.context() as patch:
         double = Failing(getattr(where, name), at, fault)
         patch.setattr(where, name, double)
         try:
             write(store)
         except (RecordError, KeyboardInterrupt) as error:
-            told = error
+            raised = error
     reached = double.calls > at
-    assert reached == (told is not None), f"failure {at} of {name} went unnoticed"
+    assert reached == (raised is not None), f"failure {at} of {name} went unnoticed"
     if reached and fault is FULL:
-        assert isinstance(told, RecordError)
-        assert str(store.root) in str(told)
-        assert "No space left" in str(told)
+        assert isinstance(raised, RecordError)
+        assert str(store.root) in str(raised)
+        assert "No space left" in str(raised)
     return reached
 
 
-def rubbish(store: Store) -> list[Path]:
+def leftovers(store: Store) -> list[Path]:
     return list((store.root / "tmp").glob("*"))
 
 
@@ -79,11 +79,11 @@ def test_a_commit_that_fails_anywhere_leaves_nothing(
     while True:
         store = Store(tmp_path / str(at))
         reached = fail(lambda it: it.commit(sample()), store, where, name, at, fault)
-        assert rubbish(store) == []
+        assert leftovers(store) == []
         if not reached:
             break
         if RUN in store:
-            # Only the very last step comes after the rename: the record is there, and whole.
+            # Only the last step comes after the rename: the record is there, and whole.
             assert store.verify() == []
             assert name in ("fsync", "sync")
         else:
@@ -110,13 +110,13 @@ def test_a_checkpoint_that_fails_anywhere_leaves_the_old_or_the_new(
         assert kept is not None
         value = kept["averages/moment"]
         assert value in (STATE["averages/moment"], newer["averages/moment"])
-        assert rubbish(store) == []
+        assert leftovers(store) == []
         assert store.quarantined() == []
         at += 1
     assert at > 1
 
 
-def test_a_folder_that_cannot_be_synced_is_no_failure(
+def test_a_folder_that_cannot_be_synced_is_not_an_error(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = os.fsync
@@ -135,7 +135,7 @@ def test_losing_the_race_finds_the_winner(store: Store, monkeypatch: pytest.Monk
     race(monkeypatch, lambda: Store(store.root).commit(winner))
     assert store.commit(sample()) == RUN
     assert store.read(RUN).manifest.seconds == 7.0
-    assert rubbish(store) == []
+    assert leftovers(store) == []
 
 
 def test_losing_the_race_to_another_result_is_an_error(
@@ -144,7 +144,7 @@ def test_losing_the_race_to_another_result_is_an_error(
     race(monkeypatch, lambda: Store(store.root).commit(sample(log=changed_log())))
     with pytest.raises(RecordError, match="science hash"):
         store.commit(sample())
-    assert rubbish(store) == []
+    assert leftovers(store) == []
 
 
 def race(monkeypatch: pytest.MonkeyPatch, rival: Callable[[], object]) -> None:
@@ -160,7 +160,7 @@ def race(monkeypatch: pytest.MonkeyPatch, rival: Callable[[], object]) -> None:
 
 
 @pytest.mark.parametrize("code", [errno.EIO, errno.EACCES, errno.EMFILE])
-def test_a_disk_that_cannot_be_read_is_not_taken_for_damage(
+def test_a_read_error_of_the_disk_is_not_treated_as_damage(
     store: Store, monkeypatch: pytest.MonkeyPatch, code: int
 ) -> None:
     store.commit(sample())
@@ -177,7 +177,7 @@ def test_a_disk_that_cannot_be_read_is_not_taken_for_damage(
     assert store.load_checkpoint(RUN) is not None
 
 
-def test_damage_in_a_store_that_cannot_be_written_is_still_told(
+def test_damage_in_a_store_that_cannot_be_written_is_reported(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store.commit(sample())
@@ -195,7 +195,7 @@ def test_damage_in_a_store_that_cannot_be_written_is_still_told(
     assert store.quarantined() == []
 
 
-def test_damage_that_another_process_has_moved_is_told_as_such(
+def test_damage_that_another_process_has_moved_is_reported_as_such(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store.commit(sample())
@@ -206,20 +206,20 @@ def test_damage_that_another_process_has_moved_is_told_as_such(
     assert [item.id for item in store.quarantined()] == [RUN]
 
 
-def test_a_damaged_record_that_cannot_be_moved_does_not_trap_the_commit(
+def test_a_damaged_record_that_cannot_be_moved_ends_the_commit(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store.commit(sample())
     (store.root / "runs" / RUN[:2] / RUN / "log.npz").write_bytes(b"")
-    monkeypatch.setattr(quarantine, "_claim", Failing(quarantine._claim, 0, FULL))
+    monkeypatch.setattr(quarantine, "_new_folder", Failing(quarantine._new_folder, 0, FULL))
     monkeypatch.setattr(stores, "_ROUNDS", 1)
     with pytest.raises(RecordError, match="in the way"):
         store.commit(sample())
-    assert rubbish(store) == []
+    assert leftovers(store) == []
 
 
 @pytest.mark.parametrize("name", ["is_dir", "iterdir"])
-def test_a_folder_that_may_not_be_looked_into_is_named(
+def test_a_folder_without_read_permission_is_named(
     store: Store, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     store.commit(sample())
@@ -229,7 +229,7 @@ def test_a_folder_that_may_not_be_looked_into_is_named(
         store.ids()
 
 
-def test_a_file_in_the_place_of_the_store_is_named(store: Store) -> None:
+def test_a_file_at_the_path_of_the_store_is_named(store: Store) -> None:
     store.root.write_text("something else")
     with pytest.raises(RecordError, match=f"{store.root}.*Not a directory"):
         store.commit(sample())

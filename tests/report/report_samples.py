@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from named_rows import rows
 from rulescope.assays.results import Results
 from rulescope.stats import Estimate
 
@@ -129,4 +130,4 @@ def _results(
     series: Mapping[str, NDArray[np.float64]] | None = None,
 ) -> Results:
     budget = f"{n} seeds, 400 iterations (23,200 interactions) a lifetime"
-    return Results(assay, budget, {}, n, found, (), series or {})
+    return Results(assay, budget, {}, n, rows(assay, found, series or {}), (), series or {})

@@ -7,6 +7,7 @@ from collections.abc import Collection
 import numpy as np
 from numpy.typing import NDArray
 
+from named_rows import rows
 from rulescope.assays import published
 from rulescope.assays.published import Published
 from rulescope.assays.results import Results
@@ -121,7 +122,7 @@ def made(
     series: dict[str, NDArray[np.float64]] | None = None,
 ) -> Results:
     budget = f"disco103, {n} seeds, 6,000 iterations (348,000 interactions) a lifetime"
-    return Results(assay, budget, {}, n, found, (), series or {})
+    return Results(assay, budget, {}, n, rows(assay, found, series or {}), (), series or {})
 
 
 def whole() -> dict[str, Results]:

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.lines import Line2D
 
+from named_rows import rows
 from report.report_samples import MISSING, around
 from report.test_report_figures import clashes, said, words
 from rulescope.assays.figures import FIGURES
@@ -42,7 +43,7 @@ def rates(arms: Collection[str] = ARMS, chosen: Collection[str] = RATES, n: int 
         found |= {f"score/{arm}/{rate}": score for rate, score in scores.items()}
         found[f"rate/{arm}"] = around(float(best), n, spread=0.0)
         found[f"selected/{arm}"] = scores[best]
-    return Results("E-LR", f"{n} seeds", {}, n, found, ())
+    return Results("E-LR", f"{n} seeds", {}, n, rows("E-LR", found), ())
 
 
 def scales(arms: Collection[str] = NORMALISED, n: int = 12) -> Results:
@@ -52,14 +53,17 @@ def scales(arms: Collection[str] = NORMALISED, n: int = 12) -> Results:
         for arm in arms
         for scale, score in zip(SCALES, POPART[arm], strict=True)
     }
-    return Results("E-POP", f"{n} seeds", {}, n, found, ())
+    return Results("E-POP", f"{n} seeds", {}, n, rows("E-POP", found), ())
 
 
 def gaps() -> dict[str, Results]:
     """Return a campaign in progress: one baseline is missing, another has one rate."""
     some = rates(("a2c", "ppo"), RATES[:2], n=2)
     found = {**some.estimates, "score/ppo/0.0001": MISSING}
-    return {"E-LR": Results("E-LR", "2 seeds", {}, 2, found, ()), "E-POP": scales(("a2c",), n=1)}
+    return {
+        "E-LR": Results("E-LR", "2 seeds", {}, 2, rows("E-LR", found), ()),
+        "E-POP": scales(("a2c",), n=1),
+    }
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from named_rows import rows
 from report.report_samples import MISSING
 from report.test_report_figures import clashes, said, words
 from rulescope.assays import published
@@ -52,7 +53,15 @@ def printed(
 def made(
     assay: str, found: dict[str, Estimate], series: dict[str, NDArray[np.float64]] | None = None
 ) -> Results:
-    return Results(assay, "15 seeds, 2,483 iterations a lifetime", {}, 15, found, (), series or {})
+    return Results(
+        assay,
+        "15 seeds, 2,483 iterations a lifetime",
+        {},
+        15,
+        rows(assay, found, series or {}),
+        (),
+        series or {},
+    )
 
 
 def first_goals(found: dict[str, Estimate]) -> dict[str, NDArray[np.float64]]:

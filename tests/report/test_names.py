@@ -8,6 +8,7 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
+from named_rows import rows
 from report import test_change_figures, test_exploration_figures, test_open_figures
 from report.stream_samples import whole as streams
 from report.test_report_figures import clashes, said
@@ -74,7 +75,7 @@ def with_controls(rule: str) -> dict[str, Results]:
             for arm in ("disco-pin", "disco-null")
             for key, value in found[name].estimates.items()
         }
-        found[name] = replace(found[name], estimates={**found[name].estimates, **more})
+        found[name] = replace(found[name], estimates=rows(name, {**found[name].estimates, **more}))
     return found
 
 
@@ -118,7 +119,7 @@ def test_outside_of_a_figure_nothing_is_named_after_a_rule() -> None:
 
 def test_the_legend_of_a_page_has_the_name_of_its_rule() -> None:
     assay = ASSAYS["F2"]
-    results = Results("F2", "", {"arm": assay.arms}, 1, {}, (), rule="mine")
+    results = Results("F2", "", {"arm": assay.arms}, 1, rows("F2", {}), (), rule="mine")
     page = AssayPage("F2-mine", Plan.of(assay, assay.budget("smoke")), results, ())
     assert [how.name for how in arms_of(page).values()] == ["mine", "mine, pinned", "A2C"]
 

@@ -9,6 +9,7 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 
+from named_rows import rows
 from report.report_samples import MISSING, around
 from report.test_report_figures import clashes, said, words
 from rulescope.assays.comparison_families import CONTEXT_PAIRS
@@ -53,7 +54,7 @@ def carry(
                     found[f"{kind}/{game}/{scale}"] = one
             if scale != "1" and "zero" in arms:
                 found[f"interaction/{game}/{scale}"] = around(0.0, n, family=34, spread=spread)
-    return Results("OPEN", f"{n} seeds", {}, n, found, ())
+    return Results("OPEN", f"{n} seeds", {}, n, rows("OPEN", found), ())
 
 
 def context(
@@ -73,7 +74,7 @@ def context(
                 both = {first, second} <= set(arms)
                 key = f"{first}-minus-{second}/{game}/{scale}"
                 found[key] = around(-0.002, n, family=30, spread=0.003) if both else MISSING
-    return Results("minatar-context", f"{n} seeds", {}, n, found, ())
+    return Results("minatar-context", f"{n} seeds", {}, n, rows("minatar-context", found), ())
 
 
 BREAKOUT = open_carry.TASKS[:1]

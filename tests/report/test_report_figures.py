@@ -20,6 +20,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
+from named_rows import rows
 from report.report_samples import (
     MISSING,
     inheritance_results,
@@ -245,7 +246,9 @@ def test_scores_and_intervals_are_where_the_results_say() -> None:
 def test_seeds_are_drawn_where_they_are_known() -> None:
     results = narrow()["E1"]
     seeds = {"seeds/score/catch/live/1": np.array([0.25, 0.75])}
-    with_seeds = Results("E1", results.budget, {}, 2, results.estimates, (), seeds)
+    with_seeds = Results(
+        "E1", results.budget, {}, 2, rows("E1", results.estimates, seeds), (), seeds
+    )
     for label in ("scale-audit", "fig:scale", "fig:detail-scale"):
         figure = FIGURES[label]({"E1": with_seeds})
         assert sorted(single_lifetimes(figure.axes[0], "live")) == [(1.0, 0.25), (1.0, 0.75)]
@@ -257,7 +260,7 @@ def test_seeds_are_drawn_where_they_are_known() -> None:
 def test_a_single_lifetime_of_a_cell_is_no_faint_dot() -> None:
     results = narrow()["E1"]
     seeds = {"seeds/score/catch/live/1": np.array([0.25])}
-    alone = Results("E1", results.budget, {}, 1, results.estimates, (), seeds)
+    alone = Results("E1", results.budget, {}, 1, rows("E1", results.estimates, seeds), (), seeds)
     figure = FIGURES["scale-audit"]({"E1": alone})
     assert single_lifetimes(figure.axes[0], "live") == []
     assert "Faint dots" not in said(figure)
@@ -269,7 +272,9 @@ def test_arms_that_are_not_competent_have_no_contrast_but_were_run() -> None:
         key: replace(MISSING, n=2) if key.startswith("contrast/") else found
         for key, found in results.estimates.items()
     }
-    text = said(FIGURES["fig:detail-scale"]({"E1": replace(results, estimates=without)}))
+    text = said(
+        FIGURES["fig:detail-scale"]({"E1": replace(results, estimates=rows("E1", without))})
+    )
     assert "no estimate: neither arm is competent" in text
     assert "not run" not in text
 
@@ -282,7 +287,11 @@ def test_the_class_of_a_window_stands_beside_the_name_of_its_arm() -> None:
         "width/catch/live/0.8": Window(0.0, math.nan, math.nan, "none"),
         "width/catch/pin/0.8": Window(2.0, 0.1, 10.0, "interval"),
     }
-    text = said(FIGURES["scale-audit"]({"E1": replace(results, windows=windows)}))
+    text = said(
+        FIGURES["scale-audit"](
+            {"E1": replace(results, estimates=rows("E1", results.estimates, windows=windows))}
+        )
+    )
     assert "live: none" in text
     assert "pin: interval 0.1 to 10" in text
     assert "decades" not in text
@@ -323,7 +332,11 @@ def test_a_two_humped_cell_is_named_below_the_figure() -> None:
     results = narrow()["E1"]
     humped = {"seeds/score/catch/live/1": np.array([0.0, 0.01, 0.99, 0.98, 1.0])}
     figure = FIGURES["scale-audit"](
-        {"E1": Results("E1", results.budget, {}, 5, results.estimates, (), humped)}
+        {
+            "E1": Results(
+                "E1", results.budget, {}, 5, rows("E1", results.estimates, humped), (), humped
+            )
+        }
     )
     assert "whose mean no lifetime had: E1 score/catch/live/1 (3 of 5 learned)" in said(figure)
 
@@ -353,7 +366,9 @@ def test_every_panel_of_cells_shows_its_lifetimes_within_its_axes(
     if assay == "discovery":
         found["found/a2c/12"] = Estimate(1.0, 0.5, 1.0, 3, method="wilson")
     series = {f"seeds/{key}": seeds, "horizon": np.array([87.0])}
-    figure = FIGURES[label]({assay: Results(assay, "", {}, 3, found, (), series)})
+    figure = FIGURES[label](
+        {assay: Results(assay, "", {}, 3, rows(assay, found, series), (), series)}
+    )
     drawn = []
     for axes in figure.axes:
         for dots in axes.collections:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from named_rows import rows
 from rulescope.assays.results import Column, Results, Table, Value
 from rulescope.render import result_files, table_formats
 from rulescope.stats import Estimate
@@ -162,7 +163,7 @@ def test_the_terminal_shows_brackets_and_all() -> None:
 
 def test_files_are_named_after_labels_and_the_same_every_time(tmp_path: Path) -> None:
     made = (table(("a", LIVE)), table(("b", PIN), label="v5:tab:app-x"))
-    results = Results("E1", "4 seeds", {}, 4, {}, made)
+    results = Results("E1", "4 seeds", {}, 4, rows("E1", {}), made)
     written = table_formats.write_tables(results, tmp_path / "new")
     names = [f"{n}.{e}" for n in ("tab-e1-all", "v5-tab-app-x") for e in ("md", "csv", "tex")]
     assert [path.name for path in written] == names

@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
+from named_rows import rows
 from report.stream_samples import (
     CONFIGURATIONS,
     alone,
@@ -48,7 +49,17 @@ def drawn(label: str, sample: Sample) -> Figure:
 def only_tracking() -> Mapping[str, Results]:
     results = as_printed("exposure")
     kept = {key: e for key, e in results.estimates.items() if "/natural/" in key}
-    return {"exposure": Results("exposure", results.budget, {}, 18, kept, (), results.series)}
+    return {
+        "exposure": Results(
+            "exposure",
+            results.budget,
+            {},
+            18,
+            rows("exposure", kept, results.series),
+            (),
+            results.series,
+        )
+    }
 
 
 @pytest.mark.parametrize("label", FED_BY)
@@ -88,7 +99,9 @@ def test_a_budget_that_nothing_is_drawn_from_is_not_mentioned() -> None:
         for key, e in as_printed("exposure").estimates.items()
         if key.startswith("score/episodic")
     }
-    results = {"exposure": Results("exposure", "some budget", {}, 18, episodic, ())}
+    results = {
+        "exposure": Results("exposure", "some budget", {}, 18, rows("exposure", episodic), ())
+    }
     assert "some budget" not in said(FIGURES["fig:behavior"](results))
     assert "some budget" in said(FIGURES["v5:fig:app-streams"](results))
 
@@ -144,7 +157,7 @@ def test_some_that_get_there_are_counted_above_their_time() -> None:
         "fraction/masked/disco": Estimate(0.5, 0.3, 0.7, 18, method="wilson"),
     }
     figure = FIGURES["synthetic-terminals"](
-        {"exposure": Results("exposure", "", {}, 18, found, ())}
+        {"exposure": Results("exposure", "", {}, 18, rows("exposure", found), ())}
     )
     assert "(9/18)" in words(figure)
 

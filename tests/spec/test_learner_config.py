@@ -9,7 +9,7 @@ from learners.small import small_disco
 from rulescope.lifetime import Lifetime
 from rulescope.spec.baseline_config import A2C, DQN, PPO, RandomPolicy
 from rulescope.spec.disco_config import Disco
-from rulescope.spec.learner_config import VARIANTS, LearnerSpec, first_update, suited, unfit
+from rulescope.spec.learner_config import VARIANTS, LearnerSpec, adapt_to_world
 from rulescope.spec.open_config import Open, OpenAdam
 from rulescope.spec.run_spec import RunSpec
 from rulescope.spec.world_config import WORLDS, Catch
@@ -22,8 +22,8 @@ def test_every_name_is_another_learner() -> None:
 @pytest.mark.parametrize("name", VARIANTS)
 def test_minatar_is_seen_in_channels_and_a_board_is_not(name: str) -> None:
     learner = VARIANTS[name]
-    assert suited(learner, Catch()) is learner
-    games = suited(learner, WORLDS["minatar-breakout"])
+    assert adapt_to_world(learner, Catch()) is learner
+    games = adapt_to_world(learner, WORLDS["minatar-breakout"])
     if isinstance(games, RandomPolicy):
         assert games is learner
     else:
@@ -42,7 +42,7 @@ def test_first_update_is_when_parameters_first_change(learner: LearnerSpec) -> N
     for _ in range(12):
         life.advance()
         changed.append(bool((life.learner.carriers["params"].get()["flat"] != initial).any()))
-    assert changed.index(True) + 1 == first_update(learner, spec.lanes, spec.steps)
+    assert changed.index(True) + 1 == learner.first_update(spec.lanes, spec.steps)
 
 
 @pytest.mark.parametrize(
@@ -56,10 +56,10 @@ def test_first_update_is_when_parameters_first_change(learner: LearnerSpec) -> N
     ids=lambda case: case if isinstance(case, str) else "",
 )
 def test_what_could_never_learn_is_told(learner: LearnerSpec, problem: str) -> None:
-    (told,) = unfit(learner, lanes=2, steps=29)
+    (told,) = learner.problems(lanes=2, steps=29)
     assert told.startswith(problem)
 
 
 @pytest.mark.parametrize("learner", [*VARIANTS.values(), A2C(learning_rate=1e-4)], ids=repr)
 def test_usual_learners_fit_usual_rollouts(learner: LearnerSpec) -> None:
-    assert not list(unfit(learner, lanes=2, steps=29))
+    assert not list(learner.problems(lanes=2, steps=29))

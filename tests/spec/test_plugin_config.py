@@ -10,7 +10,7 @@ import pytest
 from rulescope.core.errors import SpecError
 from rulescope.engine import resources
 from rulescope.spec import run_spec
-from rulescope.spec.learner_config import first_update, habits, stepwise, suited
+from rulescope.spec.learner_config import adapt_to_world
 from rulescope.spec.plugin_config import Plugin
 from rulescope.spec.run_spec import Pin, PinSteps, RunSpec, Transplant
 from rulescope.spec.world_config import WORLDS
@@ -75,11 +75,11 @@ def test_a_donor_must_keep_a_history_too() -> None:
 
 
 def test_it_lives_as_other_learners_do() -> None:
-    channels = suited(RULE, WORLDS["minatar-breakout"])
+    channels = adapt_to_world(RULE, WORLDS["minatar-breakout"])
     assert isinstance(channels, Plugin)
     assert channels.agent.torso == "channel"
-    assert suited(RULE, WORLDS["catch"]) == RULE
-    assert habits(RULE).steps == 29
-    assert not stepwise(RULE)
-    assert first_update(RULE, 2, 29) == 1
-    assert resources.need(RunSpec(learner=RULE)).memory > resources.PROCESS
+    assert adapt_to_world(RULE, WORLDS["catch"]) == RULE
+    assert RULE.usual_shape.steps == 29
+    assert not RULE.stepwise
+    assert RULE.first_update(2, 29) == 1
+    assert resources.estimate(RunSpec(learner=RULE)).memory > resources.PROCESS

@@ -331,7 +331,7 @@ IMPOSSIBLE: list[tuple[dict[str, Any], str]] = [
             "environment": {"kind": "deep-sea"},
             "change": {"kind": "reward-move", "at": 9},
         },
-        "change.kind: the reward of 'deep-sea' is not in a column that could be moved",
+        "change.kind: the reward of 'deep-sea' does not depend on a column that could be moved",
     ),
     (
         {

@@ -1,6 +1,6 @@
-"""What a campaign must survive, done to it on purpose.
+"""Stress tests of campaigns and stores: kills, disk errors, damaged files, many writers.
 
-The modules beside the tests are the tools: the tests use them at a small size, and ``python
-scripts/torture`` (see ``main``) at full size. Nothing of it is in the product, which is disturbed
-from outside only: killed, starved of disk, or damaged while it sleeps.
+Each part is a module with a function ``torture``. The tests call it at a small size, and ``python
+scripts/torture`` (see ``torture_main``) at full size. The program under test is not modified: its
+processes are killed, its disk fails, or its files are damaged.
 """

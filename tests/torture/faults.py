@@ -1,8 +1,8 @@
-"""A disk that is full, read-only or broken, at every step of a command: nothing is lost or hidden.
+"""Disk errors (full, read-only, broken) at every step of a command: nothing is lost or hidden.
 
-A command is run in a child of this process, with one of its steps on the disk failing, or all from
-there on. It must end with an error that names the store, and what was in the store must be there
-to the bit. (A fork, so that a child costs milliseconds: this process must have one thread only.)
+A command is run in a child process, with one of its disk steps failing, or all from there on. It
+must end with an error that names the store, and the records in the store must be unchanged. (A
+fork, so that a child costs milliseconds: this process must have one thread only.)
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from rulescope.cli.main import run as command_line
 from rulescope.core.errors import RecordError
 from rulescope.records import Store
 from rulescope.spec.run_spec import canonical
+from torture.disk_steps import Failer, observing
 from torture.grid import grid, hashes
-from torture.light import lightly
-from torture.steps import Failer, watched
+from torture.light_lifetime import light_lifetimes
 
 FAULTS = {
     "disk full": (errno.ENOSPC, True),
@@ -36,42 +36,42 @@ FAULTS = {
     "broken disk": (errno.EIO, False),
     "read-only": (errno.EROFS, True),
 }
-"""The error, and whether it stays once it has come."""
+"""Name to the error code, and whether all later steps fail too."""
 NOBODY = 65534
 TINY = 192 * 1024
-"""Bytes of a real disk to be filled."""
+"""Bytes of the real disk that is filled."""
 
 
 @dataclass
 class Faulted:
-    """What was made to fail, and what came of it."""
+    """The disk errors, and the problems found."""
 
     faults: Counter[str] = field(default_factory=Counter)
-    """Commands that met a fault, by what was wrong with the disk."""
+    """Commands with a disk error, by kind of error."""
     committed: int = 0
-    """Of these, how many had brought their record into the store, whole, before it failed."""
+    """Of these, the number that had committed their whole record before the error."""
     skipped: list[str] = field(default_factory=list)
-    """What could not be tried here, and why."""
-    wrong: list[str] = field(default_factory=list)
+    """Parts that could not be run here, with the reason."""
+    problems: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class _Ended:
     code: int
-    told: str
+    output: str
     steps: int
-    """Those that could have failed."""
+    """Disk steps that could have failed."""
     failed: list[str]
 
 
 def _child(arguments: list[str], failer: Failer | None, folder: Path, user: int | None) -> _Ended:
-    """Run the command line in a child process with ``failer`` at its disk."""
-    told, count = folder / "told", folder / "count"
+    """Run the command line in a child process with the disk errors of ``failer``."""
+    printed, count = folder / "output", folder / "count"
     child = os.fork()
     if child == 0:
         code = 70
         try:
-            output = os.open(told, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+            output = os.open(printed, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
             counted = os.open(count, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
             os.dup2(output, 1)
             os.dup2(output, 2)
@@ -81,24 +81,24 @@ def _child(arguments: list[str], failer: Failer | None, folder: Path, user: int 
             sys.argv = ["rulescope", *arguments]
             failer = failer or Failer(0, 0)
             try:
-                with watched(failer):
+                with observing(failer):
                     command_line()
             except SystemExit as end:
                 code = end.code if isinstance(end.code, int) else 0 if end.code is None else 1
-            said = [str(failer.taken), *(f"{step.phase} {step.path}" for step in failer.failed)]
-            os.write(counted, "\n".join(said).encode())
+            lines = [str(failer.taken), *(f"{step.phase} {step.path}" for step in failer.failed)]
+            os.write(counted, "\n".join(lines).encode())
             sys.stdout.flush()
             sys.stderr.flush()
         finally:
             os._exit(code)
     _, status = os.waitpid(child, 0)
     taken, *failed = count.read_text().splitlines() or ["0"]
-    return _Ended(os.waitstatus_to_exitcode(status), told.read_text(), int(taken), failed)
+    return _Ended(os.waitstatus_to_exitcode(status), printed.read_text(), int(taken), failed)
 
 
 @dataclass
 class _Torturer:
-    """A store with some records, and commands that would add one more."""
+    """A store with some records, and commands that add one more."""
 
     folder: Path
     store: Store
@@ -117,7 +117,7 @@ class _Torturer:
 
     @property
     def commands(self) -> dict[str, list[str]]:
-        """Return commands that write: one brings a record in, one lives and pauses, one lives."""
+        """Commands that write: import a record, pause a run, complete a run."""
         where = ["--store", str(self.store.root)]
         life = ["life", "--spec", str(self.spec), *where]
         return {
@@ -127,54 +127,56 @@ class _Torturer:
         }
 
     def warm_up(self) -> None:
-        """Run every command here, so that children need not import what they need."""
+        """Run every command in this process, so that children need no imports."""
         for command in self.commands.values():
             sys.argv = ["rulescope", *command]
             with suppress(SystemExit), redirect_stdout(StringIO()), redirect_stderr(StringIO()):
                 command_line()
-            self._tidy()
+            self._restore()
 
-    def sweep(self, name: str, wrong: str) -> None:
-        """Let every step of a command fail, one after another."""
-        code, for_good = FAULTS[wrong]
+    def sweep(self, name: str, error: str) -> None:
+        """Run a command once for each of its steps, with that step failing."""
+        code, for_good = FAULTS[error]
         at = 1
-        while self.one(name, wrong, Failer(at, code, for_good=for_good)).steps >= at:
+        while self.run_command(name, error, Failer(at, code, for_good=for_good)).steps >= at:
             at += 1
 
-    def one(
-        self, name: str, wrong: str, failer: Failer | None = None, user: int | None = None
+    def run_command(
+        self, name: str, error: str, failer: Failer | None = None, user: int | None = None
     ) -> _Ended:
-        """Run a command on a disk that fails; look at what it said and left; tidy up."""
+        """Run a command with disk errors; check its output and the store; restore the store."""
         ended = _child(self.commands[name], failer, self.folder, user)
         if failer is None or ended.failed:
-            self.found.faults[wrong] += 1
-            self._judge(f"{name}, {' '.join([wrong, *ended.failed[:1]])}", ended)
+            self.found.faults[error] += 1
+            self._check(f"{name}, {' '.join([error, *ended.failed[:1]])}", ended)
         elif ended.code:
-            self.found.wrong.append(f"{name}: ended with {ended.code} though nothing failed")
-        with suppress(OSError, RecordError):  # as where it is really read-only
-            self._tidy()
+            self.found.problems.append(f"{name}: ended with {ended.code} without a disk error")
+        with suppress(OSError, RecordError):  # e.g. if it is really read-only
+            self._restore()
         return ended
 
-    def _judge(self, what: str, ended: _Ended) -> None:
+    def _check(self, what: str, ended: _Ended) -> None:
         if ended.code <= 0:
-            self.found.wrong.append(f"{what}: ended with {ended.code}: {ended.told}")
-        if str(self.store.root) not in ended.told or "Traceback" in ended.told:
-            self.found.wrong.append(f"{what}: the message does not name the path: {ended.told}")
+            self.found.problems.append(f"{what}: ended with {ended.code}: {ended.output}")
+        if str(self.store.root) not in ended.output or "Traceback" in ended.output:
+            self.found.problems.append(
+                f"{what}: the message does not name the path: {ended.output}"
+            )
         now = _content(self.store.root)
         lost = [path for path in self.before if now.get(path) != self.before[path]]
-        self.found.wrong += [f"{what}: {path} is not what it was" for path in lost]
+        self.found.problems += [f"{what}: {path} has changed" for path in lost]
         try:
             self.found.committed += self.new.id in hashes(self.store)
         except RecordError as fault:
-            self.found.wrong.append(f"{what}: a partial record is visible: {fault}")
+            self.found.problems.append(f"{what}: a partial record is visible: {fault}")
         checkpoint = self.store.root / "checkpoints" / f"{self.new.id}.npz"
         if checkpoint.exists() and self.store.load_checkpoint(self.new.id) is None:
-            self.found.wrong.append(f"{what}: a partial checkpoint is visible")
+            self.found.problems.append(f"{what}: a partial checkpoint is visible")
         if self.store.quarantined():
-            self.found.wrong.append(f"{what}: something is in quarantine")
+            self.found.problems.append(f"{what}: something is in quarantine")
 
-    def _tidy(self) -> None:
-        """Bring the store back to where it was."""
+    def _restore(self) -> None:
+        """Remove what a command has added to the store."""
         if self.new.id in self.store:
             self.store.delete(self.new.id)
         for path in (*self.store.root.glob("checkpoints/*"), *self.store.root.glob("failures/*")):
@@ -191,30 +193,30 @@ def _content(root: Path) -> dict[str, str]:
 
 
 def torture(folder: Path, commands: int = 3) -> Faulted:
-    """Try every fault at every step of the first ``commands``; and real ones, where we may."""
+    """Test all disk errors at every step of the first ``commands``, and real ones if possible."""
     torturer = _Torturer(folder, Store(folder / "store"))
-    with lightly():
+    with light_lifetimes():
         torturer.warm_up()
         for name in [*torturer.commands][:commands]:
-            for wrong in FAULTS:
-                torturer.sweep(name, wrong)
+            for error in FAULTS:
+                torturer.sweep(name, error)
         _real_faults(folder / "real", torturer.found)
     return torturer.found
 
 
 def _real_faults(folder: Path, found: Faulted) -> None:
-    """Meet a real full disk, a real read-only one, and a folder that belongs to somebody else."""
+    """Run the commands on a real full disk, a read-only one, and a folder of another user."""
     if os.geteuid() != 0:
         found.skipped.append("a real full disk and a real read-only one: only root may mount them")
         theirs = _Torturer(folder, Store(folder / "store"), found)
-        with _closed(theirs.store.root):
-            _all(theirs, "closed folder")
+        with _write_protected(theirs.store.root):
+            _run_commands(theirs, "closed folder")
         return
-    # Not in ``folder``: nobody may be let into what is above it.
+    # Not in ``folder``, whose parents may be closed to other users.
     with tempfile.TemporaryDirectory(prefix="rulescope-torture-") as public:
         Path(public).chmod(0o755)
         theirs = _Torturer(Path(public) / "theirs", Store(Path(public) / "theirs" / "store"), found)
-        _all(theirs, "closed folder", NOBODY)
+        _run_commands(theirs, "closed folder", NOBODY)
     disk = folder / "disk"
     disk.mkdir(parents=True)
     if not _mounted(disk, "-t", "tmpfs", "-o", f"size={TINY}", "rulescope"):
@@ -225,18 +227,18 @@ def _real_faults(folder: Path, found: Faulted) -> None:
         ballast = disk / "ballast"
         with suppress(OSError):
             ballast.write_bytes(b"0" * TINY)
-        _all(torturer, "real full disk")
+        _run_commands(torturer, "real full disk")
         ballast.unlink()
         if _mounted(disk, "-o", "remount,ro"):
-            _all(torturer, "real read-only disk")
+            _run_commands(torturer, "real read-only disk")
             _mounted(disk, "-o", "remount,rw")
     finally:
         subprocess.run(["umount", str(disk)], check=True)
 
 
-def _all(torturer: _Torturer, wrong: str, user: int | None = None) -> None:
+def _run_commands(torturer: _Torturer, error: str, user: int | None = None) -> None:
     for name in torturer.commands:
-        torturer.one(name, wrong, user=user)
+        torturer.run_command(name, error, user=user)
 
 
 def _mounted(disk: Path, *how: str) -> bool:
@@ -245,8 +247,8 @@ def _mounted(disk: Path, *how: str) -> bool:
 
 
 @contextmanager
-def _closed(folder: Path) -> Iterator[None]:
-    """Let nobody write into a folder, or the folders in it."""
+def _write_protected(folder: Path) -> Iterator[None]:
+    """Remove write permission from a folder and the folders in it."""
     inside = [folder, *(path for path in folder.rglob("*") if path.is_dir())]
     for path in inside:
         path.chmod(0o555)

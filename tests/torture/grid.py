@@ -1,4 +1,4 @@
-"""The lifetimes that are tortured: short ones, which inherit from one another in chains."""
+"""The runs of the stress tests: short chains, in which each run is the donor of the next."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from rulescope.spec.world_config import Catch
 
 SEEDS = 3
 A2C_CHAIN, DISCO_CHAIN = 5, 3
-"""Generations: each but the first begins with what the one before it ended with."""
+"""Runs per chain: each but the first starts with a carrier of the one before."""
 
 
 def grid(seeds: int = SEEDS) -> dict[str, RunSpec]:
-    """Return eight lifetimes a seed by id, donors first: real learners, everything little."""
+    """Return eight runs per seed by id, donors first: real learners of small size."""
     a2c = A2C(agent=NetworkSizes(hidden=(16, 16)))
     sizes = AgentSizes(hidden=(32, 32), model=16, head=16)
     disco = Disco(rule="random:20240", agent=sizes, batch=4, capacity=16)
-    last = [
+    final = [
         spec
         for seed in range(seeds)
         for spec in (
@@ -30,13 +30,13 @@ def grid(seeds: int = SEEDS) -> dict[str, RunSpec]:
             _chain(disco, "recurrent", seed, DISCO_CHAIN, iterations=16),
         )
     ]
-    return with_donors(last)
+    return with_donors(final)
 
 
 def _chain(
     learner: LearnerSpec, carrier: str, seed: int, generations: int, iterations: int
 ) -> RunSpec:
-    """Return the youngest of ``generations``."""
+    """Return the last run of a chain of ``generations``."""
     spec = RunSpec(
         learner=learner,
         environment=Catch(rows=5, columns=5),
@@ -50,10 +50,10 @@ def _chain(
         return spec
     donor = _chain(learner, carrier, seed, generations - 1, iterations)
     mode: Mode = "clamp" if carrier == "recurrent" and generations == 2 else "natural"
-    heritage = Transplant(carrier=carrier, donor=donor, mode=mode)
-    return msgspec.structs.replace(spec, interventions=(heritage,))
+    transplant = Transplant(carrier=carrier, donor=donor, mode=mode)
+    return msgspec.structs.replace(spec, interventions=(transplant,))
 
 
 def hashes(store: Store) -> dict[str, str]:
-    """Return the science hash of every record by id; one that is not whole raises, and stays."""
+    """Return the science hash of every record by id; a damaged one raises and is not moved."""
     return {run: decode(run, store.files(run)).manifest.science_hash for run in store.ids()}

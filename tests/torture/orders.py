@@ -1,4 +1,4 @@
-"""The same campaign in different ways: whoever lives a run, and whenever, it comes out the same."""
+"""One campaign with different workers and orders of runs: the science hashes are equal."""
 
 from __future__ import annotations
 
@@ -7,27 +7,24 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from torture.campaign import Lives
+from torture.campaign_process import Lifetimes
 from torture.kills import undisturbed
 
 Run = Callable[[Path], dict[str, str]]
-"""Runs the grid into a new store and returns its science hashes by id."""
+"""Runs the grid into a new store; returns its science hashes by id."""
 
 
 class Ordered(NamedTuple):
-    """Which ways were tried, of how many runs, and where the first of them differs from others."""
+    """The ways that were compared, the number of runs, and the runs that differ by way."""
 
     ways: list[str]
     runs: int
     different: dict[str, list[str]]
 
 
-def ways(lives: Lives = "real", seeds: int = 3) -> dict[str, Run]:
-    """Return the ways to run the grid, the one that others are compared with first.
-
-    Another engine is another entry here: a function that fills a store.
-    """
-    here = partial(undisturbed, lives=lives, seeds=seeds)
+def ways(lifetimes: Lifetimes = "real", seeds: int = 3) -> dict[str, Run]:
+    """Return the ways to run the grid by name; all are compared with the first."""
+    here = partial(undisturbed, lifetimes=lifetimes, seeds=seeds)
     return {
         "1 worker": partial(here, workers=1),
         "2 workers": partial(here, workers=2),
@@ -37,7 +34,7 @@ def ways(lives: Lives = "real", seeds: int = 3) -> dict[str, Run]:
 
 
 def torture(folder: Path, tried: dict[str, Run]) -> Ordered:
-    """Run the grid in every way of ``tried``, each in a store of its own below ``folder``."""
+    """Run the grid in every way of ``tried``, each in its own store below ``folder``."""
     found = {name: run(folder / name.replace(" ", "-")) for name, run in tried.items()}
     first = next(iter(found.values()))
     different = {

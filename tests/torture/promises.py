@@ -1,4 +1,4 @@
-"""The promises, each with the torture that puts it to the test and the figures that came out."""
+"""The promises of campaigns and stores, each with its stress test and the measured figures."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from torture import faults, flips, kills, orders, points, scale, throughput, writers
-from torture.campaign import Lives
+from torture import faults, flips, kills, large_store, orders, points, throughput, writers
+from torture.campaign_process import Lifetimes
 
 Say = Callable[[str], None]
 
 
 class Shown(NamedTuple):
-    """One promise, and what was found."""
+    """One promise and the findings about it."""
 
     promise: str
     found: str
@@ -24,55 +24,55 @@ class Shown(NamedTuple):
 
 
 class Sizes(NamedTuple):
-    """How much torture."""
+    """The sizes of all parts."""
 
     kills: int = 200
     damages: int = 64
     writers: int = 16
     commits: int = 200
     commands: int = 3
-    """Of those that meet a bad disk."""
+    """Commands that are run with disk errors."""
     records: int = 20_000
     few_records: int = 1_000
     seeds: int = 3
-    """Of the grid: eight runs each."""
-    lives: Lives = "real"
+    """Seeds of the grid: eight runs each."""
+    lifetimes: Lifetimes = "real"
     seed: int = 1
 
 
 def every_point(folder: Path, _: Sizes, __: Say) -> Iterable[Shown]:
     """Kill a writer at every single step."""
     found = points.torture(folder)
-    deaths = found.phases.total()
+    killed = found.phases.total()
     yield Shown(
-        "killed at every step of a write: the old store or the new one, never half",
-        f"{deaths} deaths: {_counted(found.phases)}",
-        deaths > 0 and not found.wrong,
-        found.wrong,
-        {"deaths": deaths, "phases": dict(found.phases), "rubbish": found.rubbish},
+        "killed at every step of a write: the old store or the new one, never in between",
+        f"{killed} kills: {_counted(found.phases)}",
+        killed > 0 and not found.problems,
+        found.problems,
+        {"kills": killed, "phases": dict(found.phases), "leftovers": found.leftovers},
     )
 
 
 def random_kills(folder: Path, sizes: Sizes, say: Say) -> Iterable[Shown]:
     """Kill workers and supervisors."""
     found = kills.torture(
-        folder, sizes.kills, sizes.seed, lives=sizes.lives, seeds=sizes.seeds, say=say
+        folder, sizes.kills, sizes.seed, lifetimes=sizes.lifetimes, seeds=sizes.seeds, say=say
     )
     runs = 8 * sizes.seeds
     yield Shown(
         f"{sizes.kills} SIGKILLs: {runs}/{runs} science hashes as undisturbed, no partial record",
         f"{found.kills} kills ({_counted(found.instants)} at random instants; "
         f"{_counted(found.phases)}), {found.campaigns} campaigns, "
-        f"{found.complete} × {runs}/{runs} equal, {found.checks} looks at all visible records",
-        found.kills >= sizes.kills and found.complete > 0 and not found.wrong,
-        found.wrong,
+        f"{found.complete} × {runs}/{runs} equal, {found.checks} checks of all visible records",
+        found.kills >= sizes.kills and found.complete > 0 and not found.problems,
+        found.problems,
         vars(found) | {"kills": found.kills},
     )
 
 
 def all_orders(folder: Path, sizes: Sizes, _: Say) -> Iterable[Shown]:
     """Run the grid in other ways."""
-    found = orders.torture(folder, orders.ways(sizes.lives, sizes.seeds))
+    found = orders.torture(folder, orders.ways(sizes.lifetimes, sizes.seeds))
     yield Shown(
         "workers and order change no science hash",
         f"{found.runs} runs, equal in: {'; '.join(found.ways)}",
@@ -83,15 +83,17 @@ def all_orders(folder: Path, sizes: Sizes, _: Say) -> Iterable[Shown]:
 
 
 def damage(folder: Path, sizes: Sizes, _: Say) -> Iterable[Shown]:
-    """Flip bits and cut files off."""
-    found = flips.torture(folder, sizes.damages, sizes.seed, lives=sizes.lives, seeds=sizes.seeds)
+    """Flip bits and truncate files."""
+    found = flips.torture(
+        folder, sizes.damages, sizes.seed, lifetimes=sizes.lifetimes, seeds=sizes.seeds
+    )
     caught = found.detected.total()
     yield Shown(
         f"{sizes.damages} bit flips and truncations: all detected, damaged runs redone",
         f"{caught}/{found.damages} detected ({_counted(found.detected)}), {found.redone} runs "
         f"redone, equal; {(found.flips + found.truncations)[flips.NOTES]} damaged notes harmless",
-        caught == found.damages >= sizes.damages and not found.wrong,
-        found.wrong,
+        caught == found.damages >= sizes.damages and not found.problems,
+        found.problems,
         vars(found),
     )
 
@@ -105,28 +107,28 @@ def many_writers(folder: Path, sizes: Sizes, _: Say) -> Iterable[Shown]:
         f"{once}/{len(found.won)} runs exactly once, of {found.commits:,} commits",
         once == len(found.won) == sizes.commits and not found.problems,
         found.problems,
-        {"commits": found.commits, "once": once, "rubbish": found.rubbish},
+        {"commits": found.commits, "once": once, "leftovers": found.leftovers},
     )
 
 
 def bad_disks(folder: Path, sizes: Sizes, _: Say) -> Iterable[Shown]:
-    """Let the disk fail."""
+    """Run commands with disk errors."""
     found = faults.torture(folder, sizes.commands)
-    skipped = "".join(f"; not tried: {what}" for what in found.skipped)
+    skipped = "".join(f"; not run: {what}" for what in found.skipped)
     yield Shown(
         "disk full, read-only, EIO at every step: store unchanged, error names the path",
         f"{found.faults.total()} faults ({_counted(found.faults)}), {found.committed} after the "
         f"record was in place, whole{skipped}",
-        found.faults.total() > 0 and not found.wrong,
-        found.wrong,
+        found.faults.total() > 0 and not found.problems,
+        found.problems,
         vars(found),
     )
 
 
-def large_store(folder: Path, sizes: Sizes, say: Say) -> Iterable[Shown]:
+def many_records(folder: Path, sizes: Sizes, say: Say) -> Iterable[Shown]:
     """Fill a store with made-up records."""
-    few = scale.torture(folder / "few", sizes.few_records, say)
-    many = scale.torture(folder / "many", sizes.records, say)
+    few = large_store.torture(folder / "few", sizes.few_records, say)
+    many = large_store.torture(folder / "many", sizes.records, say)
     figures = {"few": _plain(few), "many": _plain(many)}
     for what, cost, limit in (
         ("status", many.status, 3.0),
@@ -171,7 +173,7 @@ PARTS: dict[str, Callable[[Path, Sizes, Say], Iterable[Shown]]] = {
     "orders": all_orders,
     "flips": damage,
     "kills": random_kills,
-    "scale": large_store,
+    "scale": many_records,
     "throughput": two_workers,
 }
 """By the names of the command line. Those that fork come first, while there is one thread."""
@@ -181,8 +183,8 @@ def _counted(counts: Counter[str]) -> str:
     return ", ".join(f"{count} {what}" for what, count in counts.most_common())
 
 
-def _plain(scaled: scale.Scaled) -> dict[str, Any]:
+def _plain(costs: large_store.Costs) -> dict[str, Any]:
     return {
-        name: value._asdict() if isinstance(value, scale.Cost) else value
-        for name, value in scaled._asdict().items()
+        name: value._asdict() if isinstance(value, large_store.Cost) else value
+        for name, value in costs._asdict().items()
     }

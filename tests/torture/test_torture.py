@@ -1,4 +1,4 @@
-"""The tortures at a small size. Each is a process of its own, as ``make torture`` would be."""
+"""The stress tests at a small size, each in a process of its own, as with ``make torture``."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ import rulescope
 from rulescope.records import Store
 from torture import faults, flips, kills, writers
 from torture.grid import grid
-from torture.main import main
+from torture.torture_main import main
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "torture"
 
 
-def shown(folder: Path, part: str, *options: str) -> dict[str, Any]:
-    """Run one part of the script; return the promise that it is about."""
+def run_part(folder: Path, part: str, *options: str) -> dict[str, Any]:
+    """Run one part of the script; check its promise; return the figures."""
     command = [sys.executable, str(SCRIPT), "--only", part, "--json", "--folder", str(folder)]
     source = str(Path(rulescope.__file__).parents[1])
     done = subprocess.run(
@@ -42,38 +42,38 @@ def shown(folder: Path, part: str, *options: str) -> dict[str, Any]:
     return figures
 
 
-def test_death_at_every_step_of_a_write(tmp_path: Path) -> None:
-    found = shown(tmp_path, "points")
+def test_kills_at_every_step_of_a_write(tmp_path: Path) -> None:
+    found = run_part(tmp_path, "points")
     assert {"before fsync", "amid write", "before rename", "after rename"} < found["phases"].keys()
 
 
 def test_kills_at_any_moment(tmp_path: Path) -> None:
-    small = ("--lives", "light", "--seeds", "1", "--kills", "8")
-    found = shown(tmp_path, "kills", *small)
+    small = ("--lifetimes", "light", "--seeds", "1", "--kills", "8")
+    found = run_part(tmp_path, "kills", *small)
     assert found["kills"] >= 8
     assert found["complete"] >= 1
 
 
 def test_damage_to_every_kind_of_file(tmp_path: Path) -> None:
-    small = ("--lives", "light", "--seeds", "1", "--damages", "12")
-    found = shown(tmp_path, "flips", *small)
+    small = ("--lifetimes", "light", "--seeds", "1", "--damages", "12")
+    found = run_part(tmp_path, "flips", *small)
     assert found["detected"] == dict.fromkeys(flips.KINDS, 2)
 
 
 def test_many_writers(tmp_path: Path) -> None:
-    found = shown(tmp_path, "writers", "--writers", "4", "--commits", "20")
-    assert (found["commits"], found["once"], found["rubbish"]) == (80, 20, 0)
+    found = run_part(tmp_path, "writers", "--writers", "4", "--commits", "20")
+    assert (found["commits"], found["once"], found["leftovers"]) == (80, 20, 0)
 
 
-def test_bad_disks(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
-    found = shown(tmp_path, "faults", "--commands", "1")
+def test_disk_errors(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
+    found = run_part(tmp_path, "faults", "--commands", "1")
     for what in found["skipped"]:
         record_property(machine.LEFT_OUT, what)
     assert found["faults"].keys() > faults.FAULTS.keys()
 
 
 def broken_kills(*_: object, **__: object) -> kills.Killed:
-    return kills.Killed(complete=1, wrong=["a partial record is visible"])
+    return kills.Killed(complete=1, problems=["a partial record is visible"])
 
 
 def broken_writers(*_: object, **__: object) -> writers.Written:
@@ -81,34 +81,33 @@ def broken_writers(*_: object, **__: object) -> writers.Written:
 
 
 @pytest.mark.parametrize(
-    ("module", "broken", "told"),
+    ("module", "broken", "problem"),
     [(kills, broken_kills, "a partial record"), (writers, broken_writers, "1/2 runs")],
 )
-def test_a_broken_promise_is_told_and_is_the_exit_code(
+def test_a_broken_promise_is_printed_and_sets_the_exit_code(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     module: Any,
     broken: Callable[..., object],
-    told: str,
+    problem: str,
 ) -> None:
     monkeypatch.setattr(module, "torture", broken)
     part = module.__name__.rpartition(".")[2]
     assert main(["--only", part, "--kills", "0", "--commits", "2"]) == 1
-    said = capsys.readouterr().out
-    assert "BROKEN" in said
-    assert told in said
+    output = capsys.readouterr().out
+    assert "BROKEN" in output
+    assert problem in output
 
 
-def test_half_a_record_would_be_seen(tmp_path: Path) -> None:
-    """The watch over a campaign that is killed is awake."""
+def test_the_check_of_visible_records_detects_a_partial_one(tmp_path: Path) -> None:
     from made_up_records import fill
 
     store, specs = Store(tmp_path / "store-0"), grid(1)
     fill(store, list(specs.values())[:1])
     [run] = store.ids()
     torturer = kills._Torturer(tmp_path, "light", 1, {run: "?"}, random.Random(0), print)
-    torturer._look()
-    assert torturer.found.wrong == [f"run {run} has another science hash"]
+    torturer._check_records()
+    assert torturer.found.problems == [f"run {run} has another science hash"]
     (store.folder(run) / "log.npz").write_bytes(b"half")
-    torturer._look()
-    assert "a partial record is visible" in torturer.found.wrong[-1]
+    torturer._check_records()
+    assert "a partial record is visible" in torturer.found.problems[-1]

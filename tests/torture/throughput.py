@@ -1,4 +1,7 @@
-"""Two workers against one, on Disco lifetimes of standard size. Only an idle machine can tell."""
+"""The throughput of two workers and of one, on Disco lifetimes of standard size.
+
+The result is only meaningful on an idle machine.
+"""
 
 from __future__ import annotations
 
@@ -17,15 +20,15 @@ from rulescope.spec.run_spec import RunSpec
 
 
 class Throughput(NamedTuple):
-    """Iterations a second of a whole campaign, the start of its workers included."""
+    """Iterations per second of a whole campaign, including the start of its workers."""
 
     rule: str
     one: list[float]
     two: list[float]
     ratios: list[float]
-    """Of each round, in which both were measured one after the other."""
+    """Two workers over one, by round."""
     load: float
-    """Of the machine at the start: well above zero means that it was not idle."""
+    """Load of the machine at the start: well above zero means that it was not idle."""
 
     @property
     def ratio(self) -> float:

@@ -1,4 +1,4 @@
-"""Many processes that commit the same runs into one store at once: each run exactly once."""
+"""Many processes that commit the same runs to one store: each run is committed exactly once."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ START_SECONDS, LAST_SECONDS = 120.0, 600.0
 
 
 class Written(NamedTuple):
-    """What became of the runs."""
+    """The commits, and the problems found."""
 
     commits: int
-    """Calls of ``commit``, of all processes together."""
+    """Commits of all processes together."""
     won: dict[str, int]
-    """By run id, how many processes were told that theirs is the record that is kept."""
+    """Run id to the number of processes whose record was new."""
     problems: list[str]
-    rubbish: int
+    leftovers: int
 
 
 def _specs(runs: int) -> list[RunSpec]:
@@ -40,32 +40,32 @@ def _specs(runs: int) -> list[RunSpec]:
     ]
 
 
-def _write(root: Path, runs: int, writer: int, ready: Barrier, told: Queue[list[str]]) -> None:
-    """Bring every run into the store, in an order of our own; tell which are ours."""
+def _write(root: Path, runs: int, writer: int, ready: Barrier, won: Queue[list[str]]) -> None:
+    """Commit every run in a random order; put those that were new into ``won``."""
     files = {}
     for spec in _specs(runs):
         record = made_up(spec)
-        # Not part of the science hash, but of the files: no two writers bring the same bytes.
+        # Part of the files, not of the science hash: the files of all writers differ.
         manifest = msgspec.structs.replace(record.manifest, seconds=float(writer + 1))
         files[spec.id] = encode(replace(record, manifest=manifest))
     order = list(files)
     random.Random(writer).shuffle(order)
     store = Store(root)
     ready.wait(START_SECONDS)
-    told.put([run for run in order if store.adopt(run, files[run])])
+    won.put([run for run in order if store.commit_files(run, files[run])])
 
 
 def torture(root: Path, processes: int, runs: int) -> Written:
-    """Let ``processes`` commit the same ``runs`` at once, each in another order."""
+    """Commit the same ``runs`` from ``processes`` at once, each in another order."""
     context = multiprocessing.get_context("spawn")
-    ready, told = context.Barrier(processes), context.Queue()
+    ready, queue = context.Barrier(processes), context.Queue()
     writers = [
-        context.Process(target=_write, args=(root, runs, writer, ready, told), daemon=True)
+        context.Process(target=_write, args=(root, runs, writer, ready, queue), daemon=True)
         for writer in range(processes)
     ]
     for each in writers:
         each.start()
-    won = Counter(run for _ in writers for run in told.get(timeout=LAST_SECONDS))
+    won = Counter(run for _ in writers for run in queue.get(timeout=LAST_SECONDS))
     for each in writers:
         each.join()
     store = Store(root)
@@ -74,8 +74,8 @@ def torture(root: Path, processes: int, runs: int) -> Written:
     problems += [f"a writer ended with code {each.exitcode}" for each in writers if each.exitcode]
     here, wanted = set(store.ids()), {spec.id for spec in _specs(runs)}
     problems += [f"{run}: not in the store" for run in wanted - here]
-    problems += [f"{run}: in the store, but nobody's" for run in here - wanted]
-    rubbish = sum(1 for _ in (root / "tmp").iterdir())
+    problems += [f"{run}: in the store, but not expected" for run in here - wanted]
+    leftovers = sum(1 for _ in (root / "tmp").iterdir())
     return Written(
-        processes * runs, {run: won[run] for run in wanted | set(won)}, problems, rubbish
+        processes * runs, {run: won[run] for run in wanted | set(won)}, problems, leftovers
     )

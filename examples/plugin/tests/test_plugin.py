@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from rulescope import envs, learners, plugins
+from rulescope import envs, learners
 from rulescope.core import runtime
+from rulescope.envs.plugin_world import pin_plugin_world
 from rulescope.intervention_conformance import check_intervention
 from rulescope.learners.learner_conformance import check_learner
+from rulescope.learners.plugin_rule import pin_rule
 from rulescope.lifetime import Lifetime
 from rulescope.spec.baseline_config import NetworkSizes
 from rulescope.spec.run_spec import Freeze, Intervention, Pin, RunSpec, Transplant
@@ -24,7 +26,7 @@ STEPS = 9
 
 def lifetime(**changes: Any) -> RunSpec:
     """Return a short lifetime of the rule in Catch, with a small network."""
-    learner = replace(plugins.pinned(RULE), agent=NetworkSizes(hidden=(16, 16)))
+    learner = replace(pin_rule(RULE), agent=NetworkSizes(hidden=(16, 16)))
     short = RunSpec(learner=learner, scale=0.1, iterations=ITERATIONS, log_every=2, steps=STEPS)
     return replace(short, **changes)
 
@@ -71,12 +73,12 @@ def test_its_history_matters() -> None:
 
 
 def test_the_world_keeps_the_contract_of_worlds() -> None:
-    world = plugins.pinned_world(WORLD)
+    world = pin_plugin_world(WORLD)
     envs.check_env(lambda: envs.make(world, Boundary(), scale=1.0, lanes=2))
 
 
 def test_the_references_are_what_play_earns() -> None:
-    world = envs.make(plugins.pinned_world(WORLD), Boundary(), scale=1.0, lanes=8)
+    world = envs.make(pin_plugin_world(WORLD), Boundary(), scale=1.0, lanes=8)
     rng = np.random.default_rng(0)
     for rate, oracle in (
         (world.references.oracle_rate, True),

@@ -9,18 +9,24 @@ from contextlib import contextmanager
 
 from rulescope.assays.bimodal_cells import in_words as in_words_of_humps
 from rulescope.assays.bimodal_cells import noted_below, two_humped_cells
+from rulescope.assays.estimates import Estimates
 from rulescope.assays.frame import Floats, Frame, Label
+from rulescope.assays.legacy_keys import as_rows
 from rulescope.assays.results import Results, Table, in_numbers
 from rulescope.stats import (
     Estimate,
     Family,
+    Statistic,
     TailWarning,
     Window,
     endpoint,
     last_fraction,
+    seed_blocks,
     tail_from,
     tail_mean,
+    trimmed_mean,
 )
+from rulescope.stats import estimates as cell_estimates
 
 CORE_DRAWS = 10_000
 """Bootstrap draws of the primary assays, of P1, and of areas after a change."""
@@ -53,6 +59,25 @@ def tail10(frame: Frame, column: str = "score", **labels: Label) -> Floats:
 def final(frame: Frame, column: str = "score", **labels: Label) -> Floats:
     """Return [..., seeds]: the last row of a log column."""
     return tail_mean(frame.log(column, **labels), endpoint(frame.iteration, frame.iterations))
+
+
+def estimate_cells(
+    frame: Frame,
+    quantity: str,
+    values: Floats,
+    draws: int,
+    statistic: Statistic = trimmed_mean,
+) -> Estimates:
+    """Return a row of ``quantity`` for every planned cell of ``values`` [*axes, seeds].
+
+    All cells share the same draws of seeds. The values of single lifetimes go with their row.
+    """
+    found = cell_estimates(values, seed_blocks(len(frame.seeds), draws), statistic)
+    rows = Estimates()
+    for labels, place in frame.cells():
+        seeds = values[place] if frame.counts[place] else None
+        rows.add(quantity, found[place], labels, seeds=seeds)
+    return rows
 
 
 def by_seed(frame: Frame, values: Floats, name: str) -> dict[str, Floats]:
@@ -133,22 +158,26 @@ def summed_up(
     windows: Mapping[str, Window] | None = None,
 ) -> Results:
     """Return the results of an analysis of ``frame``; two-humped cells are named in notes."""
-    humped = two_humped_cells(assay, series or {})
+    rows = (
+        estimates
+        if isinstance(estimates, Estimates)
+        else as_rows(assay, estimates, series or {}, windows or {}, other_grid)
+    )
+    seeds = {f"seeds/{row.name}": row.seeds for row in rows.rows if row.seeds is not None}
+    humped = two_humped_cells(assay, {**(series or {}), **seeds})
     notes = [*notes, in_words_of_humps(humped)] if humped else notes
     return Results(
         assay=assay,
         budget=in_words(frame),
         axes=dict(frame.axes),
         seeds=len(frame.seeds),
-        estimates=estimates,
+        estimates=rows,
         tables=noted_below(tables, estimates, humped),
         series=series or {},
-        windows=windows or {},
         notes=tuple(notes),
         iterations=frame.iterations,
         rule=frame.rule,
         agent=frame.agent,
-        other_grid=other_grid,
     )
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from types import UnionType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -13,11 +14,12 @@ import numpy as np
 from rulescope.assays.cohorts import REFERENCE_INDEXED, Cohort
 from rulescope.assays.frame import Frame, Label
 from rulescope.assays.results import Results
-from rulescope.assays.subject import Subject, named, spoken, varied
+from rulescope.assays.subject import Subject, apply_agent, apply_variant, named
 from rulescope.core.errors import SpecError, nearest
 from rulescope.spec.baseline_config import RandomPolicy
 from rulescope.spec.disco_config import AGENTS, Disco
-from rulescope.spec.learner_config import VARIANTS, Habits, LearnerSpec, habits, suited
+from rulescope.spec.learner_base import RunShape
+from rulescope.spec.learner_config import VARIANTS, LearnerSpec, adapt_to_world
 from rulescope.spec.open_config import Open
 from rulescope.spec.plugin_config import Plugin
 from rulescope.spec.run_spec import Intervention, Pin, RunSpec
@@ -54,7 +56,7 @@ class Budget:
     scales: tuple[float, ...] = (1.0,)
     tasks: tuple[str, ...] = ("catch",)
     conditions: tuple[str, ...] = ()
-    """What else is varied, such as what changes in the world; its words are the assay's own."""
+    """What else is varied, such as what changes in the world; each assay names its own."""
     log_every: int = 20
     episodes: int | None = None
     """Length of a lifetime in DeepSea, where an episode has as many steps as the sea is deep.
@@ -151,13 +153,17 @@ class Assay:
 
 
 def learner(budget: Budget, *, null: bool = False, interface: str = "default") -> Disco | Plugin:
-    """Return who is audited, or its twin under a ``null`` rule, perhaps with another interface."""
-    who = budget.audited.twin() if null else budget.audited.learner
-    if isinstance(who, Disco):
-        return spoken(who, budget.agent, interface)
-    if interface != "default":
-        raise SpecError(f"--arms: {who.rule!r} has no value interface that could be {interface!r}")
-    return who
+    """Return the learner of the rule under audit, or of its ``null`` rule.
+
+    Perhaps with another value interface.
+    """
+    subject = budget.audited
+    chosen = subject.null_learner() if null else subject.learner
+    if isinstance(chosen, Disco):
+        return apply_agent(chosen, budget.agent, interface)
+    if interface != "default" or isinstance(chosen, Open):
+        raise SpecError(f"--arms: {subject.rule!r} has no value interface to be {interface!r}")
+    return chosen
 
 
 class Measures(NamedTuple):
@@ -175,7 +181,7 @@ def measures(budget: Budget, who: LearnerSpec, task: str) -> Measures:
 
     What is no whole iteration of a learner with habits of its own is its ``remainder``.
     """
-    iterations, usual, own = budget.length(task), Habits(), habits(who)
+    iterations, usual, own = budget.length(task), RunShape(), who.usual_shape
     if (own.lanes, own.steps) == (usual.lanes, usual.steps):
         return Measures(own.lanes, own.steps, iterations, 0, budget.log_every)
     each = iterations * usual.lanes * usual.steps // own.lanes
@@ -187,7 +193,7 @@ def enough(budget: Budget, learner: str, task: str, fewest: int) -> None:
     """Raise unless a lifetime of the learner called so has ``fewest`` iterations of its own."""
     made = measures(budget, VARIANTS[learner], task)
     if made.iterations < fewest:
-        usual, one = Habits(), made.lanes * made.steps
+        usual, one = RunShape(), made.lanes * made.steps
         least = -(-fewest * one // (usual.lanes * usual.steps))
         raise SpecError(
             f"--iterations: {budget.length(task)} of {usual.lanes * usual.steps} interactions are "
@@ -213,7 +219,7 @@ def lifetime(
     """
     lanes, steps, iterations, remainder, log_every = measures(budget, who, task)
     return RunSpec(
-        learner=suited(who, WORLDS[task]),
+        learner=adapt_to_world(who, WORLDS[task]),
         environment=WORLDS[task],
         boundary=boundary,
         change=change,
@@ -253,6 +259,26 @@ def lifetimes(
     )
 
 
+def sweep(
+    axes: Mapping[str, Sequence[Any]],
+    runs: Callable[[dict[str, Label]], Sequence[RunSpec]],
+) -> list[Cell]:
+    """Return a cell for every combination of labels; ``runs`` gives its lifetimes, seed by seed.
+
+    The first axis varies slowest. A combination without lifetimes has no cell.
+
+    >>> [dict(cell.labels) for cell in sweep({"arm": ("live", "pin")}, lambda at: [RunSpec()])]
+    [{'arm': 'live'}, {'arm': 'pin'}]
+    """
+    cells = []
+    for labels in product(*axes.values()):
+        at = dict(zip(axes, labels, strict=True))
+        found = tuple(runs(at))
+        if found:
+            cells.append(Cell(at, found))
+    return cells
+
+
 def at_unit_scale(budget: Budget, assay: str) -> None:
     """Raise if ``budget`` asks for reward scales in an assay that has none."""
     if budget.scales != (1.0,):
@@ -264,7 +290,7 @@ def _who(budget: Budget, arm: Arm) -> LearnerSpec:
     who = VARIANTS[arm.learner]
     if isinstance(who, Disco):
         audited = learner(budget, null=arm.null)
-        who = varied(audited, arm.learner)
+        who = apply_variant(audited, arm.learner)
         if arm.legacy:
             if not isinstance(who, Disco) or not budget.audited.has_agents:
                 raise SpecError(

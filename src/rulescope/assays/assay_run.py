@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rulescope import plugins
+from rulescope import plugin_sources
 from rulescope.assays import Assay, Budget
 from rulescope.core import disk
 from rulescope.engine.execution import Execution
@@ -58,7 +58,7 @@ def require_runnable(
         for spec in missing:
             run_spec.checked(spec)
         require_rules(missing, execution.weights)
-        plugins.require(missing)
+        plugin_sources.require_plugins(missing)
         disk.require_possible(store.root)
         execution.require_possible(missing, store)
 

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from rulescope.assays import find, published
-from rulescope.assays.bimodal_cells import LEVELS, SEEDS
+from rulescope.assays import Budget, find, published
+from rulescope.assays.bimodal_cells import LEVELS
+from rulescope.assays.estimates import Row
 from rulescope.assays.published import Published
 from rulescope.assays.published_agreement import (
     AGREEMENT_RULE,
@@ -20,7 +21,6 @@ from rulescope.assays.published_agreement import (
     Verdict,
     as_estimate,
     judge,
-    kind,
     rounding,
 )
 from rulescope.assays.results import Column, Results, Table, counted
@@ -41,14 +41,26 @@ OWN_LEVELS = (*LEVELS, *SHARES, "pre", "rmd", "time", "steps", "mastery", "rate"
 class Comparison(NamedTuple):
     """One estimate of ours and the value that was published for it."""
 
-    key: str
-    ours: Estimate
+    row: Row
     published: Published
     agreement: Agreement
     same_budget: bool
     """Whether ours rests on the same rule, conventions, seeds and iterations as the published."""
-    same_grid: bool
-    """Whether ours rests on the same scales, where that matters."""
+
+    @property
+    def key(self) -> str:
+        """The printed name of the estimate."""
+        return self.row.name
+
+    @property
+    def ours(self) -> Estimate:
+        """Our estimate."""
+        return self.row.estimate
+
+    @property
+    def same_grid(self) -> bool:
+        """Whether ours rests on the same set of cells, where that matters."""
+        return not self.row.other_grid
 
     @property
     def verdict(self) -> Verdict:
@@ -59,52 +71,52 @@ class Comparison(NamedTuple):
 def compare(results: Results) -> list[Comparison]:
     """Return a comparison for each of our estimates that has a published value.
 
-    Disagreements come first, then what too few seeds cannot tell, then what agrees; within these
+    Disagreements come first, then what too few seeds cannot decide, then what agrees; within these
     the order is that of our estimates.
     """
     printed = published.estimates(results.assay)
-    off = _rounding(printed)
+    precision = _rounding(printed)
     paper = find(results.assay).budget("paper")
     # A deeper sea has longer lifetimes: compare with what was published for the seas that were run.
     tasks = [str(task) for task in results.axes.get("task", ()) if task in paper.tasks]
     longest = max(paper.length(task) for task in tasks or paper.tasks)
     terms = (paper.rule, paper.agent, longest)
     as_published = (results.rule, results.agent, results.iterations) == terms
-    shorter = results.iterations != longest
-    other: Verdict | None = "other agent" if results.agent != paper.agent else None
-    if results.rule != paper.rule:
-        other = "other rule"
     rows = []
-    for key, ours in results.estimates.items():
-        if key not in printed or math.isnan(ours.value):
+    for row in results.estimates.rows:
+        if row.name not in printed or not row.known:
             continue
-        seeds = results.series.get(f"{SEEDS}{key}")
-        found = judge(results.assay, key, ours, printed[key], seeds=seeds, rounded=off[kind(key)])
-        barred = None if _of_baseline(key) else other
-        barred = barred or ("other budget" if shorter else None)
-        barred = barred or ("other grid" if key in results.other_grid else None)
+        theirs = printed[row.name]
+        found = judge(results.assay, row, theirs, precision[row.quantity])
+        barred = _not_comparable(results, row, paper, longest)
         rows.append(
             Comparison(
-                key=key,
-                ours=ours,
-                published=printed[key],
+                row=row,
+                published=theirs,
                 agreement=found if barred is None else found._replace(verdict=barred),
-                same_budget=as_published and ours.n == printed[key].n,
-                same_grid=key not in results.other_grid,
+                same_budget=as_published and row.estimate.n == theirs.n,
             )
         )
     return sorted(rows, key=lambda row: ORDER.index(row.verdict))
 
 
-def _of_baseline(key: str) -> bool:
-    """Tell whether an estimate is about a learner without a rule: it is the same for any agent.
+def _not_comparable(results: Results, row: Row, paper: Budget, longest: int) -> Verdict | None:
+    """Return why ``row`` cannot be judged by the published value; None if it can."""
+    if not _of_baseline(row):
+        if results.rule != paper.rule:
+            return "other rule"
+        if results.agent != paper.agent:
+            return "other agent"
+    if results.iterations != longest:
+        return "other budget"
+    return "other grid" if row.other_grid else None
 
-    >>> _of_baseline("auc/action-flip/catch/dqn-cleared"), _of_baseline("contrast/action-flip/100k")
-    (True, False)
-    """
-    name, *labels = key.split("/")
-    named = {label.partition("-")[0] for label in labels}
-    return name in OWN_LEVELS and bool(named & BASELINES)
+
+def _of_baseline(row: Row) -> bool:
+    """Return whether an estimate is about a learner without a rule, the same under any agent."""
+    return row.quantity in OWN_LEVELS and (
+        str(row.labels.get("arm")).partition("-")[0] in BASELINES
+    )
 
 
 def table(results: Results, rows: Sequence[Comparison]) -> Table:
@@ -185,7 +197,7 @@ def _rounding(printed: Mapping[str, Published]) -> dict[str, float]:
     """Return by how much printed numbers of each kind may be off."""
     kinds: dict[str, list[Published]] = {}
     for key, value in printed.items():
-        kinds.setdefault(kind(key), []).append(value)
+        kinds.setdefault(key.partition("/")[0], []).append(value)
     return {name: rounding(values) for name, values in kinds.items()}
 
 

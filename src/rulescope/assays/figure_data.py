@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rulescope.assays.bimodal_cells import SEEDS, in_words, two_humped_cells
+from rulescope.assays.estimates import Label, Row
 from rulescope.stats import Estimate
 
 if TYPE_CHECKING:
@@ -59,6 +60,61 @@ class Curve(NamedTuple):
     def level(self) -> float:
         """The mean height of the whole curve."""
         return float(np.nanmean(self.y))
+
+
+def cell(results: Results | None, quantity: str, **labels: Label) -> Estimate | None:
+    """Return the estimate at ``labels`` with its seeds; None if unplanned or not estimable."""
+    row = None if results is None else results.estimates.find(quantity, **labels)
+    return None if row is None or not row.known else with_seeds(row)
+
+
+def cells(results: Results | None, quantity: str, **labels: Label) -> list[Estimate]:
+    """Return all estimates of ``quantity`` at ``labels`` that could be made."""
+    rows = [] if results is None else results.estimates.where(quantity, **labels)
+    return [row.estimate for row in rows if row.known]
+
+
+def labels_run(
+    results: Results | None,
+    quantity: str,
+    column: str,
+    *,
+    planned: bool = False,
+    **labels: Label,
+) -> list[Any]:
+    """Return the labels in ``column`` that have an estimate of ``quantity``, each once.
+
+    With ``planned``, also those whose estimate could not be made.
+    """
+    if results is None:
+        return []
+    return results.estimates.labels(quantity, column, planned=planned, **labels)
+
+
+def curve_along(
+    results: Results | None, quantity: str, column: str = "scale", **labels: Label
+) -> Curve | None:
+    """Return the estimates of ``quantity`` at ``labels`` along ``column``; None without any."""
+    rows = [] if results is None else results.estimates.where(quantity, **labels)
+    rows = sorted(
+        (row for row in rows if set(row.labels) == {column, *labels}),
+        key=lambda row: float(row.labels[column]),
+    )
+    if not any(row.known for row in rows):
+        return None
+    points = [
+        (float(row.labels[column]), row.estimate.value, *_bounds(row.estimate)) for row in rows
+    ]
+    table = np.array(points, dtype=np.float64)
+    seeds = tuple(row.finite_seeds for row in rows)
+    return Curve(table[:, 0], table[:, 1], table[:, 2], table[:, 3], seeds if any(seeds) else ())
+
+
+def with_seeds(row: Row) -> Estimate:
+    """Return the estimate of ``row`` with the values of its lifetimes, where they are known."""
+    return (
+        Cell(**asdict(row.estimate), seeds=row.finite_seeds) if row.finite_seeds else row.estimate
+    )
 
 
 def estimate(results: Results | None, key: str) -> Estimate | None:

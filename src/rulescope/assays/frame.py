@@ -112,6 +112,14 @@ class Frame:
             spans=spans,
         )
 
+    def cells(self) -> Iterator[tuple[dict[str, Label], tuple[int, ...]]]:
+        """Yield the labels of every planned cell, such as ``{"arm": "a2c"}``, and its place."""
+        for place in np.argwhere(self.planned.any(axis=-1)).tolist():
+            yield (
+                {axis: known[i] for (axis, known), i in zip(self.axes.items(), place, strict=True)},
+                (*place,),
+            )
+
     def places(self) -> Iterator[tuple[str, tuple[int, ...]]]:
         """Yield the labels of every planned cell as in keys (``none/a2c``), and its place."""
         for place in np.argwhere(self.planned.any(axis=-1)).tolist():

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from rulescope.assays import ASSAYS, Assay, Budget, Cell, Results, gather
 from rulescope.core.errors import RecordError, SpecError
 from rulescope.records import Record, Store
-from rulescope.spec.learner_config import first_update
 from rulescope.spec.run_spec import RunSpec, with_donors
 from rulescope.stats import KeptDraws, keeping_draws, seed_blocks
 
@@ -179,7 +178,7 @@ def iteration_seconds(spec: RunSpec, weights: Path | None = None) -> float:
     """Time an iteration of a lifetime like ``spec``, once it learns."""
     from rulescope.lifetime import Lifetime  # here, because torch takes seconds to import
 
-    warm = first_update(spec.learner, spec.lanes, spec.steps) + 2
+    warm = spec.learner.first_update(spec.lanes, spec.steps) + 2
     plain = msgspec.structs.replace(
         spec, interventions=(), change=None, origin=None, marks=(), iterations=warm + CALIBRATION
     )

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Literal, NamedTuple, get_args
 
 from rulescope.assays.bimodal_cells import LEVELS, RETURNS, is_level, learned_of
+from rulescope.assays.estimates import Row
 from rulescope.assays.frame import Floats
 from rulescope.assays.published import Published
 from rulescope.stats import Estimate, two_humped
@@ -95,30 +96,22 @@ class Agreement(NamedTuple):
         )
 
 
-def judge(
-    assay: str,
-    key: str,
-    ours: Estimate,
-    printed: Published,
-    *,
-    seeds: Floats | None = None,
-    rounded: float = 0.0,
-) -> Agreement:
-    """Return whether ``ours`` agrees with what was ``printed`` for ``key``.
+def judge(assay: str, row: Row, printed: Published, rounded: float = 0.0) -> Agreement:
+    """Return whether the estimate of ``row`` agrees with what was ``printed`` for it.
 
-    ``seeds`` are the lifetimes' own values, if they are known, and ``rounded`` is by how much a
-    printed number may be off.
+    ``rounded`` is by how much a printed number may be off.
     """
-    unit = margin(assay, key, printed)
-    if kind(key) in SHARES:
+    ours, seeds = row.estimate, row.seeds
+    unit = margin(assay, row, printed)
+    if row.quantity in SHARES:
         counts = (_count(ours.value, ours.n), _count(printed.value, printed.n))
         return _of_shares(*counts, ours.family)
     apart = _widened(difference(ours, as_estimate(printed)), rounded)
-    if by_construction(key):
+    if by_construction(row):
         return Agreement("exact by construction", apart, unit)
     if math.isnan(printed.low):
         return Agreement("no published interval", apart, unit)
-    if is_level(assay, key) and seeds is not None and two_humped(seeds):
+    if is_level(assay, row.quantity) and seeds is not None and two_humped(seeds):
         return _of_humps(ours, printed, seeds)
     if min(ours.n, printed.n) < least_seeds(ours.family) or math.isnan(apart.low):
         return Agreement("too few seeds to tell", apart, unit)
@@ -138,42 +131,31 @@ def as_estimate(printed: Published) -> Estimate:
     )
 
 
-def kind(key: str) -> str:
-    """Return the first word of a key, which names the kind of its estimate."""
-    return key.partition("/")[0]
-
-
-def by_construction(key: str) -> bool:
-    """Return whether an estimate is a reference compared with itself, which no data can change.
-
-    >>> by_construction("displacement/catch/live/1/h"), by_construction("score/catch/live/1")
-    (True, False)
-    """
-    parts = key.split("/")
-    return (
-        (parts[0] == "displacement" and parts[3] == "1")
-        or (parts[0] == "retention" and parts[-1] == "1")
-        or key == "difference/default"
+def by_construction(row: Row) -> bool:
+    """Return whether an estimate is a reference compared with itself, which no data can change."""
+    at_unit_scale = row.labels.get("scale") == 1.0
+    return (row.quantity in ("displacement", "retention") and at_unit_scale) or (
+        row.quantity == "difference" and row.labels == {"arm": "default"}
     )
 
 
-def margin(assay: str, key: str, printed: Published) -> float:
+def margin(assay: str, row: Row, printed: Published) -> float:
     """Return how far two values that agree may be apart, in the units of the estimate."""
-    parts = key.split("/")
-    if parts[0] in SHARES:
+    quantity, labels = row.quantity, row.labels
+    if quantity in SHARES:
         return SHARE
-    if parts[0] in ("gap", "shift"):
-        return SCORE * SPANS[parts[1]]
-    if parts[0] == "width" or (assay, parts[0]) == ("E1", "contrast"):
+    if quantity in ("gap", "shift"):
+        return SCORE * SPANS[str(labels["comparison"])]
+    if quantity == "width" or (assay, quantity) == ("E1", "contrast"):
         return DECADE
-    if assay in ("OPEN", "minatar-context", "masking") and parts[0] != "rate":
-        game = parts[1] if assay != "masking" else "minatar-breakout"
+    if assay in ("OPEN", "minatar-context", "masking") and quantity != "rate":
+        game = str(labels.get("task", "minatar-breakout"))
         return RATES[game.replace("gymnax", "minatar")]
-    if "mastery" in parts[1:]:
+    if labels.get("readout") == "mastery":
         return INTERACTIONS
-    contrast = parts[0] in ("contrast", "effect", "interaction", *CONTRASTS)
+    contrast = quantity in ("contrast", "effect", "interaction", *CONTRASTS)
     if assay not in RETURNS and (
-        parts[0] in LEVELS or contrast or parts[0].startswith("difference")
+        quantity in LEVELS or contrast or quantity.startswith("difference")
     ):
         return SCORE
     return RELATIVE * abs(printed.value)

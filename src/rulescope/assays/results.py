@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rulescope.assays.estimates import Estimates
 from rulescope.core.wording import counted as counted
 from rulescope.stats import Estimate, Window, WindowKind
 
@@ -59,14 +60,11 @@ class Results:
     axes: Mapping[str, tuple[str | float, ...]]
     """The labels that were run, as in the frame."""
     seeds: int
-    estimates: Mapping[str, Estimate]
-    """By key, such as ``score/catch/live/0.001``; a key is the same as that of its published value.
-    An estimate that was planned but could not be made has NaN for its value."""
+    estimates: Estimates
+    """Every estimate that was planned, as rows with labels."""
     tables: tuple[Table, ...]
     series: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     """Arrays to draw that are no single estimates, such as learning curves with their bands."""
-    windows: Mapping[str, Window] = field(default_factory=dict)
-    """The class and the end points behind each estimate of a width, by its key."""
     notes: tuple[str, ...] = ()
     """What a reader should know: missing lifetimes, thin tails."""
     iterations: int = 0
@@ -74,15 +72,22 @@ class Results:
     rule: str = "disco103"
     agent: str = "published"
     draws: Mapping[str, NDArray[Any]] = field(default_factory=dict)
-    """Bootstrap draws, if they were asked for: [draws] of each estimate by its key, the ``seeds``
+    """Bootstrap draws, if they were asked for: [draws] of each estimate by its name, the ``seeds``
     [n], and in ``blocks/DRAWS`` [DRAWS, n] the places of the seeds in each draw."""
-    other_grid: frozenset[str] = frozenset()
-    """Keys of estimates that depend on the set of scales, and rest on another than the published.
-    A window over few scales takes for granted what lies between them."""
 
-    def by_seed(self, key: str) -> NDArray[np.float64] | None:
-        """Return the values [seeds] behind the estimate at ``key``, if the analysis keeps them."""
-        return self.series.get(f"seeds/{key}")
+    @property
+    def windows(self) -> dict[str, Window]:
+        """The class and the end points behind each estimate of a width, by its name."""
+        return {row.name: row.window for row in self.estimates.rows if row.window is not None}
+
+    @property
+    def other_grid(self) -> frozenset[str]:
+        """Names of estimates that rest on another set of cells than the published."""
+        return frozenset(row.name for row in self.estimates.rows if row.other_grid)
+
+    def by_seed(self, name: str) -> NDArray[np.float64] | None:
+        """Return the values [seeds] behind the estimate called so, if the analysis keeps them."""
+        return self.estimates.row(name).seeds if name in self.estimates else None
 
 
 def in_numbers(fewest: int, most: int) -> str:

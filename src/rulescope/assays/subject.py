@@ -1,56 +1,202 @@
-"""Who is audited: a rule, the learner that it drives, and a twin of the rule that knows nothing."""
+"""The rule under audit: its names, the learner that it drives, its null rule and its history."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
 
 from msgspec.structs import asdict, replace
 
-from rulescope.core.errors import SpecError
-from rulescope.spec.disco_config import AGENTS, INTERFACES, VARIANTS, Disco, driven_by
+from rulescope.core import entry_points
+from rulescope.core.errors import SpecError, WeightsError, nearest
+from rulescope.learners.plugin_rule import pin_rule
+from rulescope.render.result_files import stem
+from rulescope.rules import disco_format, loading, registry
+from rulescope.rules.embedded import EMBEDDED, RULE
+from rulescope.spec.disco_config import AGENTS, INTERFACES, SPROUT, VARIANTS, Disco, driven_by
+from rulescope.spec.open_config import Open
 from rulescope.spec.plugin_config import Plugin
 
 NULL_RULE, SMALL_NULL_RULE = "random:0", "sprout-random:0"
-"""Twins of Disco103 and of Sprout: the same architecture without the knowledge."""
+"""Null rules of Disco103 and of Sprout: the same architecture with random weights."""
+OPEN = "open"
+"""Each game's own OPEN rule."""
+DRAWN = ("random", "sprout-random")
+"""Names of rules whose weights are drawn from a seed, before the colon."""
+PRINTED = {"disco103": "Disco103", "sprout": "Sprout", "open": "OPEN"}
+"""Names of rules that are printed otherwise than they are typed."""
+Family = Literal["disco", "open", "plugin"]
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A rule, and who learns under it."""
+    """A rule under audit."""
 
-    learner: Disco | Plugin
-    """With the rule's name in it."""
-    null: str | None
-    """Rule of the ``null`` arm; None if the rule has no weights that could be drawn anew."""
+    learner: Disco | Open | Plugin
+    """The learner that the rule drives, with the rule's name in it."""
+    null: str | None = None
+    """Rule of the ``null`` arm; None if the rule has no weights that could be drawn at random."""
+    label: str = ""
+    """Name of a rule that is known by the content of its file."""
+    own_rules: bool = False
+    """Whether each game has an OPEN rule of its own."""
+
+    @property
+    def rule(self) -> str:
+        """The rule as budgets and specifications name it."""
+        return OPEN if self.own_rules else self.learner.rule
+
+    @property
+    def name(self) -> str:
+        """The rule as it is typed."""
+        return self.label or self.rule
+
+    @property
+    def printed(self) -> str:
+        """The rule as tables and figures print it."""
+        return printed_name(self.name)
+
+    @property
+    def family(self) -> Family:
+        """What kind of learner the rule drives."""
+        if isinstance(self.learner, Disco):
+            return "disco"
+        return "open" if isinstance(self.learner, Open) else "plugin"
+
+    @property
+    def history(self) -> tuple[str, ...]:
+        """The carriers that hold what the rule keeps of a lifetime."""
+        return self.learner.history
+
+    @property
+    def subject(self) -> Subject | None:
+        """Itself, or None for an optimiser, whose assays know their learner."""
+        return None if self.family == "open" else self
+
+    @property
+    def folder(self) -> str:
+        """Part of the name of its results folder: content distinguishes files of one name."""
+        content = self.rule.removeprefix(loading.CONTENT)
+        if content == self.rule or content.startswith(self.name.removeprefix(loading.CONTENT)):
+            return stem(self.name)
+        return f"{stem(self.name)}-{content[:8]}"
+
+    @property
+    def description(self) -> str:
+        """The learner under the rule, in words."""
+        learner = self.learner
+        if isinstance(learner, Open):
+            return "PPO whose optimiser is the rule, in MinAtar"
+        if isinstance(learner, Plugin):
+            return f"The plug-in rule {learner.rule}"
+        hidden = "×".join(str(size) for size in learner.agent.hidden)
+        return (
+            f"Disco learner under {self.name}: hidden layers {hidden}, learning rate "
+            f"{learner.learning_rate:g}, batches of {learner.batch} trajectories"
+        )
 
     @property
     def has_agents(self) -> bool:
-        """Whether its learner is the one that implementations differ about."""
+        """Whether implementations of its learner differ in conventions: it comes as agents."""
         return self.learner == replace(Disco(), rule=self.learner.rule)
 
     def require_agents(self, option: str = "--agent") -> None:
         """Raise an error that names ``option`` unless the learner comes as several agents."""
         if not self.has_agents:
-            rule = self.learner.rule
-            raise SpecError(f"{option}: {rule!r} has a learner of its own, so no agents")
+            raise SpecError(f"{option}: {self.rule!r} has a learner of its own, so no agents")
 
-    def twin(self) -> Disco:
+    def null_learner(self) -> Disco:
         """Return the learner of the ``null`` arm."""
-        if self.null is None or isinstance(self.learner, Plugin):
-            raise SpecError(f"--arms: {self.learner.rule!r} has no weights, so no 'null' arm")
+        if self.null is None or not isinstance(self.learner, Disco):
+            raise SpecError(f"--arms: {self.rule!r} has no weights, so no 'null' arm")
         return replace(self.learner, rule=self.null)
 
 
 def named(rule: str) -> Subject:
-    """Return the subject that a rule's name stands for."""
+    """Return the subject that the name of a rule stands for, without a look at any file."""
     own = Subject(driven_by(rule), NULL_RULE)
     return own if own.has_agents else Subject(own.learner, SMALL_NULL_RULE)
 
 
-def spoken(learner: Disco, agent: str, interface: str) -> Disco:
-    """Return ``learner`` with the conventions of ``agent``, its own if that is empty.
+def printed_name(rule: str) -> str:
+    """Return the name of a rule as it is printed.
 
-    And with the value interface called so, its own if that is ``default``.
+    >>> printed_name("disco103"), printed_name("sprout"), printed_name("mine")
+    ('Disco103', 'Sprout', 'mine')
+    """
+    return PRINTED.get(rule, loading.short(rule))
+
+
+def find_subject(text: str, weights: Path | None = None) -> tuple[Subject, Path | None]:
+    """Return the rule that ``text`` names, and the file of its weights if not in the usual places.
+
+    ``text`` is the name of a rule or of an installed plug-in, a file of weights, or the folder of a
+    discovery.
+    """
+    installed = entry_points.list_names("rule")
+    if text in registry.RULES or text in EMBEDDED or text == OPEN or _drawn(text):
+        if text in installed:  # either could be meant, and the wrong profile would look right
+            raise SpecError(f"{text!r} is also the name of a plug-in, which must change it")
+        return _known(text), weights
+    if text in installed:
+        return Subject(pin_rule(text)), weights
+    if text.startswith(loading.CONTENT):
+        return _of_weights(loading.short(text), loading.load(text, weights)), weights
+    path = Path(text)
+    if path.exists():
+        if weights is not None:
+            raise SpecError(f"--weights: {text} is a file of weights itself; give one of the two")
+        return _of_file(path / RULE if path.is_dir() else path)
+    names = (*EMBEDDED, *registry.RULES, OPEN, *installed)
+    raise WeightsError(
+        f"no rule, file or plug-in is called {text!r}{nearest(text, names)}; a folder must be that "
+        "of a discovery"
+    )
+
+
+def _drawn(text: str) -> bool:
+    kind, colon, _ = text.partition(":")
+    return bool(colon) and (kind in DRAWN or kind.startswith(("open-random", loading.FRESH)))
+
+
+def _known(name: str) -> Subject:
+    if name == OPEN:
+        return Subject(Open(), own_rules=True)
+    if name.startswith(OPEN):
+        return Subject(replace(Open(), rule=name))
+    if name.startswith(loading.FRESH):
+        return _of_size(loading.load(name), name)
+    return named(name)
+
+
+def _of_file(path: Path) -> tuple[Subject, Path]:
+    """Return the rule in a file; one that a discovery made has the name of its folder."""
+    weights = loading.read_any(path)
+    label = path.resolve().parent.name[:12] if path.name == RULE else path.stem
+    return _of_weights(label, weights), path
+
+
+def _of_weights(label: str, weights: loading.RuleWeights) -> Subject:
+    """Return a rule that is known by its content, with the learner that fits its size."""
+    rule = f"{loading.CONTENT}{weights.content}"
+    if loading.OPEN_KEY in weights.arrays:
+        return Subject(replace(Open(), rule=rule), label=label)
+    return _of_size(weights, rule, label)
+
+
+def _of_size(weights: loading.RuleWeights, rule: str, label: str = "") -> Subject:
+    """Return a rule that is known by its sizes: the default learner has only room for one."""
+    sizes = disco_format.sizes_of(weights.arrays)
+    if sizes == disco_format.DISCO103:
+        return Subject(replace(Disco(), rule=rule), NULL_RULE, label)
+    return Subject(replace(SPROUT, rule=rule), loading.twin_of(sizes), label)
+
+
+def apply_agent(learner: Disco, agent: str, interface: str = "default") -> Disco:
+    """Return ``learner`` with the conventions of ``agent``, unless that is empty.
+
+    And with the value interface of that name, unless that is ``default``.
     """
     if agent:
         learner = replace(learner, conventions=AGENTS[agent])
@@ -59,8 +205,8 @@ def spoken(learner: Disco, agent: str, interface: str) -> Disco:
     return learner
 
 
-def varied(learner: Disco | Plugin, variant: str) -> Disco | Plugin:
-    """Return ``learner`` with what sets the variant called so apart from the default learner."""
+def apply_variant(learner: Disco | Plugin, variant: str) -> Disco | Plugin:
+    """Return ``learner`` with what distinguishes ``variant`` from the default learner."""
     if variant == "disco":
         return learner
     if isinstance(learner, Plugin):

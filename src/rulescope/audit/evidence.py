@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from rulescope.assays.change.change import FROZEN_FROM
 from rulescope.assays.change.switch_readouts import frozen_at
+from rulescope.assays.estimates import Label, Place, label_text, place
 from rulescope.assays.frame import Floats
 from rulescope.assays.results import Results
 from rulescope.audit import history
@@ -29,18 +30,17 @@ class Pair(NamedTuple):
     axis: str
     place: str
     assay: str
-    live: str
-    """Key of the readout with the history; behind it are its values by seed."""
-    other: str
+    live: Place
+    """Readout of the arm with its history; the row there has its values by seed."""
+    other: Place
     against: str = PINNED
-    gates: tuple[str, str] | None = None
-    """Keys of the scores that tell whether either arm is competent, if not those compared."""
+    gates: tuple[Place, Place] | None = None
+    """Scores that show whether either arm is competent, if not those compared."""
 
 
-def labels(found: Found, assay: str, axis: str) -> list[str]:
-    """Return the labels along an axis of an assay as they stand in keys."""
-    labels = found[assay].axes.get(axis, ()) if assay in found else ()
-    return [f"{label:g}" if isinstance(label, float) else label for label in labels]
+def labels(found: Found, assay: str, axis: str) -> tuple[Label, ...]:
+    """Return the labels along an axis of an assay."""
+    return found[assay].axes.get(axis, ()) if assay in found else ()
 
 
 def frozen_column(found: Found) -> str:
@@ -51,28 +51,35 @@ def frozen_column(found: Found) -> str:
 def pairs(found: Found) -> Iterator[Pair]:
     """Yield every pair that an audit may have, axis by axis."""
 
-    def exposed(axis: str, place: str, condition: str) -> Pair:
-        start = f"score/{condition}"
-        return Pair(axis, place, "exposure", f"{start}/disco", f"{start}/disco-pin")
+    def pinned(axis: str, where: str, assay: str, at: Place) -> Pair:
+        return Pair(axis, where, assay, at.replaced(arm="disco"), at.replaced(arm="disco-pin"))
 
-    yield exposed("competence", "", "episodic")
-    yield Pair("competence", "on 24×24", "F2", "endpoint/disco", "endpoint/disco-pin")
-    for at in labels(found, "E1", "scale"):
-        start = "score/catch"
-        yield Pair("reward scale", f"at {at}", "E1", f"{start}/live/{at}", f"{start}/pin/{at}")
-    yield exposed("streams", "without reported ends", "masked")
-    yield exposed("streams", "in Tracking", "natural")
-    yield Pair("streams", "without resets", "E-A3c", "score/disco", "score/disco-pin")
-    for condition in labels(found, CHANGE, "condition"):
-        keys = [f"{condition}/catch/{arm}" for arm in ("disco", "disco-freeze")]
+    yield pinned("competence", "", "exposure", place("score", condition="episodic"))
+    yield pinned("competence", "on 24×24", "F2", place("endpoint"))
+    for scale in labels(found, "E1", "scale"):
+        at = place("score", task="catch", scale=scale)
+        live, pin = at.replaced(arm="live"), at.replaced(arm="pin")
+        yield Pair("reward scale", f"at {label_text(scale)}", "E1", live, pin)
+    masked, natural = (place("score", condition=name) for name in ("masked", "natural"))
+    yield pinned("streams", "without reported ends", "exposure", masked)
+    yield pinned("streams", "in Tracking", "exposure", natural)
+    yield pinned("streams", "without resets", "E-A3c", place("score"))
+    for condition in map(str, labels(found, CHANGE, "condition")):
+        after, before = (
+            [
+                place(quantity, condition=condition, task="catch", arm=arm)
+                for arm in ("disco", "disco-freeze")
+            ]
+            for quantity in ("auc", "pre")
+        )
         yield Pair(
             "change",
             f"after the {condition.replace('-', ' ')}",
             CHANGE,
-            f"auc/{keys[0]}",
-            f"auc/{keys[1]}",
+            after[0],
+            after[1],
             frozen_column(found),
-            (f"pre/{keys[0]}", f"pre/{keys[1]}"),
+            (before[0], before[1]),
         )
 
 
@@ -96,7 +103,8 @@ def _seeds(found: Found, pair: Pair) -> Seeds | None:
     if pair.assay not in found:
         return None
     gates = pair.gates or (pair.live, pair.other)
-    values = [found[pair.assay].by_seed(key) for key in (pair.live, pair.other, *gates)]
+    rows = found[pair.assay].estimates
+    values = [at.seeds(rows) for at in (pair.live, pair.other, *gates)]
     known = [each for each in values if each is not None]
     if len(known) < len(values) or not np.isfinite(known[0] - known[1]).any():
         return None

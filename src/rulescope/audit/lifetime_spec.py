@@ -8,14 +8,16 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from rulescope import plugins
-from rulescope.assays.subject import Subject, named, spoken, varied
+from rulescope.assays.subject import Subject, apply_agent, apply_variant, named
 from rulescope.audit import subjects
+from rulescope.core.entry_points import list_names
 from rulescope.core.errors import SpecError, nearest
+from rulescope.envs.plugin_world import pin_plugin_world
+from rulescope.learners.plugin_rule import pin_rule
 from rulescope.spec import run_spec
 from rulescope.spec.baseline_config import RandomPolicy
 from rulescope.spec.disco_config import AGENTS, INTERFACES, Disco
-from rulescope.spec.learner_config import VARIANTS, LearnerSpec, habits, suited
+from rulescope.spec.learner_config import VARIANTS, LearnerSpec, adapt_to_world
 from rulescope.spec.open_config import Open
 from rulescope.spec.run_spec import Evaluation, Intervention, RunSpec
 from rulescope.spec.world_config import WORLDS, Boundary, Change, EnvironmentSpec
@@ -52,13 +54,13 @@ def make_spec(
     of an iteration are the learner's usual ones if None. A name that is unknown, or does not apply
     to the learner, is a :class:`SpecError` that names the option.
     """
-    world = pick_any("env", env, WORLDS, plugins.worlds(), plugins.pinned_world)
+    world = pick_any("env", env, WORLDS, list_names("world"), pin_plugin_world)
     chosen = _make_learner(learner, world, rule, agent, interface, weights)
     if learning_rate is not None:
         if isinstance(chosen, RandomPolicy | Open):
             raise _not_applicable("learning_rate", learner)
         chosen = replace(chosen, learning_rate=learning_rate)
-    usual = habits(chosen)
+    usual = chosen.usual_shape
     return run_spec.checked(
         RunSpec(
             learner=chosen,
@@ -87,8 +89,10 @@ def _make_learner(
     weights: Path | None,
 ) -> LearnerSpec:
     """Return the learner called ``name``, for ``world``, under ``rule``."""
-    # Suited to the world first: the default rule of OPEN there must not replace the given one.
-    chosen = suited(pick_any("learner", name, VARIANTS, plugins.rules(), plugins.pinned), world)
+    # Adapted to the world first: the default rule of OPEN there must not replace the given one.
+    chosen = adapt_to_world(
+        pick_any("learner", name, VARIANTS, list_names("rule"), pin_rule), world
+    )
     if not isinstance(chosen, Disco):
         for option, value in (("agent", agent), ("interface", interface)):
             if value is not None:
@@ -112,8 +116,8 @@ def _make_learner(
         agent = agent or "published"
     elif agent is not None:
         raise SpecError(f"--agent: does not apply to {rule!r}, which has a learner of its own")
-    own = spoken(subject.learner, agent or "", interface or "default")
-    return suited(varied(own, name), world)
+    own = apply_agent(subject.learner, agent or "", interface or "default")
+    return adapt_to_world(apply_variant(own, name), world)
 
 
 def pick(option: str, name: str, choices: Mapping[str, T]) -> T:

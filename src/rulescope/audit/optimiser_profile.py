@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from rulescope.assays.estimates import Estimates, Place, place
 from rulescope.assays.frame import Floats
 from rulescope.assays.open import open_gate
 from rulescope.assays.open.open_carry import CONTRASTS, GAMES
@@ -28,30 +29,35 @@ ID = "OPEN"
 NOT_ASKED = "Does not apply: the rule is an optimiser for episodic games of one length."
 MARGIN = 0.1
 """Of the gain over the untrained policy: a smaller difference is no effect."""
-UNIT = "1"
+UNIT = 1.0
 """The scale that others are compared with."""
 
 
 def axes_of(found: Found) -> tuple[Axis, ...]:
     """Return the axes of a profile; those that do not apply say so."""
-    places = [
-        (game, at, f"{GAMES[game]}, scale {at}")
-        for game in labels(found, ID, "task")
-        for at in labels(found, ID, "scale")
-    ]
+    places = [(game, at, f"{GAMES[game]}, scale {at:g}") for game, at in _places(found)]
     gate = [
         Line(
-            f"gate/{game}/{at}",
+            f"gate/{game}/{at:g}",
             f"{name}: live above untrained and random",
             ID,
-            f"gate/{game}/{at}",
+            place("gate", task=game, scale=at),
             "share",
+            None,
         )
         for game, at, name in places
     ]
     unit = [(game, at, name) for game, at, name in places if at == UNIT]
     reward = [
-        Line(f"rate/{game}", f"{name}: reward", ID, f"rate/{game}/{{}}/{at}", "rate", ARMS, 4)
+        Line(
+            f"rate/{game}",
+            f"{name}: reward",
+            ID,
+            place("rate", task=game, scale=at),
+            "rate",
+            ARMS,
+            4,
+        )
         for game, at, name in unit
     ]
     learned = [
@@ -60,10 +66,10 @@ def axes_of(found: Found) -> tuple[Axis, ...]:
     ]
     scales = [
         effect(
-            f"interaction/{game}/{at}",
+            f"interaction/{game}/{at:g}",
             f"{name}: history × scale",
             ID,
-            f"interaction/{game}/{at}",
+            place("interaction", task=game, scale=at),
             "rate",
             _interaction(game, at),
         )
@@ -71,7 +77,7 @@ def axes_of(found: Found) -> tuple[Axis, ...]:
         if at != UNIT
     ]
     kept = [
-        _contrast(f"{kind}/{game}/{at}", f"{name}: {words}", kind, game, at)
+        _contrast(f"{kind}/{game}/{at:g}", f"{name}: {words}", kind, game, at)
         for game, at, name in places
         for kind, words in (
             ("live-minus-zero", "live − pinned"),
@@ -105,27 +111,28 @@ def axes_of(found: Found) -> tuple[Axis, ...]:
     return (*asked, *(Axis(name, "", (), NOT_ASKED) for name in others))
 
 
-def _contrast(key: str, title: str, kind: str, game: str, at: str) -> Line:
+def _contrast(key: str, title: str, kind: str, game: str, at: float) -> Line:
     """Return the line of a planned contrast between two arms, with its values by seed."""
-    arms = (_rate(game, arm, at) for arm in CONTRASTS[kind])
-    return effect(key, title, ID, f"{kind}/{game}/{at}", "rate", between(*arms))
+    first, second = (_rate(game, arm, at) for arm in CONTRASTS[kind])
+    where = place(kind, task=game, scale=at)
+    return effect(key, title, ID, where, "rate", between(first, second))
 
 
-def _interaction(game: str, at: str) -> Callable[[Results], Floats | None]:
+def _interaction(game: str, at: float) -> Callable[[Results], Floats | None]:
     """Return a function that reads live − pinned at a scale minus the same at the unit scale."""
-    keys = [_rate(game, arm, scale) for scale in (at, UNIT) for arm in ("live", "zero")]
+    cells = [_rate(game, arm, scale) for scale in (at, UNIT) for arm in ("live", "zero")]
 
     def each(results: Results) -> Floats | None:
-        values = [results.by_seed(key) for key in keys]
+        values = [cell.seeds(results.estimates) for cell in cells]
         known = [one for one in values if one is not None]
-        return interaction_differences(*known) if len(known) == len(keys) else None
+        return interaction_differences(*known) if len(known) == len(cells) else None
 
     return each
 
 
-def _rate(game: str, arm: str, at: str) -> str:
-    """Return the key of the reward rate of an arm."""
-    return f"rate/{game}/{arm}/{at}"
+def _rate(game: str, arm: str, at: float) -> Place:
+    """Return where the reward rate of an arm stands."""
+    return place("rate", task=game, arm=arm, scale=at)
 
 
 def _after_gate(
@@ -136,15 +143,15 @@ def _after_gate(
     ``contrasts`` of a cell that failed the gate are left out: its learner did not learn. Only live
     − pinned is read if the pinned arm passes: then the history may be a burden.
     """
-    estimates = found[ID].estimates if ID in found else {}
+    estimates = found[ID].estimates if ID in found else Estimates()
     places = _places(found)
     gate = open_gate.summary(estimates, places, GAMES)
     failed = {
-        place
-        for place in places
-        if (share := estimates.get(f"gate/{'/'.join(place)}")) and not open_gate.passed(share)
+        (game, at)
+        for game, at in places
+        if (share := estimates.lookup("gate", task=game, scale=at)) and not open_gate.passed(share)
     }
-    only_pinned = {place for place in failed if _capable(found[ID], *place, "zero")}
+    only_pinned = {cell for cell in failed if _capable(found[ID], *cell, "zero")}
     read = [line for line in lines if not (contrasts and _unread(line, failed, only_pinned))]
     titles = {line.key: line.title for line in read}
 
@@ -167,24 +174,25 @@ def _after_gate(
 
 def _unread(line: Line, failed: set[open_gate.Place], only_pinned: set[open_gate.Place]) -> bool:
     """Tell whether a difference rests on a cell without an arm that could show it."""
-    dead = failed - only_pinned if line.place.startswith("live-minus-zero/") else failed
+    dead = failed - only_pinned if line.place.quantity == "live-minus-zero" else failed
     return bool(_cells(line) & dead)
 
 
 def _cells(line: Line) -> set[open_gate.Place]:
     """Return the games and scales that a difference rests on."""
-    kind, game, at = line.place.split("/")
-    return {(game, at), (game, UNIT)} if kind == "interaction" else {(game, at)}
+    game, at = str(line.place.labels["task"]), float(line.place.labels["scale"])
+    return {(game, at), (game, UNIT)} if line.place.quantity == "interaction" else {(game, at)}
 
 
-def _places(found: Found) -> list[tuple[str, str]]:
-    return [(game, at) for game in labels(found, ID, "task") for at in labels(found, ID, "scale")]
+def _places(found: Found) -> list[open_gate.Place]:
+    games, scales = labels(found, ID, "task"), labels(found, ID, "scale")
+    return [(str(game), float(at)) for game in games for at in scales]
 
 
-def _capable(results: Results, game: str, at: str, arm: str) -> bool:
+def _capable(results: Results, game: str, at: float, arm: str) -> bool:
     """Tell whether an arm passes the capability gate in a cell."""
     arms = (arm, *open_gate.REFERENCES)
-    rates = [results.by_seed(_rate(game, name, at)) for name in arms]
+    rates = [_rate(game, name, at).seeds(results.estimates) for name in arms]
     known = [one for one in rates if one is not None]
     if len(known) < len(arms):
         return False
@@ -199,13 +207,14 @@ def comparisons(found: Found) -> tuple[Comparison, ...]:
     )
 
 
-def _compared(results: Results, game: str, at: str) -> Comparison | None:
-    keys = {arm: _rate(game, arm, at) for arm in ("live", "zero", "initial")}
-    each = between(keys["live"], keys["zero"])(results)
-    planned = results.estimates.get(f"live-minus-zero/{game}/{at}")
-    if each is None or planned is None or not planned.n or keys["initial"] not in results.estimates:
+def _compared(results: Results, game: str, at: float) -> Comparison | None:
+    cells = {arm: _rate(game, arm, at) for arm in ("live", "zero", "initial")}
+    each = between(cells["live"], cells["zero"])(results)
+    planned = results.estimates.lookup("live-minus-zero", task=game, scale=at)
+    rows = {arm: cell.row(results.estimates) for arm, cell in cells.items()}
+    if each is None or planned is None or not planned.n or rows["initial"] is None:
         return None
-    levels = {arm: results.estimates[key] for arm, key in keys.items()}
+    levels = {arm: row.estimate for arm, row in rows.items() if row is not None}
     gain = max(levels["live"].value, levels["zero"].value) - levels["initial"].value
     margin = MARGIN * max(gain, 0.0)
     difference = Figure.of(widened(planned, each))
@@ -213,7 +222,7 @@ def _compared(results: Results, game: str, at: str) -> Comparison | None:
     result, reason = history.judge(live, pinned, difference, margin, history.GATE_FAILED)
     return Comparison(
         game.partition("-")[2].capitalize(),
-        f"at scale {at}",
+        f"at scale {at:g}",
         PINNED,
         Figure.of(levels["live"]),
         Figure.of(levels["zero"]),

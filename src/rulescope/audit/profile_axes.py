@@ -10,6 +10,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from rulescope.assays.change.change import REPLAYS
+from rulescope.assays.estimates import Label, Place, Row, label_text, place
 from rulescope.assays.frame import Floats
 from rulescope.assays.inheritance.inheritance import CROSSED
 from rulescope.assays.results import Results
@@ -26,6 +27,7 @@ from rulescope.audit.profile import (
     divided,
 )
 from rulescope.stats import (
+    COMPETENT,
     interaction_differences,
     paired_differences,
     paired_estimate,
@@ -56,10 +58,11 @@ class Line(NamedTuple):
     key: str
     title: str
     assay: str
-    place: str
-    """Key of an estimate, with ``{}`` in place of the arm if there is one for each."""
+    place: Place
+    """Where its estimates stand, without the arm."""
     unit: str = "score"
-    arms: Mapping[str, str] = LEARNERS
+    arms: Mapping[str, str] | None = LEARNERS
+    """Columns of arms; None if the estimate is not about single arms."""
     digits: int = 2
     size: float = 1.0
     """What the estimate is divided by."""
@@ -72,23 +75,29 @@ class Line(NamedTuple):
 def competence(found: Found) -> Axis:
     """How good does a learner become, and how soon?"""
     lines = [
-        Line("score", "Final score, Catch 8×8", "exposure", "score/episodic/{}"),
-        Line("reach", "Lifetimes that reach 0.8", "exposure", "fraction/episodic/{}", "share"),
+        Line("score", "Final score, Catch 8×8", "exposure", place("score", condition="episodic")),
+        Line(
+            "reach",
+            "Lifetimes that reach 0.8",
+            "exposure",
+            place("fraction", condition="episodic"),
+            "share",
+        ),
         Line(
             "pace",
             "Thousand interactions until 0.8, of those that reach it",
             "exposure",
-            "steps/episodic/{}",
+            place("steps", condition="episodic"),
             "thousands",
             digits=1,
             size=THOUSAND,
         ),
-        Line("long", "Final score, Catch 24×24", "F2", "endpoint/{}"),
+        Line("long", "Final score, Catch 24×24", "F2", place("endpoint")),
         Line(
             "mastery",
             "Thousand interactions to within 10 % of its final score, 24×24",
             "F2",
-            "mastery/{}",
+            place("mastery"),
             "thousands",
             digits=1,
             size=THOUSAND,
@@ -107,13 +116,15 @@ def scale(found: Found) -> Axis:
     """In which range of reward scales does it learn, and does its history widen it?"""
     scales = [float(label) for label in labels(found, "E1", "scale")]
     most = f"{math.log10(max(scales) / min(scales)):.2g}" if scales else "no"
-    lines = [Line("best", "Best score at any scale", "E1", "best/catch/{}", "score", HISTORY)]
+    lines = [
+        Line("best", "Best score at any scale", "E1", place("best", task="catch"), "score", HISTORY)
+    ]
     for criterion, words in (("0.8", "score ≥ 0.8"), ("half-best", "half of its best score")):
         width = Line(
             criterion,
             f"Decades of reward scale, of {most}, with {words}",
             "E1",
-            f"width/catch/{{}}/{criterion}",
+            place("width", task="catch", criterion=criterion),
             "decades",
             HISTORY,
         )
@@ -121,7 +132,7 @@ def scale(found: Found) -> Axis:
             f"contrast/{criterion}",
             f"Decades: live − pinned, with {words}",
             "E1",
-            f"contrast/catch/{criterion}",
+            place("contrast", task="catch", criterion=criterion),
             "decades",
         )
         # At one scale every width is 0, so a difference of widths says nothing.
@@ -145,14 +156,22 @@ def inheritance(found: Found) -> Axis:
         "cross-clamp": "held at a donor of the reciprocal scale",
     }
     lines = []
-    for at in labels(found, "E2", "scale"):
+    for scale in labels(found, "E2", "scale"):
+        at = label_text(scale)
         lines += [
-            Line(f"{arm}/{at}", f"Score at scale {at}: {words}", "E2", f"score/{at}/{arm}")
+            Line(
+                f"{arm}/{at}",
+                f"Score at scale {at}: {words}",
+                "E2",
+                place("score", scale=scale, arm=arm),
+                arms=None,
+            )
             for arm, words in sources.items()
         ]
         title = f"Harm of the reciprocal donor at scale {at}: held − not held"
+        interaction = place("interaction", scale=scale)
         lines.append(
-            effect(f"interaction/{at}", title, "E2", f"interaction/{at}", each=_interaction(at))
+            effect(f"interaction/{at}", title, "E2", interaction, each=_interaction(scale))
         )
     return axis_of(
         "Inheritance",
@@ -163,22 +182,23 @@ def inheritance(found: Found) -> Axis:
     )
 
 
-def _interaction(at: str) -> Callable[[Results], Floats | None]:
+def _interaction(scale: Label) -> Callable[[Results], Floats | None]:
     """Return a function that reads the interaction of each seed at a scale."""
 
     def each(results: Results) -> Floats | None:
-        arms = [results.by_seed(f"score/{at}/{arm}") for arm in CROSSED]
+        cells = [place("score", scale=scale, arm=arm) for arm in CROSSED]
+        arms = [cell.seeds(results.estimates) for cell in cells]
         known = [values for values in arms if values is not None]
         return interaction_differences(*known) if len(known) == len(CROSSED) else None
 
     return each
 
 
-def between(first: str, second: str) -> Callable[[Results], Floats | None]:
+def between(first: Place, second: Place) -> Callable[[Results], Floats | None]:
     """Return a function that reads one readout minus another within each seed."""
 
     def each(results: Results) -> Floats | None:
-        one, other = results.by_seed(first), results.by_seed(second)
+        one, other = first.seeds(results.estimates), second.seeds(results.estimates)
         return None if one is None or other is None else paired_differences(one, other)
 
     return each
@@ -186,19 +206,31 @@ def between(first: str, second: str) -> Callable[[Results], Floats | None]:
 
 def boundaries(found: Found) -> Axis:
     """Does it need episodes, and reports of their ends?"""
-    ends = [f"score/{condition}/disco" for condition in ("episodic", "masked")]
+    ends = [
+        place("score", condition=condition, arm="disco") for condition in ("episodic", "masked")
+    ]
     lines = [
-        Line("told", "Score with reported episode ends", "exposure", "score/episodic/{}"),
-        Line("masked", "Score without reports", "exposure", "score/masked/{}"),
+        Line(
+            "told",
+            "Score with reported episode ends",
+            "exposure",
+            place("score", condition="episodic"),
+        ),
+        Line("masked", "Score without reports", "exposure", place("score", condition="masked")),
         effect(
             "ends",
             "Score: with − without reported ends",
             "exposure",
-            "ends",
+            place("ends"),
             each=between(*ends),
         ),
-        Line("natural", "Score in Tracking, which has no ends", "exposure", "score/natural/{}"),
-        Line("stream", "Score in a Catch that never resets", "E-A3c", "score/{}"),
+        Line(
+            "natural",
+            "Score in Tracking, which has no ends",
+            "exposure",
+            place("score", condition="natural"),
+        ),
+        Line("stream", "Score in a Catch that never resets", "E-A3c", place("score")),
     ]
     return axis_of(
         "Streams and boundaries",
@@ -213,22 +245,23 @@ def change(found: Found) -> Axis:
     """How does it adapt when the world changes, and does it need replay for that?"""
     lines = []
     learners = {**LEARNERS, "disco-freeze": frozen_column(found)}
-    for condition in labels(found, "E3", "condition"):
-        where, said = f"{condition}/catch", condition.replace("-", " ")
+    for condition in map(str, labels(found, "E3", "condition")):
+        where: dict[str, Label] = {"condition": condition, "task": "catch"}
+        said = condition.replace("-", " ")
         lines += [
-            Line(f"pre/{condition}", f"Score before the {said}", "E3", f"pre/{where}/{{}}"),
-            Line(f"auc/{condition}", f"Mean score after the {said}", "E3", f"auc/{where}/{{}}"),
+            Line(f"pre/{condition}", f"Score before the {said}", "E3", place("pre", **where)),
+            Line(f"auc/{condition}", f"Mean score after the {said}", "E3", place("auc", **where)),
             Line(
                 f"final/{condition}",
                 f"Final score after the {said}",
                 "E3",
-                f"final/{where}/{{}}",
+                place("final", **where),
             ),
             Line(
                 f"attained/{condition}",
                 f"Lifetimes at 0.8 again after the {said}",
                 "E3",
-                f"attained/{where}/{{}}/0.8",
+                place("attained", **where, threshold=COMPETENT),
                 "share",
             ),
             Line(
@@ -236,7 +269,7 @@ def change(found: Found) -> Axis:
                 # A restricted mean: a lifetime that never gets there counts with the whole rest.
                 f"Thousand interactions to 0.8 after the {said}, or the end",
                 "E3",
-                f"time/{where}/{{}}/0.8",
+                place("time", **where, threshold=COMPETENT),
                 "thousands",
                 digits=1,
             ),
@@ -246,8 +279,10 @@ def change(found: Found) -> Axis:
                 f"{replay}/{condition}",
                 f"Mean score after the {said}, rule − {words}",
                 "E3",
-                f"contrast/{condition}/{replay}",
-                each=between(f"auc/{where}/disco", f"auc/{where}/{REPLAYS[replay]}"),
+                place("contrast", condition=condition, replay=replay),
+                each=between(
+                    place("auc", **where, arm="disco"), place("auc", **where, arm=REPLAYS[replay])
+                ),
             )
             for replay, words in (
                 ("100k", "DQN"),
@@ -268,20 +303,25 @@ def change(found: Found) -> Axis:
 def exploration(found: Found) -> Axis:
     """How deep does a reward have to lie until it is no longer found, and kept?"""
     lines = []
-    for task in labels(found, "E-A5", "task"):
-        depth = task.rpartition("-")[2]
-        sea = f"DeepSea {depth}"
+    for depth in (float(str(task).rpartition("-")[2]) for task in labels(found, "E-A5", "task")):
+        sea = f"DeepSea {depth:g}"
         lines += [
             Line(
-                f"found/{depth}",
+                f"found/{depth:g}",
                 f"{sea}: goal in the log",
                 "E-A5",
-                f"goal-in-log/{{}}/{depth}",
+                place("goal-in-log", depth=depth),
                 "share",
             ),
-            Line(f"solved/{depth}", f"{sea}: solved", "E-A5", f"solved/{{}}/{depth}", "share"),
             Line(
-                f"return/{depth}", f"{sea}: final return", "E-A5", f"return/{{}}/{depth}", "return"
+                f"solved/{depth:g}", f"{sea}: solved", "E-A5", place("solved", depth=depth), "share"
+            ),
+            Line(
+                f"return/{depth:g}",
+                f"{sea}: final return",
+                "E-A5",
+                place("return", depth=depth),
+                "return",
             ),
         ]
     return axis_of(
@@ -313,13 +353,13 @@ def effect(
     key: str,
     title: str,
     assay: str,
-    place: str,
+    at: Place,
     unit: str = "score",
     each: Callable[[Results], Floats | None] | None = None,
 ) -> Line:
     """Return the line of a difference, which is the rule's alone."""
     digits = DIGITS.get(unit, 2)
-    return Line(key, title, assay, place, unit, digits=digits, difference=True, each=each)
+    return Line(key, title, assay, at, unit, None, digits, difference=True, each=each)
 
 
 def axis_of(
@@ -343,9 +383,9 @@ def _measured(found: Found, line: Line) -> Measure | None:
         figures = _effect(results, line)
     else:
         figures = {
-            column: divided(_figure(results, key, line.unit), line.size)
-            for column, key in _keys(line).items()
-            if key in results.estimates
+            column: divided(_figure(row, line.unit), line.size)
+            for column, at in _places(line).items()
+            if (row := at.row(results.estimates)) is not None
         }
     if RULE not in figures or figures[RULE].n == 0:
         return None
@@ -361,36 +401,36 @@ def _measured(found: Found, line: Line) -> Measure | None:
     )
 
 
-def _keys(line: Line) -> dict[str, str]:
-    """Return the key of the estimate of each column."""
-    if "{}" not in line.place:  # it is the rule's alone
+def _places(line: Line) -> dict[str, Place]:
+    """Return where the estimate of each column stands."""
+    if line.arms is None:  # it is the rule's alone
         return {RULE: line.place}
-    return {column: line.place.format(arm) for arm, column in line.arms.items()}
+    return {column: line.place.replaced(arm=arm) for arm, column in line.arms.items()}
 
 
 def _effect(results: Results, line: Line) -> dict[str, Figure]:
     """Return a difference as the rule's own figure, none if it was not planned."""
-    planned = results.estimates.get(line.place)
+    row = line.place.row(results.estimates)
     each = None if line.each is None else line.each(results)
-    if planned is not None:
+    if row is not None:
+        planned = row.estimate
         return {RULE: Figure.of(planned if each is None else widened(planned, each))}
     if each is None or not np.isfinite(each).any():
         return {}
     return {RULE: Figure.of(paired_estimate(each, np.zeros_like(each)))}
 
 
-def _figure(results: Results, key: str, unit: str) -> Figure:
-    """Return the estimate at ``key``, with what a mean or a width leaves out."""
-    made = Figure.of(results.estimates[key])
-    window, seeds = results.windows.get(key), results.by_seed(key)
-    if window is not None:
-        made = replace(made, window=Scales.of(window))
-    return with_groups(made, seeds) if seeds is not None and unit in HUMPED else made
+def _figure(row: Row, unit: str) -> Figure:
+    """Return the estimate of ``row``, with what a mean or a width leaves out."""
+    made = Figure.of(row.estimate)
+    if row.window is not None:
+        made = replace(made, window=Scales.of(row.window))
+    return with_groups(made, row.seeds) if row.seeds is not None and unit in HUMPED else made
 
 
 def _differences(results: Results, line: Line) -> dict[str, Figure]:
     """Return the rule minus every other column, paired by seed, where seeds are known."""
-    seeds = {column: results.by_seed(key) for column, key in _keys(line).items()}
+    seeds = {column: at.seeds(results.estimates) for column, at in _places(line).items()}
     own = seeds.pop(RULE, None)
     return {
         column: divided(Figure.of(paired_estimate(own, values)), line.size)

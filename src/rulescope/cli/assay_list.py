@@ -8,11 +8,11 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
-from rulescope import plugins
 from rulescope.assays import ASSAYS, PRESETS, Assay
 from rulescope.assays.plan import Plan, interactions
 from rulescope.cli.console import console, printable, span
 from rulescope.cli.options import AsJson
+from rulescope.core.entry_points import list_installed
 
 
 def list_assays(as_json: AsJson = False) -> None:
@@ -20,7 +20,7 @@ def list_assays(as_json: AsJson = False) -> None:
 
     Then the rules and worlds that other installed packages provide, if there are any.
     """
-    offered = [*plugins.installed("rule"), *plugins.installed("world")]
+    offered = [*list_installed("rule"), *list_installed("world")]
     if as_json:
         assays = [{"kind": "assay"} | _as_data(assay) for assay in ASSAYS.values()]
         print(json.dumps([*assays, *(each._asdict() | {"id": each.name} for each in offered)]))

@@ -15,7 +15,7 @@ from rulescope.cli.console import make_table, printable
 from rulescope.cli.progress import duration
 from rulescope.core.wording import counted
 from rulescope.engine.failures import Failure
-from rulescope.engine.heartbeat import LiveCampaign, LiveRun
+from rulescope.engine.heartbeat import CampaignStatus, RunStatus
 
 SHOWN = 12
 """Digits of a run id that are shown."""
@@ -38,7 +38,7 @@ def describe_runs(plans: Sequence[Plan]) -> dict[str, str]:
     return found
 
 
-def campaign_line(campaign: LiveCampaign) -> str:
+def campaign_line(campaign: CampaignStatus) -> str:
     """Return the state of a campaign in one line."""
     failed = f", {len(campaign.failed)} failed" if campaign.failed else ""
     return printable(
@@ -48,7 +48,7 @@ def campaign_line(campaign: LiveCampaign) -> str:
     )
 
 
-def _format_pace(campaign: LiveCampaign) -> str:
+def _format_pace(campaign: CampaignStatus) -> str:
     """Return the speed and the remaining time of a campaign."""
     left = campaign.seconds_left
     parts = [f"{campaign.rate:.1f} it/s"] if campaign.rate else []
@@ -58,7 +58,7 @@ def _format_pace(campaign: LiveCampaign) -> str:
 
 
 def running_tables(
-    campaigns: Sequence[LiveCampaign], descriptions: Mapping[str, str]
+    campaigns: Sequence[CampaignStatus], descriptions: Mapping[str, str]
 ) -> RenderableType:
     """Return the runs of each campaign, below a line with its state."""
     parts: list[RenderableType] = []
@@ -72,7 +72,7 @@ def running_tables(
     return Group(*parts)
 
 
-def _running_table(runs: Sequence[LiveRun], descriptions: Mapping[str, str]) -> Table:
+def _running_table(runs: Sequence[RunStatus], descriptions: Mapping[str, str]) -> Table:
     table = make_table("  run", "what", ">iteration", ">it/s", ">left", ">attempt")
     for run in runs:
         left = duration((run.iterations - run.iteration) / run.rate) if run.rate else ""

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rulescope import plugins
+from rulescope import plugin_sources
 from rulescope.assays.assay_run import require_rules
 from rulescope.assays.plan import interactions, seconds_left
 from rulescope.audit.budget_selection import locate_weights
@@ -85,7 +85,7 @@ def life(
     elif options.given:
         raise SpecError(f"{options.given[0]}: cannot be combined with --spec (edit the file)")
     else:
-        spec = plugins.with_source(run_spec.read(spec_file))
+        spec = plugin_sources.fill_in_sources(run_spec.read(spec_file))
     if show_spec:
         print(json.dumps(expanded(spec), indent=2))
         return
@@ -116,7 +116,7 @@ def _require_runnable(spec: RunSpec, store: Store, weights: Path | None) -> list
         return []
     missing = [item for key, item in run_spec.with_donors([spec]).items() if key not in store]
     require_rules(missing, weights)
-    plugins.require(missing)
+    plugin_sources.require_plugins(missing)
     disk.require_possible(store.root)
     return missing
 

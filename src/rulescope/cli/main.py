@@ -9,8 +9,8 @@ from typing import Annotated, Any, NamedTuple
 import typer
 from typer.core import TyperGroup
 
-from rulescope import __version__
 from rulescope.core.errors import RulescopeError
+from rulescope.core.version import __version__
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C."""

@@ -96,7 +96,7 @@ def mechanism(
 
 def _require_disco(rule: str) -> None:
     """Raise unless ``rule`` names a Disco rule: views read the state that only its learner has."""
-    from rulescope import plugins
+    from rulescope.core.entry_points import list_names
     from rulescope.rules import loading, registry
     from rulescope.rules.embedded import EMBEDDED
 
@@ -104,7 +104,7 @@ def _require_disco(rule: str) -> None:
     drawn = rule.startswith(("random:", "sprout-random:", loading.FRESH))
     if rule in released or rule in EMBEDDED or drawn or rule.startswith(loading.CONTENT):
         return
-    is_other = rule in plugins.rules() or rule.startswith("open")
+    is_other = rule in list_names("rule") or rule.startswith("open")
     what = f"{rule!r} is no Disco rule" if is_other else f"no Disco rule is called {rule!r}"
     raise WeightsError(f"--rule: {what}{nearest(rule, [*released, *EMBEDDED])}, random:SEED")
 

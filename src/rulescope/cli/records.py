@@ -135,15 +135,15 @@ def size(
         found = sizes.measure(Store(store, read_only=True), report)
     if as_json:
         groups = [
-            {"learner": learner, "environment": environment, **room._asdict()}
-            for (learner, environment), room in found.groups.items()
+            {"learner": learner, "environment": environment, **space._asdict()}
+            for (learner, environment), space in found.groups.items()
         ]
-        parts = {name: room._asdict() for name, room in found.parts.items()}
+        parts = {name: space._asdict() for name, space in found.parts.items()}
         print(json.dumps({"parts": parts, "records": groups}))
     else:
         screen = console()
-        rooms = {(name, sizes.PARTS[name]): room for name, room in found.parts.items()}
-        screen.print(_fill(make_table("part", "content", ">entries", ">size"), rooms))
+        spaces = {(name, sizes.PARTS[name]): space for name, space in found.parts.items()}
+        screen.print(_fill(make_table("part", "content", ">entries", ">size"), spaces))
         if found.groups:
             screen.print()
             by_kind = make_table("learner", "environment", ">records", ">size")
@@ -151,9 +151,9 @@ def size(
     fail_on(found.problems)
 
 
-def _fill(table: Table, rooms: Mapping[tuple[str, str], sizes.Room]) -> Table:
-    for labels, room in rooms.items():
-        table.add_row(*labels, f"{room.entries:,}", sizes.readable(room.bytes))
+def _fill(table: Table, spaces: Mapping[tuple[str, str], sizes.Size]) -> Table:
+    for labels, space in spaces.items():
+        table.add_row(*labels, f"{space.entries:,}", sizes.readable(space.bytes))
     return table
 
 
@@ -180,18 +180,18 @@ def clean(
     found = cleanup.find(keep, quarantine=quarantine)
     if not dry_run:
         cleanup.remove(found)
-    room = sum(each.bytes for each in found)
+    space = sum(each.bytes for each in found)
     if as_json:
         items = [
             {**each._asdict(), "path": str(each.path.relative_to(keep.root))} for each in found
         ]
-        print(json.dumps({"removed": not dry_run, "bytes": room, "leftovers": items}))
+        print(json.dumps({"removed": not dry_run, "bytes": space, "leftovers": items}))
         return
     screen = console()
     if found:
         screen.print(_leftover_table(found))
     done = "would be removed" if dry_run else "removed"
-    screen.print(f"{store}: {counted(len(found), 'leftover')} of {sizes.readable(room)} {done}")
+    screen.print(f"{store}: {counted(len(found), 'leftover')} of {sizes.readable(space)} {done}")
 
 
 def _leftover_table(found: list[cleanup.Leftover]) -> Table:

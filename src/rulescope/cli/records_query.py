@@ -23,7 +23,7 @@ from rulescope.core.errors import RecordError
 from rulescope.core.wording import counted
 from rulescope.records import Problem, Store
 from rulescope.records import query as queries
-from rulescope.records.query import Answer
+from rulescope.records.query import QueryResult
 
 HELP = """Query all records of a store in SQL (DuckDB's).
 
@@ -65,20 +65,20 @@ def query(
         queries.export_format(export)
         disk.require_possible(export.parent)
     keep = Store(store, read_only=True)
-    with index_progress() as report, queries.asking(keep, report) as questions:
-        warn_left_out(questions.problems)
+    with index_progress() as report, queries.open_database(keep, report) as database:
+        warn_left_out(database.problems)
         if export is not None:
-            count = questions.export(sql, export)
+            count = database.export(sql, export)
             print(f"{export}: {counted(count, 'row')}", file=sys.stderr)
         else:
-            answer = questions.ask(sql)
+            answer = database.query(sql)
             if as_json:
                 _print_json(answer)
             elif as_csv:
                 _print_csv(answer)
             else:
                 _print_table(answer, rows)
-        if questions.problems:
+        if database.problems:
             raise typer.Exit(1)
 
 
@@ -98,7 +98,7 @@ def fail_on(problems: Sequence[Problem]) -> None:
         raise typer.Exit(1)
 
 
-def _print_json(answer: Answer) -> None:
+def _print_json(answer: QueryResult) -> None:
     """Print rows as they are read; NaN and infinities are null."""
     before = "["
     for row in answer.rows:
@@ -108,7 +108,7 @@ def _print_json(answer: Answer) -> None:
     print("[]" if before == "[" else "]")
 
 
-def _print_csv(answer: Answer) -> None:
+def _print_csv(answer: QueryResult) -> None:
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow(answer.columns)
     for row in answer.rows:
@@ -121,7 +121,7 @@ def _as_cell(value: Any) -> Any:
     return value
 
 
-def _print_table(answer: Answer, limit: int) -> None:
+def _print_table(answer: QueryResult, limit: int) -> None:
     found = list(itertools.islice(answer.rows, limit))
     screen = console()
     screen.print(make_row_table(answer.columns, found))

@@ -149,16 +149,16 @@ def select_runs(store: Store, ids: Sequence[str] | None, where: str | None) -> l
         return sorted({store.find(each) for each in ids})
     if where is None:
         return list(store.ids())
-    with index_progress() as report, query.asking(store, report) as questions:
-        warn_left_out(questions.problems)
-        return questions.ids(where)
+    with index_progress() as report, query.open_database(store, report) as database:
+        warn_left_out(database.problems)
+        return database.ids(where)
 
 
 def _list_recipients(store: Store, runs: Sequence[str]) -> list[str]:
     """Return the other records that have one of ``runs`` as a donor."""
     listed = ", ".join(map(literal, runs))
-    with index_progress() as report, query.asking(store, report) as questions:
-        return questions.ids(f"list_has_any(parents, [{listed}]) AND id NOT IN ({listed})")
+    with index_progress() as report, query.open_database(store, report) as database:
+        return database.ids(f"list_has_any(parents, [{listed}]) AND id NOT IN ({listed})")
 
 
 def _show_written(out: Path, made: int, kept: int, problems: list[Problem]) -> None:

@@ -30,7 +30,7 @@ from rulescope.cli.selection_options import OptionalAssay, Selection, require_pr
 from rulescope.core.errors import SpecError
 from rulescope.engine import failures, heartbeat
 from rulescope.engine.failures import Failure
-from rulescope.engine.heartbeat import LiveCampaign
+from rulescope.engine.heartbeat import CampaignStatus
 from rulescope.records import Store
 
 REFRESH_SECONDS = 2.0
@@ -83,7 +83,7 @@ class StoreState:
     """Each with its preset."""
     by_cell: bool
     """Whether the cells of each plan are shown."""
-    campaigns: list[LiveCampaign]
+    campaigns: list[CampaignStatus]
     failures: dict[str, Failure]
     """Of runs without a record, by id."""
 
@@ -91,8 +91,8 @@ class StoreState:
     def read(cls, plans: list[tuple[str, Plan]], store: Store, by_cell: bool) -> StoreState:
         """Read campaigns and failures from ``store``."""
         wanted = {key for _, plan in plans for key in (*plan.runs, *plan.donors)}
-        known = failures.known(store, wanted if by_cell else None)
-        return cls(store, plans, by_cell, heartbeat.running(store), known)
+        known = failures.load(store, wanted if by_cell else None)
+        return cls(store, plans, by_cell, heartbeat.load(store), known)
 
     def refresh(self) -> StoreState:
         """Return the state by now."""

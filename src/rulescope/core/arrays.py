@@ -1,7 +1,7 @@
-"""Named arrays on disk: the one place where npz files are read, written and digested.
+"""Named arrays: comparison, prefixes of names, digests, and npz files.
 
-What is read may come from anybody. Nothing in it is ever executed, and the memory that it can ask
-for is known before any of it is unpacked.
+A file may come from an untrusted source. Nothing in it is ever executed, and the memory that it
+needs is known before any of it is unpacked.
 """
 
 from __future__ import annotations
@@ -21,18 +21,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 Arrays = Mapping[str, NDArray[Any]]
+"""Arrays by name."""
 
 MAX_BYTES = 2 << 30
-"""No file of ours unpacks to more than this; larger ones are refused before they are read."""
+"""Largest unpacked size of a file; larger ones are refused before they are read."""
 MAX_ENTRIES = 1 << 16
-"""Nor has any more arrays: a table of contents costs memory too."""
+"""Largest number of arrays in a file: a table of contents costs memory too."""
 
 _KINDS = "biufU"
-"""Booleans, integers, floats and text: what can be read back without running any code."""
+"""Booleans, integers, floats and text: types that can be read back without running code."""
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-"""Others may ask for gigabytes before the first byte is out."""
+"""Other compression methods may allocate gigabytes before the first byte is read."""
 _ENTRY = b"PK\x01\x02"
-"""What every line of a zip file's table of contents begins with."""
+"""First bytes of every entry in a zip file's table of contents."""
 _CHUNK = 1 << 20
 
 
@@ -41,17 +42,17 @@ class ArrayFileError(ValueError):
 
 
 class TooLargeError(ArrayFileError):
-    """A file that may be sound, but takes more than is allowed for it."""
+    """A file that may be intact, but exceeds the limit on its size."""
 
 
 def pack(arrays: Arrays, *, compress: bool = True) -> bytes:
     """Return ``arrays`` as an npz; equal arrays give equal bytes, whatever their memory layout.
 
-    What :func:`unpack` would refuse is refused here too, so nothing unreadable is ever written.
+    Arrays that :func:`unpack` refuses are refused here too, so every written file can be read.
     """
     buffer = io.BytesIO()
     method = zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED
-    # Not numpy.savez: it pickles objects without a word and cannot hold an array named "file".
+    # Not numpy.savez: it pickles objects silently and cannot hold an array named "file".
     with zipfile.ZipFile(buffer, "w", method) as archive:
         for name in sorted(arrays):
             array = np.asarray(arrays[name], order="C")
@@ -80,7 +81,7 @@ def unpack(content: bytes, max_bytes: int | None = None) -> dict[str, NDArray[An
         raise ArrayFileError("not an npz archive, or truncated") from None
     except Exception as fault:
         # One flipped bit can make zipfile and numpy raise nearly anything: an unknown method, a
-        # missing password, a header that is no Python. To the caller it is all one thing.
+        # missing password, a header that is not Python. All are the same fault to the caller.
         raise ArrayFileError(str(fault) or type(fault).__name__) from None
 
 
@@ -90,7 +91,7 @@ def read(path: Path, max_bytes: int | None = None) -> dict[str, NDArray[Any]]:
 
 
 def content(path: Path, max_bytes: int | None = None) -> bytes:
-    """Return the bytes of a file, which must be a regular one of at most ``max_bytes``."""
+    """Return the bytes of a regular file of at most ``max_bytes``."""
     limit = MAX_BYTES if max_bytes is None else max_bytes
     about = path.stat()
     if not stat.S_ISREG(about.st_mode):
@@ -110,6 +111,27 @@ def digest(arrays: Arrays) -> str:
     return total.hexdigest()
 
 
+def bit_equal(one: Arrays, other: Arrays) -> bool:
+    """Return whether two sets of arrays have the same names, shapes and bits."""
+    return set(one) == set(other) and all(
+        array.shape == other[name].shape and array.tobytes() == other[name].tobytes()
+        for name, array in one.items()
+    )
+
+
+def prefix_names(parts: Mapping[str, Arrays]) -> dict[str, NDArray[Any]]:
+    """Return the arrays of all ``parts``, named ``part/name``; :func:`unprefix` is the inverse."""
+    return {f"{part}/{name}": a for part, arrays in parts.items() for name, a in arrays.items()}
+
+
+def unprefix(prefix: str, arrays: Arrays) -> dict[str, NDArray[Any]]:
+    """Return the arrays named ``prefix/...``, without the prefix."""
+    start = f"{prefix}/"
+    return {
+        key.removeprefix(start): value for key, value in arrays.items() if key.startswith(start)
+    }
+
+
 def _entries(archive: zipfile.ZipFile) -> dict[str, NDArray[Any]]:
     found: dict[str, NDArray[Any]] = {}
     for info in archive.infolist():
@@ -118,9 +140,9 @@ def _entries(archive: zipfile.ZipFile) -> dict[str, NDArray[Any]]:
         if name == info.filename:
             raise ArrayFileError(f"entry {name!r} is not a numeric array")
         if name in found:
-            raise ArrayFileError(f"entry {name!r} is there twice")
+            raise ArrayFileError(f"entry {name!r} occurs twice")
         if info.compress_type not in _METHODS:
-            raise ArrayFileError(f"entry {name!r} is compressed in a way that is not used here")
+            raise ArrayFileError(f"entry {name!r} has an unsupported compression method")
         with archive.open(info) as entry:
             found[name] = _array(name, entry, info.file_size)
     return found
@@ -128,7 +150,7 @@ def _entries(archive: zipfile.ZipFile) -> dict[str, NDArray[Any]]:
 
 def _array(name: str, entry: IO[bytes], size: int) -> NDArray[Any]:
     """Read one array from an entry that claims to unpack to ``size`` bytes."""
-    # Not numpy.load: it believes the shape in the header before it has seen the data.
+    # Not numpy.load: it allocates the shape in the header before it has read the data.
     start = entry.read(8)
     width = {1: "<H", 2: "<I"}.get(start[6] if len(start) == 8 else 0)
     if width is None or not start.startswith(b"\x93NUMPY"):
@@ -151,9 +173,9 @@ def _array(name: str, entry: IO[bytes], size: int) -> NDArray[Any]:
 
 @lru_cache(maxsize=256)
 def _header(version: int, content: bytes) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Parse the header of an array. (Those of one record are mostly alike, and parsing is slow.)"""
+    """Parse the header of an array, cached: most headers of a record are equal; parsing is slow."""
     parse = {1: np.lib.format.read_array_header_1_0, 2: np.lib.format.read_array_header_2_0}
-    return parse[version](io.BytesIO(content))  # which refuses headers that are long
+    return parse[version](io.BytesIO(content))  # numpy refuses headers that are too long
 
 
 def _check_size(archive: zipfile.ZipFile, max_bytes: int) -> None:

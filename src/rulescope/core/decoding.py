@@ -1,4 +1,4 @@
-"""Decoding errors in a person's words: the key first, then the nearest valid key or value."""
+"""JSON decoding with readable errors: the key first, then the nearest valid key or value."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Kinds = list[type[msgspec.Struct]]
 
 
 def parsed(text: bytes | str, source: str) -> Any:
-    """Return what the JSON ``text`` of ``source`` says, or raise :class:`SpecError`."""
+    """Return the data of the JSON ``text``; raise :class:`SpecError` naming ``source``."""
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:
@@ -23,7 +23,7 @@ def parsed(text: bytes | str, source: str) -> Any:
 
 
 def explain(fault: msgspec.ValidationError, root: type[msgspec.Struct], data: Any) -> str:
-    """Return what is wrong with ``data`` as a ``root``, starting with the key."""
+    """Return why ``data`` is not a valid ``root``, starting with the key."""
     text, _, where = str(fault).partition(" - at `$")
     path = where.rstrip("`").lstrip(".")
     unknown = re.match(r"Object contains unknown field `(.*)`", text)
@@ -40,7 +40,7 @@ def explain(fault: msgspec.ValidationError, root: type[msgspec.Struct], data: An
 
 
 def _kinds_at(root: type[msgspec.Struct], data: Any, path: str) -> Kinds:
-    """Return the Struct types that may stand at ``path``; one, where ``data`` has a tag."""
+    """Return the Struct types that are valid at ``path``; one, where ``data`` has a tag."""
     kinds: Kinds = [root]
     for step in re.findall(r"\w+|\[\d+\]", path):
         if step.startswith("["):
@@ -64,7 +64,7 @@ def _structs(hint: Any) -> Iterator[type[msgspec.Struct]]:
 
 
 def _tagged(kind: type[msgspec.Struct], data: Any) -> bool:
-    """Tell whether ``data`` says that it is a ``kind``."""
+    """Return whether ``data`` has the tag of ``kind``."""
     config = kind.__struct_config__
     if config.tag_field is None or not isinstance(data, dict):
         return False
@@ -84,7 +84,7 @@ def _choices(root: type[msgspec.Struct], data: Any, path: str) -> list[str]:
     tags = [kind.__struct_config__ for kind in kinds]
     named = [str(config.tag) for config in tags if config.tag_field == last]
     if named:
-        # The tag itself is wrong, so it cannot have told the members of the union apart.
+        # The tag itself is wrong, so it cannot have selected a member of the union.
         return named
     hints = [get_type_hints(kind).get(last.partition("[")[0]) for kind in kinds]
     return [str(value) for hint in hints if get_origin(hint) is Literal for value in get_args(hint)]

@@ -1,4 +1,4 @@
-"""Files and folders that are known to be on the disk, and failures that name their path."""
+"""Durable writes of files and folders, and input/output errors that name their path."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def read_json(path: Path, kind: type[T], what: str) -> T:
-    """Return the JSON at ``path`` as a ``kind``; ``what`` names it where it is something else."""
+    """Return the JSON at ``path`` as a ``kind``; ``what`` describes it in the error message."""
     with reading(path):
         content = path.read_bytes()
     try:
@@ -45,12 +45,12 @@ def read_json(path: Path, kind: type[T], what: str) -> T:
 
 
 def as_json(data: msgspec.Struct) -> bytes:
-    """Return ``data`` as JSON to be read by people too; :func:`read_json` undoes it."""
+    """Return ``data`` as indented JSON; :func:`read_json` is the inverse."""
     return msgspec.json.format(msgspec.json.encode(data), indent=1) + b"\n"
 
 
 def is_folder(path: Path) -> bool:
-    """Tell whether ``path`` is a folder; not being allowed to know is an error."""
+    """Return whether ``path`` is a folder; a lack of permission is an error."""
     with reading(path):
         return path.is_dir()
 
@@ -65,7 +65,7 @@ def listed(folder: Path) -> list[Path]:
 
 
 def write(path: Path, content: bytes) -> None:
-    """Write a new file and wait until it is on the disk."""
+    """Write a new file and flush it to the disk."""
     with path.open("xb") as file:
         file.write(content)
         file.flush()
@@ -73,7 +73,7 @@ def write(path: Path, content: bytes) -> None:
 
 
 def make(folder: Path) -> None:
-    """Make ``folder`` and its parents, each known to the disk before anything is put in it."""
+    """Make ``folder`` and its parents, each flushed to the disk before the next."""
     if folder.is_dir():
         return
     make(folder.parent)
@@ -83,12 +83,12 @@ def make(folder: Path) -> None:
 
 
 def sync(folder: Path) -> None:
-    """Wait until the names in ``folder`` are on the disk."""
+    """Flush the names in ``folder`` to the disk."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
     except OSError as fault:
-        # Some network file systems cannot sync a folder, and say so.
+        # Some network file systems cannot sync a folder and report that.
         if fault.errno not in (errno.EINVAL, errno.ENOTSUP):
             raise
     finally:
@@ -96,9 +96,9 @@ def sync(folder: Path) -> None:
 
 
 def require_possible(path: Path) -> None:
-    """Raise what writing at or below ``path`` would raise, as far as that is known beforehand.
+    """Raise the error that writing at or below ``path`` would raise, as far as it is foreseeable.
 
-    Nothing is made or written. ``path`` may be a folder, or what is not there yet.
+    Nothing is made or written. ``path`` may be a folder, or not exist yet.
     """
     place = path.absolute()
     while not os.path.lexists(place):

@@ -1,4 +1,4 @@
-"""Errors that a person can act on: what was wrong, where, and the nearest valid choice."""
+"""Errors with messages for users: the problem, its place, and the nearest valid choice."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 
 class RulescopeError(Exception):
-    """Anything the user can put right; the command line prints it without a traceback."""
+    """An error that the user can fix; the command line prints it without a traceback."""
 
 
 class SpecError(RulescopeError):
@@ -16,7 +16,7 @@ class SpecError(RulescopeError):
 
 
 class WeightsError(RulescopeError):
-    """Rule weights that are missing, damaged, or not what their name promises."""
+    """Rule weights that are missing, damaged, or not those of their name."""
 
 
 class DivergedError(RulescopeError):
@@ -24,7 +24,7 @@ class DivergedError(RulescopeError):
 
 
 class WorldError(RulescopeError):
-    """A world that returned something other than the environment contract promises."""
+    """A world that violated the environment contract."""
 
 
 class RecordError(RulescopeError):
@@ -32,7 +32,7 @@ class RecordError(RulescopeError):
 
 
 class PassingError(RecordError):
-    """A fault of this attempt, such as a full disk: the next attempt may succeed."""
+    """A transient fault, such as a full disk: the next attempt may succeed."""
 
 
 class ExitError(RulescopeError):
@@ -41,9 +41,9 @@ class ExitError(RulescopeError):
 
 @contextmanager
 def refusing_exit(what: str) -> Iterator[None]:
-    """Turn ``sys.exit`` in code of others into an :class:`ExitError` that says ``what`` called it.
+    """Turn ``sys.exit`` in a plug-in's code into an :class:`ExitError` that names ``what``.
 
-    Left alone it would end the program, with exit code 0 as if all had been done.
+    Otherwise the program would end, perhaps with exit code 0 as if everything were completed.
     """
     try:
         yield

@@ -13,10 +13,11 @@ import torch
 from torch import Tensor
 
 Parameters = Mapping[str, Tensor]
+"""Arrays of a network by name."""
 
 
 class Layout:
-    """Where each named array lives in the flat vector."""
+    """The place of each named array in the flat vector."""
 
     def __init__(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
         self.shapes = dict(shapes)

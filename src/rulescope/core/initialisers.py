@@ -1,4 +1,4 @@
-"""How fresh parameters are drawn; each array has a random stream of its own name."""
+"""Distributions of initial parameters; each array is drawn from a random stream of its name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 
 def truncated_normal(rng: Generator, shape: tuple[int, ...], std: float) -> NDArray[np.float64]:
-    """Standard normal cut to [-2, 2], times ``std``; the variance lost by cutting stays lost."""
+    """Return ``std`` times a standard normal truncated to [-2, 2] (variance is not corrected)."""
     draw = rng.standard_normal(shape)
     while (outside := np.abs(draw) > 2.0).any():
         draw[outside] = rng.standard_normal(int(outside.sum()))
@@ -18,12 +18,12 @@ def truncated_normal(rng: Generator, shape: tuple[int, ...], std: float) -> NDAr
 
 
 def normal(rng: Generator, shape: tuple[int, ...], std: float) -> NDArray[np.float64]:
-    """Normal with this standard deviation."""
+    """Return normal draws with this standard deviation."""
     return rng.standard_normal(shape) * std
 
 
 def orthogonal(rng: Generator, shape: tuple[int, int], gain: float) -> NDArray[np.float64]:
-    """Orthonormal rows or columns (whichever are fewer) in a random direction, times ``gain``."""
+    """Return random orthonormal rows or columns (whichever are fewer), times ``gain``."""
     tall = rng.standard_normal((max(shape), min(shape)))
     basis, triangle = np.linalg.qr(tall)
     basis *= np.sign(np.diag(triangle))  # without which some directions would be more likely
@@ -31,6 +31,6 @@ def orthogonal(rng: Generator, shape: tuple[int, int], gain: float) -> NDArray[n
 
 
 def uniform(rng: Generator, shape: tuple[int, ...], fan_in: int) -> NDArray[np.float64]:
-    """Uniform on +-1/sqrt(fan_in), PyTorch's default for weights and biases alike."""
+    """Return draws uniform on +-1/sqrt(fan_in), PyTorch's default for weights and biases."""
     bound = 1.0 / math.sqrt(fan_in)
     return rng.uniform(-bound, bound, shape)

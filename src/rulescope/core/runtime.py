@@ -1,8 +1,8 @@
-"""Where results come from: which source, on which machine, in which numeric mode.
+"""Provenance of results: source, machine and numeric mode.
 
-Two lifetimes of one specification are promised equal to the bit only where ``runtime_identity`` is
-equal; ``single_threaded`` puts a process into the mode in which that promise holds. Nothing here
-tells who ran it or where: no host name, no user name, no path.
+Two runs of one specification are guaranteed to be bit-identical only where ``runtime_identity`` is
+equal and ``single_threaded`` has set the numeric mode of the process. No host name, user name or
+path is recorded.
 
 Torch is imported inside the functions, so that importing this module costs nothing.
 """
@@ -19,12 +19,12 @@ import sys
 from functools import cache
 from pathlib import Path
 
-from rulescope import __version__
 from rulescope.core import source_hash
 from rulescope.core.errors import PassingError, SpecError
+from rulescope.core.version import __version__
 
 Identity = dict[str, str | int | bool | None]
-"""Plain facts, ready for JSON."""
+"""Facts as plain data, ready for JSON."""
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 
@@ -38,16 +38,16 @@ def source_identity() -> Identity:
 
     Commit and dirty (has the package been edited since?) are None unless the package lies in its
     own checkout (``src/rulescope`` of a repository). The hash leaves out what cannot change a
-    record (:data:`fingerprint.SHOWS_ONLY`). All of it is looked up once a process, because the
-    source is read once too; never fails.
+    record (:data:`source_hash.SHOWS_ONLY`). Computed once per process, because the source is
+    imported once too. Never fails.
     """
     return dict(_source())
 
 
 def program_identity() -> Identity:
-    """Return the facts of :func:`source_identity` by which two programs are the same one.
+    """Return the facts of :func:`source_identity` that identify the program.
 
-    That is the hash where it is known: a commit that changes no source changes no program.
+    That is the hash where it is known: a commit that changes no source is the same program.
     """
     source = source_identity()
     known = source.get("sha256")
@@ -55,21 +55,21 @@ def program_identity() -> Identity:
 
 
 def program_name() -> str:
-    """Return the program in words: its version, and the beginning of its hash."""
+    """Return the version of the program and the beginning of its hash."""
     sha256 = source_identity().get("sha256")
     return __version__ if sha256 is None else f"{__version__} (source {str(sha256)[:12]})"
 
 
 _UNEDITED: set[str] = set()
-"""Files of modules that were imported while the package was as it was hashed."""
+"""Files of modules that were imported while the package was unedited."""
 
 
 def require_one_source() -> None:
     """Raise :class:`MixedSourceError` if modules were imported from files edited since the start.
 
-    An edit does not change what is imported already, and that is what the hash names. A module
-    that is imported after the edit is of another program. A module first seen after the edit may
-    have been imported before it; that cannot be known, so it counts as edited.
+    An edit does not change modules that are imported already, which the hash covers. A module
+    imported after the edit belongs to another program. A module first seen after the edit may have
+    been imported before it; that cannot be known, so it counts as edited.
     """
     program = source_hash.PROGRAM
     if program is None:
@@ -79,7 +79,7 @@ def require_one_source() -> None:
     if not edited:
         _UNEDITED.update(loaded)
         return
-    # Files are hashed under their real paths; a module may have come by a link.
+    # Files are hashed under their real paths; a module may be imported through a link.
     mixed = sorted(edited & {str(Path(path).resolve()) for path in loaded - _UNEDITED})
     if mixed:
         names = ", ".join(Path(path).name for path in mixed)
@@ -94,7 +94,7 @@ def _modules() -> list[tuple[str, object]]:
 
 
 def runtime_identity(device: str = "cpu") -> Identity:
-    """Return what the numbers may depend on besides the source: versions, processor, threads."""
+    """Return everything besides the source that may affect results: versions, CPU, threads."""
     import torch
 
     return {**_machine(), "threads": torch.get_num_threads(), "device": _device(device)}
@@ -215,7 +215,7 @@ def _machine() -> Identity:
 
 
 def _blas(config: str) -> str | None:
-    """Return the name and, where told, the version of the BLAS in torch's build ``config``.
+    """Return the name and, where known, the version of the BLAS in torch's build ``config``.
 
     >>> _blas("  - Intel(R) oneAPI Math Kernel Library Version 2024.2-Product Build 2024\\n")
     'mkl 2024.2-Product'

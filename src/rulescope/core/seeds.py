@@ -1,4 +1,4 @@
-"""Named random streams: every source of chance in a lifetime is derived from one seed by name.
+"""Named random streams: all randomness of a lifetime is derived from one seed by name.
 
 Because a stream depends only on ``(seed, name)``, adding a new consumer never shifts another one,
 and two arms of an experiment share every stream they both use.
@@ -44,7 +44,7 @@ def pack(generator: Generator) -> NDArray[np.uint64]:
 
 
 def unpack(words: NDArray[np.uint64]) -> Generator:
-    """Return a generator that goes on exactly where the packed one stood."""
+    """Return a generator in exactly the packed state."""
     low, high, inc_low, inc_high, has_uint32, uinteger = (int(word) for word in words)
     bits = PCG64()
     bits.state = {

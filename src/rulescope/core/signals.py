@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: the first one asks, the second one does not wait."""
+"""Handling of Ctrl-C and SIGTERM: the first requests a stop, the second stops at once."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 class Interrupts:
     """While entered, the first signal only sets ``asked``; the next raises ``KeyboardInterrupt``.
 
-    Whoever is in the midst of something finishes it, looks at ``asked`` and stops. Only the main
-    thread receives signals: elsewhere this does nothing.
+    The caller finishes its iteration, checks ``asked`` and stops. Only the main thread receives
+    signals: in other threads this does nothing.
     """
 
     def __init__(self) -> None:
@@ -24,8 +24,7 @@ class Interrupts:
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
             for number in SIGNALS:
-                # A signal that the shell ignores on our behalf, as for a job in the background,
-                # stays ignored.
+                # A signal that the shell ignores, as for a background job, stays ignored.
                 if signal.getsignal(number) is not signal.SIG_IGN:
                     self._before[number] = signal.signal(number, self._remember)
         return self

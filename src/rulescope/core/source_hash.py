@@ -1,4 +1,4 @@
-"""The sha256 of source files as they are on the disk, and which of them were edited since."""
+"""Hashes of the source files of packages, and which files were edited since."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 SHOWS_ONLY = ("cli", "render", "report")
-"""Folders of this package that show or time results: they cannot change a record."""
+"""Folders of this package that only present results: they cannot change a record."""
 
 
 class Version(NamedTuple):
@@ -35,15 +35,15 @@ class Snapshot(NamedTuple):
     """By path."""
 
     def edited(self) -> set[str]:
-        """Return the files whose content on the disk is another one by now."""
+        """Return the files whose content on the disk has changed since."""
         return {path for path, then in self.files.items() if not _same(path, then)}
 
 
 def snapshot(home: Path, without: tuple[str, ...] = ()) -> Snapshot:
     """Hash the files of a package (or one module), without the folders ``without`` at its top.
 
-    All files count, not only Python's: a rule may keep its weights beside its code. What Python
-    and editors leave (caches, hidden files) does not, nor how a text file ends its lines.
+    All files count, not only Python's: a rule may keep its weights beside its code. Caches, hidden
+    files, backups of editors and the line ends of Python files do not.
     """
     total, versions = hashlib.sha256(), {}
     top = home.parent if home.is_file() else home
@@ -58,7 +58,7 @@ def snapshot(home: Path, without: tuple[str, ...] = ()) -> Snapshot:
 
 
 def _program() -> Snapshot | None:
-    """Return this package as it is on the disk now, or None where it is no folder of files."""
+    """Return this package as it is on the disk now, or None where it is not a folder of files."""
     try:
         return snapshot(Path(__file__).resolve().parents[1], SHOWS_ONLY)
     except OSError:
@@ -68,9 +68,9 @@ def _program() -> Snapshot | None:
 def home_of(module: str) -> Path:
     """Return the folder of the top-level package of ``module``, or the file of a single module.
 
-    Nothing is imported but what namespaces take. (A namespace package, in which several
-    distributions may be, has no code of its own: what counts is the first package below it that
-    has.) ``ImportError`` says what is wrong.
+    Nothing is imported except namespace packages. (A namespace package, which several
+    distributions may share, has no code of its own: the first package below it with code counts.)
+    Raises ``ImportError`` with the reason.
     """
     loaded = getattr(sys.modules.get(module), "__file__", None)
     if module == "__main__" and loaded is not None:
@@ -94,16 +94,16 @@ def home_of(module: str) -> Path:
 
 @cache
 def digest(home: Path) -> str:
-    """Return one sha256 over the files of a package of others, or over one module.
+    """Return one sha256 over the files of another package, or over one module.
 
-    Looked up once a process, because the code is imported once too: if it is edited meanwhile, what
-    runs here is still what was hashed.
+    Computed once per process, because the code is imported once too: after an edit, this process
+    still runs the code that was hashed.
     """
     return snapshot(home).sha256
 
 
 def _same(path: str, then: Version) -> bool:
-    """Tell whether a file is what it was; its content is read only if something else changed."""
+    """Return whether a file is unchanged; its content is read only if size or time changed."""
     try:
         about = os.stat(path)  # noqa: PTH116  # see _read
         known = (about.st_size, about.st_mtime_ns) == (then.size, then.modified)
@@ -113,7 +113,7 @@ def _same(path: str, then: Version) -> bool:
 
 
 def _read(path: str) -> tuple[bytes, Version]:
-    # Every process does this a few hundred times when it starts: pathlib takes twice as long.
+    # Every process does this a few hundred times at its start: pathlib takes twice as long.
     with open(path, "rb", buffering=0) as file:  # noqa: PTH123
         about, content = os.fstat(file.fileno()), file.read()
     if path.endswith(".py"):

@@ -45,18 +45,18 @@ def without_defaults(part: Any) -> Any:
 
 @cache
 def _defaults(kind: type[msgspec.Struct]) -> tuple[tuple[str, Any], ...]:
-    """Return the fields of ``kind`` with their defaults (msgspec takes its time to tell)."""
+    """Return the fields of ``kind`` with their defaults (msgspec is slow to compute them)."""
     return tuple((field.name, field.default) for field in msgspec.structs.fields(kind))
 
 
 def _tag(part: msgspec.Struct) -> dict[str, Any]:
-    """Return what tells a member of a union from the others, if ``part`` is one."""
+    """Return the tag field of ``part`` with its tag, if it is a member of a union."""
     config = part.__struct_config__
     return {} if config.tag_field is None else {config.tag_field: config.tag}
 
 
 def expanded(part: Any) -> Any:
-    """Return ``part`` as plain data with every default written out, for people to read."""
+    """Return ``part`` as plain data with every default written out."""
     if isinstance(part, msgspec.Struct):
         return _tag(part) | {name: expanded(getattr(part, name)) for name in part.__struct_fields__}
     if isinstance(part, tuple):

@@ -122,7 +122,7 @@ def _write(folder: Path, training: Training, seconds: float, store: Store) -> No
         "runtime": runtime.runtime_identity(),
     }
     files[MANIFEST] = msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"
-    with disk.writing(folder), store.staging(training.spec.id) as staged:
+    with disk.writing(folder), store.temporary_folder(training.spec.id) as staged:
         for name, content in files.items():
             disk.write(staged / name, content)
         disk.make(folder.parent)

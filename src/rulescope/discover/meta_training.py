@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rulescope.core import runtime
-from rulescope.core.arrays import Arrays
+from rulescope.core.arrays import Arrays, prefix_names, unprefix
 from rulescope.discover import rule_weights
 from rulescope.discover.discovery_spec import Discovery
 from rulescope.discover.objective import Judgement, judge
@@ -18,7 +18,6 @@ from rulescope.discover.population import Emitted, Population
 from rulescope.discover.rule_weights import Rule
 from rulescope.learners.direction_clipped_adam import EPSILON, FIRST_DECAY, SECOND_DECAY
 from rulescope.learners.disco.losses import kl
-from rulescope.learners.learner import joined, under
 
 
 class Outcome(NamedTuple):
@@ -110,19 +109,19 @@ class Training:
             "log": self.columns(),
             "population": self.population.save(),
         }
-        return joined(parts)
+        return prefix_names(parts)
 
     def load(self, checkpoint: Arrays) -> None:
         """Go on from what :meth:`save` of the same specification returned."""
-        self.rule = rule_weights.from_arrays(under("rule", checkpoint))
-        self.kept = rule_weights.from_arrays(under("kept", checkpoint))
-        self._first = rule_weights.from_arrays(under("first", checkpoint))
-        self._second = rule_weights.from_arrays(under("second", checkpoint))
+        self.rule = rule_weights.from_arrays(unprefix("rule", checkpoint))
+        self.kept = rule_weights.from_arrays(unprefix("kept", checkpoint))
+        self._first = rule_weights.from_arrays(unprefix("first", checkpoint))
+        self._second = rule_weights.from_arrays(unprefix("second", checkpoint))
         self.step = int(checkpoint["loop/step"])
-        columns = under("log", checkpoint)
+        columns = unprefix("log", checkpoint)
         rows = len(next(iter(columns.values()))) if columns else 0
         self.log = [{name: float(c[i]) for name, c in columns.items()} for i in range(rows)]
-        self.population.load(under("population", checkpoint))
+        self.population.load(unprefix("population", checkpoint))
 
     def columns(self) -> dict[str, NDArray[np.float64]]:
         """Return the log so far, one array [rows] a column."""

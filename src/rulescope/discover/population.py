@@ -18,7 +18,7 @@ from torch.nn import functional
 from torch.utils import _pytree as pytree
 
 from rulescope.core import seeds
-from rulescope.core.arrays import Arrays
+from rulescope.core.arrays import Arrays, prefix_names, unprefix
 from rulescope.discover.critic import Critic
 from rulescope.discover.discovery_spec import Discovery
 from rulescope.discover.experience import Experience, Store
@@ -29,7 +29,6 @@ from rulescope.learners.disco.batch import Batch
 from rulescope.learners.disco.rule_network import MetaNetwork, RuleState
 from rulescope.learners.disco.update import DiscoUpdate, LearnerState
 from rulescope.learners.disco.value_estimates import STD_EPSILON
-from rulescope.learners.learner import joined, under
 
 
 class Emitted(NamedTuple):
@@ -223,23 +222,23 @@ class Population:
             "fate": {"ages": self.ages, "spans": self.spans, "scales": self.scales},
             **{f"habitat-{name}": habitat.save() for name, habitat in self._habitats.items()},
         }
-        return {name: np.array(array) for name, array in joined(parts).items()}
+        return {name: np.array(array) for name, array in prefix_names(parts).items()}
 
     def load(self, state: Arrays) -> None:
         """Go on from what :meth:`save` of the same specification returned."""
         leaves, tree = pytree.tree_flatten((self.state, self.critics))
-        kept = under("leaf", state)
+        kept = unprefix("leaf", state)
         new = [torch.tensor(kept[str(i)]) for i in range(len(leaves))]
         self.state, self.critics = pytree.tree_unflatten(new, tree)
-        self.store.load(under("store", state))
-        self.streams = {name: seeds.unpack(w) for name, w in under("stream", state).items()}
-        self._observations = {k: np.array(v) for k, v in under("observation", state).items()}
-        fate = under("fate", state)
+        self.store.load(unprefix("store", state))
+        self.streams = {name: seeds.unpack(w) for name, w in unprefix("stream", state).items()}
+        self._observations = {k: np.array(v) for k, v in unprefix("observation", state).items()}
+        fate = unprefix("fate", state)
         self.ages, self.spans, self.scales = (
             np.array(fate[name]) for name in ("ages", "spans", "scales")
         )
         for name, habitat in self._habitats.items():
-            habitat.load(under(f"habitat-{name}", state))
+            habitat.load(unprefix(f"habitat-{name}", state))
 
 
 def as_batch(seen: Experience) -> Batch:

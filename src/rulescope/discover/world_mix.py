@@ -14,10 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rulescope import envs
-from rulescope.core.arrays import Arrays
+from rulescope.core.arrays import Arrays, unprefix
 from rulescope.discover.discovery_spec import World
 from rulescope.envs.environment import Actions, Array, Step
-from rulescope.learners.learner import under
 
 
 class Habitat:
@@ -79,4 +78,4 @@ class Habitat:
     def load(self, state: Arrays) -> None:
         """Go on from what :meth:`save` returned."""
         for i, env in enumerate(self.worlds):
-            env.load(under(str(i), state))
+            env.load(unprefix(str(i), state))

@@ -1,4 +1,4 @@
-"""Where a set of runs stands: what the engine reports, and what others may read of it."""
+"""The progress of a campaign: what the engine reports while it runs, and returns at the end."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from collections import deque
 from dataclasses import dataclass, field
 
 WINDOW_SECONDS = 30.0
-"""Speed is measured over this much of the recent past: the first iterations are much faster."""
+"""Rates are measured over the last seconds only: the first iterations are much faster."""
 
 
-class Pace:
-    """How fast something gets on, from the recent past."""
+class RateMeter:
+    """The rate of a counter over the last :data:`WINDOW_SECONDS`."""
 
     def __init__(self) -> None:
         self._recent: deque[tuple[float, int]] = deque()
 
-    def note(self, done: int) -> None:
-        """Say that ``done`` of it is done by now."""
+    def update(self, done: int) -> None:
+        """Add the present value of the counter."""
         now = time.monotonic()
         if self._recent and done < self._recent[-1][1]:
-            self._recent.clear()  # it went back to a checkpoint
+            self._recent.clear()  # the run was resumed from a checkpoint
         self._recent.append((now, done))
         while now - self._recent[0][0] > WINDOW_SECONDS and len(self._recent) > 2:
             self._recent.popleft()
 
     @property
     def rate(self) -> float:
-        """How much a second; 0 as long as nobody knows."""
+        """Counts per second; 0 while unknown."""
         if len(self._recent) < 2:
             return 0.0
         (began, first), (now, last) = self._recent[0], self._recent[-1]
@@ -35,55 +35,56 @@ class Pace:
 
 
 @dataclass
-class Running:
-    """A run under way."""
+class RunProgress:
+    """A run in progress."""
 
     iterations: int
     iteration: int = 0
     rate: float = 0.0
-    """Iterations a second of late; 0 as long as nobody knows."""
+    """Recent iterations per second; 0 while unknown."""
     attempt: int = 1
     worker: int | None = None
-    """The process that lives it."""
+    """Process id of its worker."""
     host: str = ""
-    """The machine of that process, unless it is this one."""
+    """Machine of its worker; empty if it is this one."""
 
 
 @dataclass
 class Campaign:
-    """Where a set of runs stands."""
+    """The progress of a set of runs."""
 
     total: int
-    """Iterations of all runs together, those found in the store included."""
+    """Iterations of all runs together, including runs found in the store."""
     done: int = 0
-    """Iterations made or found."""
+    """Iterations completed or found in the store."""
     runs: int = 0
     finished: int = 0
     failed: dict[str, str] = field(default_factory=dict)
-    """Run id to the cause, of runs that were given up."""
+    """Run id to cause, of runs that are not retried any more."""
     given_up: int = 0
-    """Iterations that failed runs, and those that needed them, will not make."""
-    running: dict[str, Running] = field(default_factory=dict)
+    """Iterations that failed runs, and the runs that depend on them, will not complete."""
+    running: dict[str, RunProgress] = field(default_factory=dict)
     causes: dict[str, list[str]] = field(default_factory=dict)
-    """Run id to what went wrong at each attempt, of all runs that ever failed in this campaign."""
+    """Run id to the cause of each failed attempt, also of runs that succeeded later."""
     workers: int = 0
     stopping: bool = False
-    """Whether it was interrupted, and only finishes the iterations under way."""
+    """Whether it was interrupted and only waits for checkpoints."""
 
     @property
     def rate(self) -> float:
-        """Iterations a second of all workers together."""
+        """Iterations per second of all workers together."""
         return sum(run.rate for run in self.running.values())
 
     @property
     def seconds_left(self) -> float | None:
-        """How long it will take, if that can be told yet: all of it, and the longest run."""
+        """Estimated time left, or None while unknown: at least that of the longest run."""
         known = [run for run in self.running.values() if run.rate > 0.0]
         if not known:
-            return None if self._left else 0.0
-        alone = max((run.iterations - run.iteration) / run.rate for run in known)
-        return max(alone, self._left / self.rate)
+            return None if self._remaining else 0.0
+        longest = max((run.iterations - run.iteration) / run.rate for run in known)
+        return max(longest, self._remaining / self.rate)
 
     @property
-    def _left(self) -> int:
+    def _remaining(self) -> int:
+        """Iterations still to be completed."""
         return max(self.total - self.done - self.given_up, 0)

@@ -96,7 +96,7 @@ class Execution:
             workers=self.workers,
             report=report,
             weights=self.weights,
-            patience=local_engine.Patience(run=self.time_limit),
+            timeouts=local_engine.Timeouts(run=self.time_limit),
             name=name,
             force=self.force,
         )

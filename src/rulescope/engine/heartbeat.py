@@ -1,7 +1,7 @@
-"""Campaigns that are running now, on this machine or another: ``campaigns/*.json`` of a store.
+"""Status files of running campaigns, on this machine or another: ``campaigns/*.json`` of a store.
 
-A running campaign replaces its file every few seconds and removes it at the end. One whose process
-is dead, or which is older than a minute, is nobody's.
+A running campaign replaces its file every few seconds and removes it at the end. A file that is
+older than a minute, or whose process has ended, is stale.
 """
 
 from __future__ import annotations
@@ -21,10 +21,8 @@ import msgspec
 from rulescope.core import disk
 from rulescope.core.errors import RulescopeError
 from rulescope.engine.campaign import Campaign
-from rulescope.engine.failures import replace
 from rulescope.records import Store
-from rulescope.records.staging import alive
-from rulescope.records.store_layout import note
+from rulescope.records.store_layout import process_exists, read_optional
 
 _log = logging.getLogger(__name__)
 
@@ -33,8 +31,8 @@ STALE_SECONDS = 60.0
 FOLDER = "campaigns"
 
 
-class LiveRun(msgspec.Struct, frozen=True):
-    """A run under way."""
+class RunStatus(msgspec.Struct, frozen=True):
+    """A run in progress."""
 
     id: str
     iteration: int
@@ -43,8 +41,8 @@ class LiveRun(msgspec.Struct, frozen=True):
     attempt: int = 1
 
 
-class LiveCampaign(msgspec.Struct, frozen=True):
-    """What a running campaign says of itself; times are seconds since 1970."""
+class CampaignStatus(msgspec.Struct, frozen=True):
+    """The content of a status file; times are seconds since 1970."""
 
     host: str
     pid: int
@@ -59,34 +57,35 @@ class LiveCampaign(msgspec.Struct, frozen=True):
     rate: float = 0.0
     seconds_left: float | None = None
     stopping: bool = False
-    running: tuple[LiveRun, ...] = ()
+    running: tuple[RunStatus, ...] = ()
     failed: dict[str, str] = {}
 
     @property
     def stale(self) -> bool:
-        """Whether it has ended without saying so."""
+        """Whether the campaign has ended without removing its file."""
         if time.time() - self.updated > STALE_SECONDS:
             return True
-        return self.host == platform.node() and not alive(self.pid)
+        return self.host == platform.node() and not process_exists(self.pid)
 
 
-class Announcement:
-    """While entered, tells readers of the store where ``campaign`` stands.
+class StatusFile:
+    """Publishes the progress of ``campaign`` while entered.
 
-    That the disk is full or the network away for a while is no reason to end a campaign: what
-    cannot be written is left out.
+    A full disk or a lost network must not end a campaign: failed writes are logged once and
+    skipped.
     """
 
     def __init__(self, store: Store, campaign: Campaign, name: str = "") -> None:
         self._store, self._campaign, self._name = store, campaign, name
         self._host, self._pid, self._started = platform.node(), os.getpid(), time.time()
-        file = f"{_plain(self._host)}-{self._pid}-{uuid.uuid4().hex[:8]}.json"
+        host = "".join(c if c.isalnum() else "-" for c in self._host)[:40] or "host"
+        file = f"{host}-{self._pid}-{uuid.uuid4().hex[:8]}.json"
         self._path = store.inside(FOLDER) / file
         self._written = -math.inf
         self._warned = False
 
     def __enter__(self) -> Self:
-        running(self._store)  # which removes what dead campaigns have left behind
+        load(self._store)  # which removes stale files
         self.update()
         return self
 
@@ -100,63 +99,57 @@ class Announcement:
             self._path.unlink(missing_ok=True)
 
     def update(self) -> None:
-        """Write where it stands, if that is a while ago."""
+        """Write the file unless it was written less than :data:`WRITE_SECONDS` ago."""
         if time.monotonic() - self._written < WRITE_SECONDS:
             return
         self._written = time.monotonic()
         try:
-            replace(self._store, self._path, msgspec.json.encode(self._state()))
+            self._store.replace_file(self._path, msgspec.json.encode(self._status()))
         except RulescopeError as fault:
             if not self._warned:
                 _log.warning("%s", fault)
             self._warned = True
 
-    def _state(self) -> LiveCampaign:
-        now = self._campaign
-        return LiveCampaign(
+    def _status(self) -> CampaignStatus:
+        campaign = self._campaign
+        return CampaignStatus(
             host=self._host,
             pid=self._pid,
             started=self._started,
             updated=time.time(),
             name=self._name,
-            workers=now.workers,
-            runs=now.runs,
-            finished=now.finished,
-            iterations=now.total,
-            done=now.done,
-            rate=now.rate,
-            seconds_left=now.seconds_left,
-            stopping=now.stopping,
+            workers=campaign.workers,
+            runs=campaign.runs,
+            finished=campaign.finished,
+            iterations=campaign.total,
+            done=campaign.done,
+            rate=campaign.rate,
+            seconds_left=campaign.seconds_left,
+            stopping=campaign.stopping,
             running=tuple(
-                LiveRun(key, run.iteration, run.iterations, run.rate, run.attempt)
-                for key, run in now.running.items()
+                RunStatus(id_, run.iteration, run.iterations, run.rate, run.attempt)
+                for id_, run in campaign.running.items()
             ),
-            failed=dict(now.failed),
+            failed=dict(campaign.failed),
         )
 
 
-def running(store: Store) -> list[LiveCampaign]:
-    """Return the campaigns that are running, in the order of their beginning.
+def load(store: Store) -> list[CampaignStatus]:
+    """Return the running campaigns in the order of their start.
 
-    Files of campaigns that are not are removed, unless the store is only read.
+    Stale files are removed unless the store is read-only.
     """
     found = []
     for path in disk.listed(store.inside(FOLDER)):
         if path.suffix != ".json":
             continue
         try:
-            state = msgspec.json.decode(note(path) or b"", type=LiveCampaign)
+            status = msgspec.json.decode(read_optional(path) or b"", type=CampaignStatus)
         except (UnicodeDecodeError, msgspec.MsgspecError):
-            continue  # gone meanwhile, or nothing of ours
-        if not state.stale:
-            found.append(state)
-            continue
-        if not store.read_only:
+            continue  # removed meanwhile, or not a status file
+        if not status.stale:
+            found.append(status)
+        elif not store.read_only:
             with suppress(OSError):
                 path.unlink()
-    return sorted(found, key=lambda state: state.started)
-
-
-def _plain(host: str) -> str:
-    """Return a host name that can be part of a file name."""
-    return "".join(letter if letter.isalnum() else "-" for letter in host)[:40] or "host"
+    return sorted(found, key=lambda status: status.started)

@@ -1,7 +1,7 @@
-"""What the parent and its workers say to each other. Light: a worker reads it before torch.
+"""Messages from a worker to its pool. Imports nothing heavy: a worker needs them before torch.
 
-To a worker goes the canonical form of a spec (live this), or None (stop what you are living, at a
-checkpoint). A pipe that is closed says: leave. From a worker comes one of the following.
+In the other direction a worker receives the canonical form of a spec (run it) or None (pause the
+run at a checkpoint); a closed pipe means that the worker should exit.
 """
 
 from __future__ import annotations
@@ -9,38 +9,38 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 
-class Beat(NamedTuple):
-    """I am alive; of ``run``, the last that I was given, I have finished ``iteration``."""
+class Heartbeat(NamedTuple):
+    """The worker is alive and has completed ``iteration`` of ``run``, its latest run."""
 
     run: str
     iteration: int
-    """0 before the first that is finished here, wherever the run goes on from."""
+    """0 before the first one completed by this worker, also for a resumed run."""
 
 
 class Ready(NamedTuple):
-    """Everything is imported: I can live runs now."""
+    """Everything is imported: the worker accepts runs."""
 
     pid: int
 
 
-class Unfit(NamedTuple):
-    """I could not import what it takes."""
+class StartFailed(NamedTuple):
+    """The worker could not import what it needs."""
 
     cause: str
 
 
-class Ended(NamedTuple):
-    """What became of a run."""
+class RunEnded(NamedTuple):
+    """A run has ended in this worker."""
 
     run: str
-    how: Literal["done", "paused", "failed"]
+    outcome: Literal["done", "paused", "failed"]
     iteration: int = 0
     cause: str = ""
-    again: bool = True
-    """Whether a failed run may fare better next time."""
+    retry: bool = True
+    """Whether a failed run may succeed in another attempt."""
     trace: str = ""
     host: str = ""
-    """Where it failed, unless on the machine of the parent."""
+    """Machine of the worker; empty if it is that of the pool."""
 
 
-Said = Beat | Ready | Unfit | Ended
+Message = Heartbeat | Ready | StartFailed | RunEnded

@@ -1,10 +1,10 @@
-"""A crew of workers, whatever they are: listened to, and replaced one by one when they die or hang.
+"""A pool of workers of any kind, which are watched and replaced one by one when they fail.
 
-What a worker is, is for others to say: a process here (``processes``), or anywhere in a cluster
-(``cluster``).
+What a worker is, subclasses define: a local process (``process_pool``) or a Ray actor
+(``ray_pool``).
 
-Time is counted as listened, not by the clock: when the parent itself was stopped for a while (as by
-Ctrl-Z, or a laptop's lid), nobody is overdue for it.
+Timeouts count the time spent polling, not wall-clock time: when the parent process itself was
+suspended (by Ctrl-Z, or a closed laptop), no worker times out because of it.
 """
 
 from __future__ import annotations
@@ -13,229 +13,232 @@ import time
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from rulescope.core.errors import RulescopeError
-from rulescope.engine.campaign import Pace
-from rulescope.engine.messages import Beat, Ended, Ready, Said, Unfit
+from rulescope.engine.campaign import RateMeter
+from rulescope.engine.messages import Heartbeat, Message, Ready, RunEnded, StartFailed
 
-STARTS = 3
-"""How many workers may fail to start in a row."""
+MAX_FAILED_STARTS = 3
+"""Workers that may fail to start in a row."""
 
 
 class EngineError(RulescopeError):
-    """Workers cannot be started, or the machine cannot carry the campaign."""
+    """Workers cannot be started, or the machine lacks the resources for the campaign."""
 
 
-class Patience(NamedTuple):
-    """How long a worker may take for what; in seconds."""
+class Timeouts(NamedTuple):
+    """After how many seconds a worker is replaced, and a run is stopped."""
 
-    silent: float = 60.0
-    """Without a sign of life, before it counts as hung: it beats once a second, even when one
-    iteration takes long."""
-    still: float = 1800.0
-    """Alive, but without finishing an iteration, before it counts as hung."""
-    starting: float = 300.0
-    """Without a sign of life, while it starts and imports the caller's script."""
+    heartbeat: float = 60.0
+    """Without a message: workers send a heartbeat every second, even during long iterations."""
+    iteration: float = 1800.0
+    """Without a completed iteration, though heartbeats arrive."""
+    start: float = 300.0
+    """Without a message while the worker starts and imports the caller's script."""
     run: float | None = None
-    """For one run altogether, all attempts in this campaign together; None: as long as it takes."""
+    """For one run, over all its attempts in this campaign; None: no limit."""
 
 
-class Member(ABC):
-    """A worker, seen from the parent."""
+class WorkerHandle(ABC):
+    """A worker as its pool sees it."""
 
     def __init__(self) -> None:
-        self.heard = self.ready = self.leaving = False
+        self.responded = False
+        """Whether any message has arrived."""
+        self.ready = False
+        self.exiting = False
         self.run: str | None = None
+        """Id of the assigned run."""
         self.iteration = 0
-        self.pace = Pace()
-        self.silent = self.still = self.overdue = 0.0
-        """Seconds since its last sign of life and its last progress, and since it should pause."""
-        self.unfit = ""
+        self.meter = RateMeter()
+        self.silent = self.stalled = self.overdue = 0.0
+        """Seconds since its last message, since its last completed iteration, and since its run
+        exceeded the time limit."""
+        self.start_error = ""
         self.pid: int | None = None
         self.host = ""
-        """Its machine, if it is not this one."""
+        """Its machine; empty if it is this one."""
 
     @abstractmethod
-    def say(self, what: bytes | None) -> None:
-        """Send a spec to live, or None to pause; to a dead one this does nothing."""
+    def send(self, canonical: bytes | None) -> None:
+        """Send a spec to run, or None to pause the run; no effect if the worker has exited."""
 
     @abstractmethod
-    def hear(self) -> Iterator[Said]:
-        """Yield what it has said since, until it has no more to say; EOFError if it has ended."""
+    def receive(self) -> Iterator[Message]:
+        """Yield the messages that have arrived; raise EOFError if the worker has exited."""
 
     @abstractmethod
-    def dead(self) -> bool:
-        """Tell whether it is known to have ended; what it said before may still be heard."""
+    def has_exited(self) -> bool:
+        """Return whether it is known to have exited; earlier messages may still be received."""
 
     @abstractmethod
     def kill(self) -> None:
-        """End it, even if it hears nothing."""
+        """End it at once, even if it does not respond."""
 
     @abstractmethod
-    def bury(self) -> str:
-        """Give back what it held, once it has ended; return how it did."""
+    def reap(self) -> str:
+        """Free what the handle of an exited worker holds; return how the worker ended."""
 
-    def got_to(self, iteration: int) -> None:
-        """Note the last iteration that it finished."""
+    def update_iteration(self, iteration: int) -> None:
+        """Set the last completed iteration."""
         if iteration != self.iteration:
-            self.iteration, self.still = iteration, 0.0
+            self.iteration, self.stalled = iteration, 0.0
         if iteration:
-            self.pace.note(iteration)
+            self.meter.update(iteration)
 
 
-class Crew(ABC):
+H = TypeVar("H", bound=WorkerHandle)
+
+
+class Pool(ABC, Generic[H]):
     """At most :attr:`size` workers."""
 
-    HERE = True
-    """Whether all of them are on this machine, where what fails once will fail again."""
+    LOCAL = True
+    """Whether all workers are on this machine, where a failed start will fail again."""
 
-    def __init__(self, patience: Patience) -> None:
-        self._patience = patience
-        self.members: list[Member] = []
+    def __init__(self, timeouts: Timeouts) -> None:
+        self._timeouts = timeouts
+        self.workers: list[H] = []
         self._failed_starts = 0
-        self._anyone_ready = self._stopping = False
-        self._spent: defaultdict[str, float] = defaultdict(float)
-        self._listened = time.monotonic()
+        self._any_ready = self._stopping = False
+        self._run_seconds: defaultdict[str, float] = defaultdict(float)
+        self._polled = time.monotonic()
 
     @property
     @abstractmethod
     def size(self) -> int:
-        """How many there may be."""
+        """The largest number of workers."""
 
     @abstractmethod
-    def _hire(self) -> Member:
+    def _spawn(self) -> H:
         """Start a worker."""
 
     @abstractmethod
     def _wait(self, seconds: float) -> None:
-        """Return as soon as anybody has something to say, after ``seconds`` at the latest."""
+        """Return as soon as any message has arrived, after ``seconds`` at the latest."""
 
     @abstractmethod
     def close(self) -> None:
-        """Send everybody home: idle workers leave, others are killed."""
-
-    # Who is here
+        """End all workers: idle ones exit, others are killed."""
 
     @property
-    def busy(self) -> list[Member]:
-        """Those who have a run."""
-        return [member for member in self.members if member.run is not None]
+    def busy(self) -> list[H]:
+        """Workers with a run."""
+        return [worker for worker in self.workers if worker.run is not None]
 
     @property
-    def idle(self) -> list[Member]:
-        """Those who could have one."""
-        return [m for m in self.members if m.ready and m.run is None and not m.leaving]
+    def idle(self) -> list[H]:
+        """Workers that accept a run."""
+        return [w for w in self.workers if w.ready and w.run is None and not w.exiting]
 
-    def staff(self, wanted: int) -> None:
-        """Start workers until there are as many as are ``wanted``, or as many as there may be.
+    def grow(self, wanted: int) -> None:
+        """Spawn workers until there are ``wanted``, or :attr:`size` if that is less.
 
-        The first goes ahead alone: if none can be started, that is said once.
+        The first one is spawned alone: if workers cannot start, there is one error only.
         """
-        most = self.size if any(member.heard for member in self.members) else 1
-        while len(self.members) < min(wanted, most):
-            self.members.append(self._hire())
+        limit = self.size if any(worker.responded for worker in self.workers) else 1
+        while len(self.workers) < min(wanted, limit):
+            self.workers.append(self._spawn())
 
-    def give(self, member: Member, run: str, canonical: bytes) -> None:
-        """Let an idle worker live a run."""
-        member.run, member.iteration, member.pace = run, 0, Pace()
-        member.still = member.overdue = 0.0
-        member.say(canonical)
+    def assign(self, worker: H, run: str, canonical: bytes) -> None:
+        """Let an idle worker run a spec."""
+        worker.run, worker.iteration, worker.meter = run, 0, RateMeter()
+        worker.stalled = worker.overdue = 0.0
+        worker.send(canonical)
 
     def pause(self) -> None:
-        """Ask everybody to stop at the next iteration, with a checkpoint."""
+        """Ask every worker to stop after its iteration, with a checkpoint."""
         self._stopping = True
-        for member in self.busy:
-            member.say(None)
+        for worker in self.busy:
+            worker.send(None)
 
-    # What they say
-
-    def listen(self, seconds: float) -> list[Ended]:
-        """Wait for news, ``seconds`` at most; return what became of runs that have ended."""
+    def poll(self, seconds: float) -> list[RunEnded]:
+        """Wait for messages, at most ``seconds``; return the runs that have ended."""
         self._wait(seconds)
-        ended: list[Ended] = []
-        for member in list(self.members):
-            ended += self._news(member)
-        ended += self._impatience(2.0 * seconds)
+        ended: list[RunEnded] = []
+        for worker in list(self.workers):
+            ended += self._receive(worker)
+        ended += self._check_timeouts(2.0 * seconds)
         return ended
 
-    def _news(self, member: Member) -> Iterator[Ended]:
-        dead = member.dead()  # looked at first: what it said before its end is still to be heard
+    def _receive(self, worker: H) -> Iterator[RunEnded]:
+        exited = worker.has_exited()  # before receiving: messages sent before the exit still count
         try:
-            for said in member.hear():
-                member.heard, member.silent = True, 0.0
-                match said:
-                    case Beat(run, iteration) if run == member.run:
-                        member.got_to(iteration)
+            for message in worker.receive():
+                worker.responded, worker.silent = True, 0.0
+                match message:
+                    case Heartbeat(run, iteration) if run == worker.run:
+                        worker.update_iteration(iteration)
                     case Ready(pid):
-                        member.ready, member.pid = True, pid
-                        self._anyone_ready, self._failed_starts = True, 0
-                    case Unfit(cause):
-                        member.unfit = cause
-                    case Ended():
-                        yield self._ended(member, said)
+                        worker.ready, worker.pid = True, pid
+                        self._any_ready, self._failed_starts = True, 0
+                    case StartFailed(cause):
+                        worker.start_error = cause
+                    case RunEnded():
+                        yield self._release(worker, message)
         except EOFError:
-            dead = True
-        if dead:
-            yield from self._lost(member)
+            exited = True
+        if exited:
+            yield from self._remove(worker)
 
-    def _ended(self, member: Member, said: Ended) -> Ended:
-        member.run = None
-        said = said._replace(host=member.host)
-        if said.how == "paused" and member.overdue > 0.0:
-            return self._late(said)
-        # Whoever pauses otherwise was asked by us, or was told to end (SIGTERM) and is leaving.
-        member.leaving = said.how == "paused"
-        return said
+    def _release(self, worker: H, ended: RunEnded) -> RunEnded:
+        """Take the run that has ended from its worker."""
+        worker.run = None
+        ended = ended._replace(host=worker.host)
+        if ended.outcome == "paused" and worker.overdue > 0.0:
+            return self._exceeded_limit(ended)
+        # A pause was requested by us, or the worker received SIGTERM and is about to exit.
+        worker.exiting = ended.outcome == "paused"
+        return ended
 
-    def _late(self, ended: Ended) -> Ended:
-        limit = f"{self._patience.run:g} s"
-        cause = f"not done within the time limit of {limit}; run it again to go on from there"
-        return ended._replace(how="failed", cause=cause, again=False)
+    def _exceeded_limit(self, ended: RunEnded) -> RunEnded:
+        limit = f"{self._timeouts.run:g} s"
+        cause = f"not finished within the time limit of {limit}; run it again to continue"
+        return ended._replace(outcome="failed", cause=cause, retry=False)
 
-    # Who is missed
-
-    def _impatience(self, most: float) -> Iterator[Ended]:
-        """End those who hang; ask those to stop who take too long."""
+    def _check_timeouts(self, limit: float) -> Iterator[RunEnded]:
+        """Kill workers that hang; pause runs over their limit; count at most ``limit`` seconds."""
         now = time.monotonic()
-        passed, self._listened = min(now - self._listened, most), now
-        allowed = self._patience
-        for member in list(self.members):
-            member.silent += passed
-            limit = allowed.silent if member.heard else allowed.starting
-            if member.silent > limit:
-                yield from self._end(member, f"gave no sign of life for {limit:g} s")
+        passed, self._polled = min(now - self._polled, limit), now
+        allowed = self._timeouts
+        for worker in list(self.workers):
+            worker.silent += passed
+            silence = allowed.heartbeat if worker.responded else allowed.start
+            if worker.silent > silence:
+                yield from self._kill(worker, f"sent no heartbeat for {silence:g} s")
                 continue
-            if member.run is None:
+            if worker.run is None:
                 continue
-            member.still += passed
-            self._spent[member.run] += passed
-            if member.overdue > 0.0:
-                member.overdue += passed
-            elif allowed.run is not None and self._spent[member.run] > allowed.run:
-                member.overdue = passed
-                member.say(None)
-            if member.still > allowed.still:
-                yield from self._end(member, f"finished no iteration in {allowed.still:g} s")
-            elif member.overdue > allowed.silent:
-                yield from self._end(member, "did not end its iteration")
+            worker.stalled += passed
+            self._run_seconds[worker.run] += passed
+            if worker.overdue > 0.0:
+                worker.overdue += passed
+            elif allowed.run is not None and self._run_seconds[worker.run] > allowed.run:
+                worker.overdue = passed
+                worker.send(None)
+            if worker.stalled > allowed.iteration:
+                yield from self._kill(worker, f"finished no iteration in {allowed.iteration:g} s")
+            elif worker.overdue > allowed.heartbeat:
+                yield from self._kill(worker, "did not finish its iteration")
 
-    def _end(self, member: Member, why: str) -> Iterator[Ended]:
-        member.kill()
-        yield from self._lost(member, f"{why}, and was killed")
+    def _kill(self, worker: H, why: str) -> Iterator[RunEnded]:
+        worker.kill()
+        yield from self._remove(worker, f"{why} and was killed")
 
-    def _lost(self, member: Member, why: str = "") -> Iterator[Ended]:
-        """Strike off a dead worker, which ``why``; what it was living has failed, this time."""
-        self.members.remove(member)
-        how = member.bury()
+    def _remove(self, worker: H, why: str = "") -> Iterator[RunEnded]:
+        """Remove an exited worker; its run counts as one failed attempt."""
+        self.workers.remove(worker)
+        how = worker.reap()
         why = why or how
-        if member.run is not None:
+        if worker.run is not None:
             cause = f"its worker {why}"
-            ended = Ended(member.run, "failed", member.iteration, cause, host=member.host)
-            yield self._late(ended) if member.overdue > 0.0 else ended
-        elif not member.ready and not self._stopping:
+            ended = RunEnded(worker.run, "failed", worker.iteration, cause, host=worker.host)
+            yield self._exceeded_limit(ended) if worker.overdue > 0.0 else ended
+        elif not worker.ready and not self._stopping:
             self._failed_starts += 1
-            hopeless = not self._anyone_ready and (self.HERE or member.unfit)
-            if hopeless or self._failed_starts >= STARTS:
-                told = f"failed to import what it needs ({member.unfit})" if member.unfit else why
-                raise EngineError(f"worker processes cannot be started: the last one {told}")
+            hopeless = not self._any_ready and (self.LOCAL or worker.start_error)
+            if hopeless or self._failed_starts >= MAX_FAILED_STARTS:
+                if worker.start_error:
+                    why = f"failed to import what it needs ({worker.start_error})"
+                raise EngineError(f"worker processes cannot be started: the last one {why}")

@@ -1,4 +1,4 @@
-"""Workers that are processes of this machine, which write into the store themselves."""
+"""A pool of local worker processes, which write into the store themselves."""
 
 from __future__ import annotations
 
@@ -12,106 +12,105 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
 
-from rulescope.engine.messages import Said
-from rulescope.engine.pool import Crew, Member, Patience
-from rulescope.engine.worker import work
+from rulescope.engine.messages import Message
+from rulescope.engine.pool import Pool, Timeouts, WorkerHandle
+from rulescope.engine.worker import run_worker
 
-LEAVE_SECONDS = 5.0
-"""How long an idle worker may take to leave when all is done."""
+EXIT_SECONDS = 5.0
+"""Time that an idle worker has to exit."""
 UNGUARDED = 78
 """Exit code of a worker that runs the caller's script again instead of working."""
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
-class WorkerProcess(Member):
-    """A worker at the other end of a pipe."""
+class ProcessHandle(WorkerHandle):
+    """A worker process at the other end of a pipe."""
 
     def __init__(self, process: SpawnProcess, pipe: Connection) -> None:
         super().__init__()
         self.process, self.pipe = process, pipe
 
-    def say(self, what: bytes | None) -> None:
-        """Send a spec to live, or None to pause; to a dead one this does nothing."""
-        with suppress(OSError):  # its end will be noticed when we listen
-            self.pipe.send(what)
+    def send(self, canonical: bytes | None) -> None:
+        """Send a spec to run, or None to pause the run; no effect if the worker has exited."""
+        with suppress(OSError):  # the next poll notices the exit
+            self.pipe.send(canonical)
 
-    def hear(self) -> Iterator[Said]:
-        """Yield what it has said since, until it has no more to say; EOFError if it has ended."""
+    def receive(self) -> Iterator[Message]:
+        """Yield the messages that have arrived; raise EOFError if the worker has exited."""
         while self.pipe.poll():
             try:
-                said = self.pipe.recv()
-            except OSError:  # it was killed in the middle of a word
+                message = self.pipe.recv()
+            except OSError:  # it was killed in the middle of a message
                 raise EOFError from None
-            yield said
+            yield message
 
-    def dead(self) -> bool:
-        """Tell whether the process has ended."""
+    def has_exited(self) -> bool:
+        """Return whether the process has exited."""
         return self.process.exitcode is not None
 
     def kill(self) -> None:
-        """End the process, also one that is stopped, which would not hear of SIGTERM."""
+        """Kill the process by SIGKILL: a stopped one would not receive SIGTERM."""
         self.process.kill()
         self.process.join()
 
-    def bury(self) -> str:
-        """Close the pipe and the process; return how that ended."""
+    def reap(self) -> str:
+        """Close the pipe and the process; return how the process ended."""
         self.pipe.close()
-        how = _end(self.process)
+        how = _wait_for_exit(self.process)
         self.process.close()
         return how
 
 
-class Processes(Crew):
-    """At most ``size`` processes on the store at ``root``."""
+class ProcessPool(Pool[ProcessHandle]):
+    """At most ``size`` processes that write into the store at ``root``."""
 
-    def __init__(self, size: int, root: Path, weights: Path | None, patience: Patience) -> None:
-        super().__init__(patience)
+    def __init__(self, size: int, root: Path, weights: Path | None, timeouts: Timeouts) -> None:
+        super().__init__(timeouts)
         self._size, self._root, self._weights = size, root, weights
         self._context = multiprocessing.get_context("spawn")
-        self.members: list[WorkerProcess] = []  # type: ignore[assignment]  # no others here
 
     @property
     def size(self) -> int:
-        """How many there may be."""
+        """The largest number of workers."""
         return self._size
 
-    def _hire(self) -> WorkerProcess:
+    def _spawn(self) -> ProcessHandle:
         ours, theirs = self._context.Pipe()
         arguments = (theirs, self._root.absolute(), self._weights)
-        process = self._context.Process(target=work, args=arguments, daemon=True)
-        with _one_thread(), _deaf_to_interrupts():
+        process = self._context.Process(target=run_worker, args=arguments, daemon=True)
+        with _one_thread(), _blocked_interrupts():
             process.start()
         theirs.close()
-        return WorkerProcess(process, ours)
+        return ProcessHandle(process, ours)
 
     def _wait(self, seconds: float) -> None:
-        wait([part for m in self.members for part in (m.pipe, m.process.sentinel)], seconds)
+        wait([part for w in self.workers for part in (w.pipe, w.process.sentinel)], seconds)
 
     def close(self) -> None:
-        """Send everybody home: idle workers leave, others are killed."""
-        for member in self.members:
-            if member.run is not None or not member.ready:
-                member.process.kill()
-            member.pipe.close()
-        until = time.monotonic() + LEAVE_SECONDS
-        for member in self.members:
-            member.process.join(max(until - time.monotonic(), 0.1))
-            if member.process.exitcode is None:
-                member.kill()
-            member.process.close()
-        self.members.clear()
+        """End all workers: idle ones exit, others are killed."""
+        for worker in self.workers:
+            if worker.run is not None or not worker.ready:
+                worker.process.kill()
+            worker.pipe.close()
+        until = time.monotonic() + EXIT_SECONDS
+        for worker in self.workers:
+            worker.process.join(max(until - time.monotonic(), 0.1))
+            if worker.process.exitcode is None:
+                worker.kill()
+            worker.process.close()
+        self.workers.clear()
 
 
 def refuse_rerun_script() -> None:
-    """End a worker that runs its caller's script again, which would start workers of its own."""
+    """Exit if this is a worker that runs its caller's script again and would start workers."""
     if getattr(multiprocessing.current_process(), "_inheriting", False):
         raise SystemExit(UNGUARDED)
 
 
-def _end(process: SpawnProcess) -> str:
-    """Say how a process ended."""
-    process.join(LEAVE_SECONDS)
-    if process.exitcode is None:  # it said good-bye, but does not go
+def _wait_for_exit(process: SpawnProcess) -> str:
+    """Wait until a process has exited; return how it ended."""
+    process.join(EXIT_SECONDS)
+    if process.exitcode is None:  # it has closed its pipe, but does not exit
         process.kill()
         process.join()
     code = process.exitcode or 0
@@ -129,9 +128,9 @@ def _end(process: SpawnProcess) -> str:
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """Let processes that are started within have one thread each, unless somebody said otherwise.
+    """Give processes started within one thread each, unless the environment already says how many.
 
-    (Libraries read this when they are loaded, which may be before the worker's first line.)
+    (Libraries read these variables when they are loaded, perhaps before the worker's first line.)
     """
     added = [name for name in THREADS if name not in os.environ]
     os.environ.update(dict.fromkeys(added, "1"))
@@ -143,13 +142,13 @@ def _one_thread() -> Iterator[None]:
 
 
 @contextmanager
-def _deaf_to_interrupts() -> Iterator[None]:
-    """Let processes that are started within never see Ctrl-C, not even before their first line."""
+def _blocked_interrupts() -> Iterator[None]:
+    """Block Ctrl-C in processes started within, even before their first line."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
-    finally:  # ours is only late
+    finally:  # a signal to this process is only delayed
         signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -1,8 +1,8 @@
-"""A worker on some machine of a cluster: gets all that a run needs as bytes, and gives bytes back.
+"""The code inside a Ray actor: a worker that receives and returns everything as bytes.
 
-It writes no records to its own disk and shares none with anybody. Donors' records and a checkpoint
-come with the run; finished records and new checkpoints are handed back, each in the form in which
-a store keeps it, to be verified by whoever brings it into the store.
+It writes no records to its own disk and shares no disk with others. Donors' records and a
+checkpoint come with the run. Finished records and new checkpoints are returned, in the form in
+which a store keeps them, and are verified when they are committed to the store.
 """
 
 from __future__ import annotations
@@ -18,46 +18,46 @@ from numpy.typing import NDArray
 
 from rulescope.core import arrays
 from rulescope.core.arrays import Arrays
-from rulescope.engine.messages import Beat, Ended, Ready, Unfit
-from rulescope.engine.worker import Living, cause_of
+from rulescope.engine.messages import Heartbeat, Ready, RunEnded, StartFailed
+from rulescope.engine.worker import RunWorker, describe_error
 from rulescope.records.record import Record, decode, encode
 
 Files = dict[str, bytes]
-"""The content of a record's files."""
+"""The content of a record's files by name."""
 
 
-class Begun(NamedTuple):
-    """What a worker says first."""
+class StartReport(NamedTuple):
+    """Whether an actor could start, and where."""
 
-    said: Ready | Unfit
+    message: Ready | StartFailed
     host: str
 
 
-class Seen(NamedTuple):
-    """How far a run is."""
+class ProgressReport(NamedTuple):
+    """The progress of a run."""
 
-    beat: Beat
+    heartbeat: Heartbeat
     checkpoint: bytes | None
-    """The last one, unless it was handed back before."""
+    """The newest one; None if there is none, or if it was reported before."""
 
 
-class Outcome(NamedTuple):
-    """What became of a run, and all that is worth keeping of it."""
+class RunReport(NamedTuple):
+    """How a run has ended, with all that is worth keeping."""
 
-    ended: Ended
-    made: dict[str, Files]
-    """Finished records by id; donors are among them only if they did not come with the run."""
+    ended: RunEnded
+    records: dict[str, Files]
+    """Finished records by id; those of donors only if they did not come with the run."""
     checkpoint: bytes | None
 
 
-class Luggage:
-    """What a run is given on its way, and what it has to bring home; see ``runner.Keep``."""
+class MemoryStore:
+    """The part of a store that one run needs, in memory; see ``runner.RecordStore``."""
 
     def __init__(self, run: str, donors: Mapping[str, Files], checkpoint: bytes | None) -> None:
-        self.run, self._records, self._given = run, dict(donors), checkpoint
-        self.made: dict[str, Files] = {}
+        self.run, self._records, self._initial = run, dict(donors), checkpoint
+        self.committed: dict[str, Files] = {}
         self.checkpoint: bytes | None = None
-        """The newest that was made on the way."""
+        """The newest one that was saved here."""
 
     def __contains__(self, run: str) -> bool:
         return run in self._records
@@ -67,80 +67,82 @@ class Luggage:
         return decode(run, self._records[run])
 
     def commit(self, record: Record) -> str:
-        """Keep ``record`` to be handed back."""
+        """Keep ``record`` to be returned."""
         run = record.manifest.id
-        self.made[run] = self._records[run] = encode(record)
+        self.committed[run] = self._records[run] = encode(record)
         return run
 
     def save_checkpoint(self, run: str, state: Arrays) -> None:
-        """Keep the checkpoint to be handed back; a donor's is not worth its way."""
+        """Keep the checkpoint to be returned; those of donors are not worth the transfer."""
         if run == self.run:
             self.checkpoint = arrays.pack(state, compress=False)
 
     def load_checkpoint(self, run: str) -> dict[str, NDArray[Any]] | None:
         """Return the checkpoint that came with the run."""
-        if run != self.run or self._given is None:
+        if run != self.run or self._initial is None:
             return None
-        return arrays.unpack(self._given)
+        return arrays.unpack(self._initial)
 
     def drop_checkpoint(self, run: str) -> None:
-        """Forget the checkpoint."""
+        """Remove the checkpoint."""
         if run == self.run:
-            self._given = self.checkpoint = None
+            self._initial = self.checkpoint = None
 
 
-class Remote(Living):
-    """Lives runs in one thread, while another answers for it."""
+class RayActor(RunWorker):
+    """Runs specs in one thread, while another answers requests."""
 
     def __init__(self, program: str, weights: Mapping[str, bytes], device: str) -> None:
         super().__init__()
         self._program, self._weights, self._device = program, weights, device
-        self._luggage = Luggage("", {}, None)
-        self._shown: bytes | None = None
-        self._unwanted = ""
+        self._store = MemoryStore("", {}, None)
+        self._reported: bytes | None = None
+        self._paused_run = ""
 
-    def begin(self) -> Begun:
-        """Import everything, and see to it that the rules' weights are here."""
+    def start(self) -> StartReport:
+        """Import everything, and install the rules' weights if this machine lacks them."""
         try:
             from rulescope.core import runtime
 
             here = runtime.program_name()
             if here != self._program:
-                raise ImportError(f"rulescope {here} is here, but {self._program} is needed")
+                raise ImportError(f"this node has rulescope {here}, but needs {self._program}")
             runtime.single_threaded(self._device)
             for rule, content in self._weights.items():
-                _bring_weights(rule, content)
+                _install_weights(rule, content)
         except BaseException as fault:
-            return Begun(Unfit(cause_of(fault)), platform.node())
-        return Begun(Ready(os.getpid()), platform.node())
+            return StartReport(StartFailed(describe_error(fault)), platform.node())
+        return StartReport(Ready(os.getpid()), platform.node())
 
-    def make(self, canonical: bytes, donors: dict[str, Files], checkpoint: bytes | None) -> Outcome:
-        """Live a run, or the rest of it."""
+    def run(
+        self, canonical: bytes, donors: dict[str, Files], checkpoint: bytes | None
+    ) -> RunReport:
+        """Run a spec, from ``checkpoint`` if there is one."""
         from rulescope.spec import run_spec
 
-        self._luggage = luggage = Luggage(run_spec.decode(canonical).id, donors, checkpoint)
-        ended = self.live(canonical, luggage, device=self._device)
-        self._unwanted = ""  # whoever gives it again wants it
-        return Outcome(ended, luggage.made, luggage.checkpoint)
+        self._store = store = MemoryStore(run_spec.decode(canonical).id, donors, checkpoint)
+        ended = self.execute(canonical, store, device=self._device)
+        self._paused_run = ""  # the same run may be assigned again
+        return RunReport(ended, store.committed, store.checkpoint)
 
-    def look(self) -> Seen:
-        """Return how far the run is, with the newest checkpoint unless that was shown before."""
-        newest = self._luggage.checkpoint  # once: the run may make another meanwhile
-        fresh = None if newest is self._shown else newest
-        self._shown = newest
-        return Seen(self.at, fresh)
+    def report_progress(self) -> ProgressReport:
+        """Return the progress of the run, with the newest checkpoint if it is new."""
+        newest = self._store.checkpoint  # read once: the other thread may replace it
+        new = None if newest is self._reported else newest
+        self._reported = newest
+        return ProgressReport(self.heartbeat, new)
 
     def pause(self, run: str) -> None:
-        """Let ``run`` stop at a checkpoint."""
-        self._unwanted = run
+        """Stop ``run`` at a checkpoint."""
+        self._paused_run = run
 
-    def asked_to_stop(self) -> bool:
-        """Tell whether what is being lived is not wanted for now."""
-        return self._unwanted == self._luggage.run
+    def should_pause(self) -> bool:
+        """Return whether the present run was paused."""
+        return self._paused_run == self._store.run
 
 
-def _bring_weights(name: str, content: bytes) -> None:
-    """Put the weights of a rule into this machine's cache, unless a good copy is here."""
+def _install_weights(name: str, content: bytes) -> None:
+    """Put the weights of a rule into this machine's cache, unless a valid copy is here."""
     from rulescope.rules import locate, registry
 
     rule = registry.get(name)

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from rulescope.engine import local_engine
 from rulescope.records import Record, Store
-from rulescope.records.record import CARRIER_COLUMNS, agree
-from rulescope.records.store_layout import different
+from rulescope.records.record import CARRIER_COLUMNS, agree, differing_facts
 from rulescope.records.verification import Finding
 from rulescope.spec.run_spec import RunSpec, with_donors
 
@@ -41,7 +40,7 @@ def rerun_records(
         again = Store(Path(folder) / "store")
         for donor in with_donors(record.spec for record in old.values()):
             if donor not in old and donor in store:
-                again.adopt(donor, store.files(donor))
+                again.commit_files(donor, store.files(donor))
         campaign = local_engine.run_all(
             [record.spec for record in old.values()],
             again,
@@ -74,10 +73,10 @@ def _compare(run: str, before: Record, after: Record) -> Finding:
     if old.inherited != new.inherited:  # the donor was rerun too, and has a finding of its own
         about = "rerun: differs, as it must: the state it inherited differs"
         return Finding(run, about, wrong=False)
-    runtime = ", ".join(different(old.runtime, new.runtime))
+    runtime = ", ".join(differing_facts(old.runtime, new.runtime))
     if runtime:
         about = f"rerun: differs, as it may: it was made with another {runtime}"
         return Finding(run, about, wrong=False)
-    source = ", ".join(different(old.source, new.source))
+    source = ", ".join(differing_facts(old.source, new.source))
     cause = f"; it was made by another {source} of rulescope" if source else ""
     return Finding(run, f"rerun: differs on the same kind of machine{cause}")

@@ -1,7 +1,7 @@
-"""Would disk and memory suffice? Told before a campaign begins rather than after hours.
+"""Estimates of the disk and memory that runs need, checked before a campaign starts.
 
-What a run needs is estimated from its spec, on the high side: everything it stores is as large as
-it may become, and nothing is compressed.
+An estimate is an upper bound from the spec alone: everything stored has its largest size, and
+nothing is compressed.
 """
 
 from __future__ import annotations
@@ -14,21 +14,20 @@ from typing import NamedTuple
 
 from rulescope.engine.pool import EngineError
 from rulescope.records.sizes import readable
-from rulescope.spec.baseline_config import DQN, RandomPolicy
-from rulescope.spec.disco_config import Disco
-from rulescope.spec.open_config import Open
+from rulescope.spec.baseline_config import RandomPolicy
 from rulescope.spec.run_spec import RunSpec
 from rulescope.spec.world_config import Catch, DeepSea, EnvironmentSpec, MinAtar, Tracking
 
 PROCESS = 330_000_000
-"""Bytes of a worker that has imported everything and lives nothing (300 to 320 MB measured)."""
+"""Bytes of memory of an idle worker that has imported everything (300 to 320 MB measured)."""
 RESERVE = 50_000_000
-"""Bytes of disk that are left to others."""
+"""Bytes of disk that are left free."""
 _RECORD = 20_000
-"""Bytes of a record's manifest and of what its files have besides numbers."""
+"""Bytes of a record's manifest and of the headers of its files."""
 _COLUMNS = 40
 """Columns of a log; more than any learner has."""
 _NUMBER = 4
+"""Bytes of a float32."""
 
 
 class Need(NamedTuple):
@@ -37,45 +36,43 @@ class Need(NamedTuple):
     record: int
     checkpoint: int
     memory: int
-    """Of the worker that lives it."""
+    """Of its worker."""
 
 
-def need(spec: RunSpec) -> Need:
-    """Estimate what ``spec`` takes."""
-    parameters = _NUMBER * _parameters(spec)
-    replay = _replay(spec)
-    # Also the target and two moments of each, and what an optimiser that was learned remembers.
-    memories = 40 if isinstance(spec.learner, Open) else 4
-    checkpoint = memories * parameters + replay + 100_000
+def estimate(spec: RunSpec) -> Need:
+    """Return upper bounds of what ``spec`` takes."""
+    parameters = _NUMBER * _count_parameters(spec)
+    replay = _replay_bytes(spec)
+    checkpoint = spec.learner.network_copies * parameters + replay + 100_000
     log = 8 * _COLUMNS * (spec.iterations // spec.log_every)
     large = {"params": parameters, "target": parameters, "moments": 2 * parameters}
     kept = sum((large | {"replay": replay}).get(name, 100_000) for name in spec.kept)
-    # A checkpoint is made as a copy, and packed as another.
-    memory = PROCESS + _workspace(spec) + 3 * checkpoint
+    # A checkpoint is a copy of the state, and packing it makes another.
+    memory = PROCESS + _workspace_bytes(spec) + 3 * checkpoint
     return Need(_RECORD + log + kept + len(spec.marks) * checkpoint, checkpoint, memory)
 
 
 def require(specs: Iterable[RunSpec], workers: int, root: Path) -> None:
-    """Raise :class:`EngineError` unless ``workers`` can live ``specs`` into the store at ``root``.
+    """Raise :class:`EngineError` if disk at ``root`` or memory would not suffice for ``specs``.
 
-    What cannot be found out here is not asked for.
+    Limits that this system does not report are not checked.
     """
     specs = list(specs)
     require_disk(specs, workers, root)
-    _require_memory([need(spec) for spec in specs], workers)
+    _require_memory([estimate(spec) for spec in specs], workers)
 
 
 def require_disk(specs: Iterable[RunSpec], workers: int, root: Path) -> None:
-    """Raise :class:`EngineError` if the store at ``root`` has no room for the runs ``specs``."""
-    needs = [need(spec) for spec in specs]
-    # A checkpoint is written whole before it takes the place of the one before.
+    """Raise :class:`EngineError` if the disk at ``root`` has no room for ``specs``."""
+    needs = [estimate(spec) for spec in specs]
+    # A new checkpoint is complete before it replaces the one before.
     largest = sorted((each.checkpoint for each in needs), reverse=True)[:workers]
     wanted = sum(each.record for each in needs) + 2 * sum(largest) + RESERVE
     free = free_disk(root)
     if free is not None and free < wanted:
         raise EngineError(
             f"{root}: {len(needs)} runs need about {readable(wanted)} of disk at most, and "
-            f"{readable(free)} are free; make room, or choose another store (--store), or --force"
+            f"{readable(free)} are free; free some, choose another store (--store), or use --force"
         )
 
 
@@ -85,7 +82,7 @@ def _require_memory(needs: list[Need], workers: int) -> None:
     if available is None or workers * each <= available:
         return
     fit = available // each
-    way = f"--workers {fit} would do" if fit else "not even one fits"
+    way = f"--workers {fit} would fit" if fit else "not even one fits"
     raise EngineError(
         f"memory: {workers} worker{'s' * (workers > 1)} of about {readable(each)} each need "
         f"{readable(workers * each)}, and {readable(available)} are available; {way} "
@@ -94,7 +91,7 @@ def _require_memory(needs: list[Need], workers: int) -> None:
 
 
 def free_disk(root: Path) -> int | None:
-    """Return the bytes that can be written where ``root`` is, or will be."""
+    """Return the free bytes of the disk on which ``root`` is, or will be; None if unknown."""
     place = root.absolute()
     while not place.exists() and place != place.parent:
         place = place.parent
@@ -105,7 +102,7 @@ def free_disk(root: Path) -> int | None:
 
 
 def free_memory() -> int | None:
-    """Return the bytes that new processes may take, on Linux; in a container, within its limit."""
+    """Return the memory in bytes for new processes, within a container's limit; None if unknown."""
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
         facts = dict(line.split(":", 1) for line in lines)
@@ -119,17 +116,17 @@ def cores(quota: Path = Path("/sys/fs/cgroup/cpu.max")) -> int:
     """Return how many processors this process may use: those of its affinity, within its quota."""
     try:
         count = len(os.sched_getaffinity(0))
-    except AttributeError:  # not on every system
+    except AttributeError:  # not available on every system
         count = os.cpu_count() or 1
     try:
-        share, period = map(int, quota.read_text().split())  # "max" is no number: no limit
+        share, period = map(int, quota.read_text().split())  # "max" is not a number: no limit
         return max(min(count, share // period), 1)
     except (OSError, ValueError):
         return count
 
 
 class _Groups(NamedTuple):
-    """Where a version of control groups tells limit, use, and what of that can be given back."""
+    """The files of one version of control groups: limit, use, and the reclaimable part of it."""
 
     folder: str
     limit: str
@@ -144,7 +141,7 @@ _V1 = _Groups("memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total
 def _container_memory(
     own: Path = Path("/proc/self/cgroup"), top: Path = Path("/sys/fs/cgroup")
 ) -> Iterator[int]:
-    """Yield what the limits of this process's control groups leave, if there are any."""
+    """Yield the bytes that each limit of this process's control groups leaves."""
     try:
         memberships = [line.split(":", 2) for line in own.read_text().splitlines()]
     except OSError:
@@ -154,14 +151,14 @@ def _container_memory(
         if number == "0" or "memory" in kinds.split(","):
             base = top / groups.folder
             folder = base / path.strip("/")
-            while folder.is_relative_to(base):  # a parent's limit binds too
-                yield from _left(folder, groups)
+            while folder.is_relative_to(base):  # a parent's limit applies too
+                yield from _remaining(folder, groups)
                 folder = folder.parent
 
 
-def _left(folder: Path, groups: _Groups) -> Iterator[int]:
+def _remaining(folder: Path, groups: _Groups) -> Iterator[int]:
     try:
-        limit = int((folder / groups.limit).read_text())  # "max" is no number: no limit
+        limit = int((folder / groups.limit).read_text())  # "max" is not a number: no limit
         used = int((folder / groups.used).read_text())
         stat = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
         yield max(limit - used + int(stat.get(groups.inactive, 0)), 0)
@@ -169,16 +166,16 @@ def _left(folder: Path, groups: _Groups) -> Iterator[int]:
         return
 
 
-# What a spec says about sizes
+# Sizes that follow from a spec
 
 
-def _observation(world: EnvironmentSpec) -> int:
-    """Return how many numbers an observation has."""
+def _observation_size(world: EnvironmentSpec) -> int:
+    """Return the number of values in an observation."""
     match world:
         case DeepSea(depth=depth):
             return depth * depth
         case MinAtar():
-            return 10 * 10 * 10  # the most channels that a game has
+            return 10 * 10 * 10  # the most channels of any game
         case Tracking(columns=columns):
             return 3 * columns
         case _:
@@ -186,8 +183,8 @@ def _observation(world: EnvironmentSpec) -> int:
             return int(rows * columns)
 
 
-def _distinct(world: EnvironmentSpec) -> float:
-    """Return how many different observations there can be; replays keep each once."""
+def _count_distinct(world: EnvironmentSpec) -> float:
+    """Return the number of distinct observations; a replay buffer keeps each once."""
     match world:
         case Catch(rows=rows, columns=columns):
             return rows * columns * columns
@@ -197,38 +194,31 @@ def _distinct(world: EnvironmentSpec) -> float:
             return float("inf")
 
 
-def _parameters(spec: RunSpec) -> int:
-    """Return how many numbers the learner's network has, about."""
+def _count_parameters(spec: RunSpec) -> int:
+    """Return the approximate number of parameters of the learner's network."""
     learner = spec.learner
     if isinstance(learner, RandomPolicy):
         return 0
     sizes = learner.agent
     first, second = sizes.hidden
-    seen = _observation(spec.environment)
+    seen = _observation_size(spec.environment)
     if sizes.torso == "channel":
         torso = 9 * sizes.channels * 10 + sizes.channels * 100 * second
     else:
         torso = seen * first + first * second
-    # Heads: a few hundred outputs for each of a handful of actions in Disco, else a few.
-    outputs = 1300 if isinstance(learner, Disco) else 20
-    return torso + second * outputs
+    return torso + second * learner.outputs
 
 
-def _replay(spec: RunSpec) -> int:
-    """Return the bytes of a full replay."""
-    learner, seen = spec.learner, _observation(spec.environment)
-    if isinstance(learner, Disco):
-        held = min(learner.capacity, spec.iterations * spec.lanes) * (spec.steps + 1)
-        beside = 400
-    elif isinstance(learner, DQN):
-        held, beside = min(learner.capacity, spec.interactions), 40
-    else:
+def _replay_bytes(spec: RunSpec) -> int:
+    """Return the bytes of a full replay buffer."""
+    replay, size = spec.learner.replay(spec.lanes, spec.steps), _observation_size(spec.environment)
+    if replay is None:
         return 0
-    return int(min(held, _distinct(spec.environment)) * seen * _NUMBER) + held * beside
+    held = min(replay.capacity, spec.iterations * replay.per_iteration) * replay.observations
+    distinct = min(held, _count_distinct(spec.environment))
+    return int(distinct * size * _NUMBER) + held * replay.overhead
 
 
-def _workspace(spec: RunSpec) -> int:
-    """Return the bytes of what an update computes on the way."""
-    if isinstance(spec.learner, Disco):
-        return 40_000 * spec.learner.batch * (spec.steps + 1)
-    return 10_000 * spec.lanes * spec.steps
+def _workspace_bytes(spec: RunSpec) -> int:
+    """Return the bytes of intermediate results of an update."""
+    return spec.learner.workspace(spec.lanes, spec.steps)

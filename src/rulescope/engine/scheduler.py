@@ -1,7 +1,7 @@
-"""The runs of a campaign, handed to a crew of workers until nothing is left that can be done.
+"""The scheduler of a campaign: which run starts when, retries, and progress.
 
-The same whatever the workers are: donors first, failed runs again, every cause kept, and where it
-stands told to the caller and to readers of the store.
+It is the same for every kind of pool. Donors run first, failed runs are retried, every cause is
+kept, and progress is reported to the caller and to readers of the store.
 """
 
 from __future__ import annotations
@@ -11,15 +11,16 @@ import logging
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from graphlib import TopologicalSorter
+from typing import Any
 
-from rulescope import plugins
+from rulescope import plugin_sources
 from rulescope.core.errors import RecordError
 from rulescope.core.signals import Interrupts
 from rulescope.engine import failures
-from rulescope.engine.campaign import Campaign, Running
-from rulescope.engine.heartbeat import Announcement
-from rulescope.engine.messages import Ended
-from rulescope.engine.pool import Crew, EngineError
+from rulescope.engine.campaign import Campaign, RunProgress
+from rulescope.engine.heartbeat import StatusFile
+from rulescope.engine.messages import RunEnded
+from rulescope.engine.pool import EngineError, Pool
 from rulescope.records import Store
 from rulescope.spec import run_spec
 from rulescope.spec.run_spec import RunSpec
@@ -29,180 +30,180 @@ _log = logging.getLogger(__name__)
 
 POLL_SECONDS = 0.5
 ATTEMPTS = 3
-"""How often a run may fail in a campaign; it goes on from its checkpoint."""
+"""Attempts at a run in one campaign; each one resumes from the last checkpoint."""
 
 Report = Callable[[Campaign], None]
 
 
-def carry_out(
+def run_campaign(
     specs: Iterable[RunSpec],
     store: Store,
-    enlist: Callable[[dict[str, RunSpec]], Crew],
+    make_pool: Callable[[dict[str, RunSpec]], Pool[Any]],
     report: Report | None,
     name: str,
 ) -> Campaign:
     """Bring the record of every spec, and of every donor, into ``store``.
 
-    ``enlist`` returns the crew for the specs, by id, that the store does not have; it is not called
-    when there are none. An interrupt pauses everybody, then raises ``KeyboardInterrupt``.
+    ``make_pool`` returns the pool for the specs, by id, that the store lacks; it is not called if
+    there are none. An interrupt pauses all runs, then raises ``KeyboardInterrupt``.
     """
     wanted = run_spec.with_donors(map(run_spec.checked, specs))
-    missing = {key: item for key, item in wanted.items() if key not in store}
-    for key in wanted.keys() - missing.keys():
-        if isinstance(wanted[key].environment, Gymnasium):
-            plugins.require_same_world(wanted[key], store.manifest(key))
-    campaign = Campaign(sum(item.iterations for item in wanted.values()), runs=len(wanted))
+    missing = {id_: spec for id_, spec in wanted.items() if id_ not in store}
+    for id_ in wanted.keys() - missing.keys():
+        if isinstance(wanted[id_].environment, Gymnasium):
+            plugin_sources.require_same_world(wanted[id_], store.manifest(id_))
+    campaign = Campaign(sum(spec.iterations for spec in wanted.values()), runs=len(wanted))
     campaign.finished = len(wanted) - len(missing)
-    campaign.done = campaign.total - sum(item.iterations for item in missing.values())
+    campaign.done = campaign.total - sum(spec.iterations for spec in missing.values())
     if missing:
-        plugins.require(missing.values())
-        crew = enlist(missing)
-        with Interrupts() as interrupts, Announcement(store, campaign, name) as announcement:
-            _Work(missing, store, crew, campaign, report, interrupts, announcement).do()
+        plugin_sources.require_plugins(missing.values())
+        pool = make_pool(missing)
+        with Interrupts() as interrupts, StatusFile(store, campaign, name) as status_file:
+            _Scheduler(missing, store, pool, campaign, report, interrupts, status_file).run()
     return campaign
 
 
-class _Work:
-    """The runs of a campaign, from the first that is handed out to the last that has ended."""
+class _Scheduler:
+    """Assigns the missing runs of a campaign to the workers of a pool until all have ended."""
 
     def __init__(
         self,
         missing: dict[str, RunSpec],
         store: Store,
-        crew: Crew,
+        pool: Pool[Any],
         campaign: Campaign,
         report: Report | None,
         interrupts: Interrupts,
-        announcement: Announcement,
+        status_file: StatusFile,
     ) -> None:
-        self._missing, self._store, self._crew = missing, store, crew
+        self._missing, self._store, self._pool = missing, store, pool
         self._campaign, self._report = campaign, report
-        self._interrupts, self._announcement = interrupts, announcement
-        self._found = campaign.done
+        self._interrupts, self._status_file = interrupts, status_file
+        self._done_before = campaign.done
         self._reached: dict[str, int] = {}
-        self._order = _donors_first(missing)
-        self._place = {key: turn for turn, key in enumerate(missing)}
+        """Run id to the furthest iteration completed in this campaign."""
+        self._order = _order_by_donors(missing)
+        self._priority = {id_: place for place, id_ in enumerate(missing)}
         self._ready: list[tuple[int, str]] = []
+        """A heap of (priority, run id)."""
 
-    def do(self) -> None:
-        """Work until nothing is left that can be done."""
+    def run(self) -> None:
+        """Run until nothing is left that can be run."""
         try:
-            while self._hand_out():
-                self._settle(self._crew.listen(POLL_SECONDS))
+            while self._assign_ready():
+                self._handle_ended(self._pool.poll(POLL_SECONDS))
                 self._campaign.stopping = self._interrupts.asked
-                self._tell()
+                self._update_campaign()
+                if self._report is not None:
+                    self._report(self._campaign)
                 if self._campaign.stopping:
                     raise KeyboardInterrupt
-            self._fail_orphans()
+            self._fail_dependants()
         except BaseException as fault:
-            asked = self._interrupts.asked
-            self._wind_down()
-            if asked and isinstance(fault, EngineError):
-                raise KeyboardInterrupt from None  # it ended the workers that were just starting
+            interrupted = self._interrupts.asked
+            self._wait_for_checkpoints()
+            if interrupted and isinstance(fault, EngineError):
+                raise KeyboardInterrupt from None  # the interrupt ended workers that were starting
             raise
         finally:
-            self._crew.close()
+            self._pool.close()
 
-    def _wind_down(self) -> None:
-        """Wait until every worker has stopped at a checkpoint; the next Ctrl-C ends that."""
+    def _wait_for_checkpoints(self) -> None:
+        """Wait until every run has stopped at a checkpoint; another Ctrl-C ends the wait."""
         self._interrupts.asked = self._campaign.stopping = True
-        self._crew.pause()
-        while self._crew.busy:
-            self._settle(self._crew.listen(POLL_SECONDS))
-            self._look()
+        self._pool.pause()
+        while self._pool.busy:
+            self._handle_ended(self._pool.poll(POLL_SECONDS))
+            self._update_campaign()
 
-    def _hand_out(self) -> bool:
-        """Give idle workers what is ready; tell whether anything is left to wait for."""
-        for key in self._order.get_ready():
-            self._queue(key)
-        self._crew.staff(len(self._crew.busy) + len(self._ready))
-        # No more than can be worked on at once: what becomes ready later may have to come first.
-        for member in self._crew.idle[: len(self._ready)]:
-            _, key = heapq.heappop(self._ready)
-            self._crew.give(member, key, run_spec.canonical(self._missing[key]))
-        return bool(self._ready or self._crew.busy)
+    def _assign_ready(self) -> bool:
+        """Assign ready runs to idle workers; return whether there is anything to wait for."""
+        for id_ in self._order.get_ready():
+            self._queue(id_)
+        self._pool.grow(len(self._pool.busy) + len(self._ready))
+        # Only idle workers get a run: one that becomes ready later may have a higher priority.
+        for worker in self._pool.idle[: len(self._ready)]:
+            _, id_ = heapq.heappop(self._ready)
+            self._pool.assign(worker, id_, run_spec.canonical(self._missing[id_]))
+        return bool(self._ready or self._pool.busy)
 
-    def _queue(self, key: str) -> None:
-        heapq.heappush(self._ready, (self._place[key], key))
+    def _queue(self, id_: str) -> None:
+        heapq.heappush(self._ready, (self._priority[id_], id_))
 
-    def _settle(self, ended: Iterable[Ended]) -> None:
-        for end in ended:
-            match end.how:
+    def _handle_ended(self, runs: Iterable[RunEnded]) -> None:
+        for ended in runs:
+            match ended.outcome:
                 case "done":
-                    self._reached[end.run] = self._missing[end.run].iterations
+                    self._reached[ended.run] = self._missing[ended.run].iterations
                     self._campaign.finished += 1
-                    self._order.done(end.run)
-                    with _tolerating_faults():
-                        failures.clear(self._store, end.run)
-                case "paused":  # it has a checkpoint, and nothing went wrong with it
-                    self._queue(end.run)
+                    self._order.done(ended.run)
+                    with _logged_errors():
+                        failures.clear(self._store, ended.run)
+                case "paused":  # not a failure: it resumes from its checkpoint
+                    self._queue(ended.run)
                 case "failed":
-                    self._failed(end)
+                    self._handle_failed(ended)
 
-    def _failed(self, end: Ended) -> None:
-        """Keep the cause; try again unless that is of no use."""
-        causes = self._campaign.causes.setdefault(end.run, [])
-        causes.append(end.cause)
-        with _tolerating_faults():
-            failures.add(self._store, end.run, end.cause, end.iteration, end.trace, end.host)
-        if end.again and len(causes) < ATTEMPTS:
-            self._queue(end.run)
-        else:
-            tries = f" (the last of {len(causes)} attempts)" if len(causes) > 1 else ""
-            self._give_up(end.run, end.cause + tries)
-
-    def _give_up(self, key: str, cause: str) -> None:
-        self._campaign.failed[key] = cause
-        self._campaign.given_up += self._missing[key].iterations - self._reached.get(key, 0)
-
-    def _fail_orphans(self) -> None:
-        """Count the runs as failed that could not begin because a donor of theirs failed."""
-        for key, item in self._missing.items():  # in which donors come before those who need them
-            failed = [donor.id for donor in item.donors if donor.id in self._campaign.failed]
-            if failed:
-                self._give_up(key, f"its donor {failed[0][:12]} failed")
-
-    def _tell(self) -> None:
-        self._look()
-        if self._report is not None:
-            self._report(self._campaign)
-
-    def _look(self) -> None:
-        """Bring the campaign up to date with what the workers have said."""
-        now, campaign = {}, self._campaign
-        for member in self._crew.busy:
-            key = member.run
-            assert key is not None
-            self._reached[key] = max(member.iteration, self._reached.get(key, 0))
-            now[key] = Running(
-                self._missing[key].iterations,
-                member.iteration,
-                member.pace.rate,
-                len(campaign.causes.get(key, ())) + 1,
-                member.pid,
-                member.host,
+    def _handle_failed(self, ended: RunEnded) -> None:
+        """Keep the cause; retry if that may help."""
+        causes = self._campaign.causes.setdefault(ended.run, [])
+        causes.append(ended.cause)
+        with _logged_errors():
+            failures.add(
+                self._store, ended.run, ended.cause, ended.iteration, ended.trace, ended.host
             )
-        campaign.running = now
-        campaign.workers = min(self._crew.size, len(self._missing))
-        campaign.done = self._found + sum(self._reached.values())
-        self._announcement.update()
+        if ended.retry and len(causes) < ATTEMPTS:
+            self._queue(ended.run)
+        else:
+            attempts = f" (the last of {len(causes)} attempts)" if len(causes) > 1 else ""
+            self._give_up(ended.run, ended.cause + attempts)
+
+    def _give_up(self, id_: str, cause: str) -> None:
+        self._campaign.failed[id_] = cause
+        self._campaign.given_up += self._missing[id_].iterations - self._reached.get(id_, 0)
+
+    def _fail_dependants(self) -> None:
+        """Count runs as failed that could not start because a donor failed."""
+        for id_, spec in self._missing.items():  # donors precede the runs that depend on them
+            failed = [donor.id for donor in spec.donors if donor.id in self._campaign.failed]
+            if failed:
+                self._give_up(id_, f"its donor {failed[0][:12]} failed")
+
+    def _update_campaign(self) -> None:
+        """Copy the progress of all workers into the campaign and its status file."""
+        running, campaign = {}, self._campaign
+        for worker in self._pool.busy:
+            id_ = worker.run
+            self._reached[id_] = max(worker.iteration, self._reached.get(id_, 0))
+            running[id_] = RunProgress(
+                self._missing[id_].iterations,
+                worker.iteration,
+                worker.meter.rate,
+                len(campaign.causes.get(id_, ())) + 1,
+                worker.pid,
+                worker.host,
+            )
+        campaign.running = running
+        campaign.workers = min(self._pool.size, len(self._missing))
+        campaign.done = self._done_before + sum(self._reached.values())
+        self._status_file.update()
 
 
 @contextmanager
-def _tolerating_faults() -> Iterator[None]:
-    """Go on where something cannot be noted: other runs may still be lived."""
+def _logged_errors() -> Iterator[None]:
+    """Log errors of writing into the store instead of raising them: other runs can go on."""
     try:
         yield
     except RecordError as fault:
         _log.warning("%s", fault)
 
 
-def _donors_first(missing: dict[str, RunSpec]) -> TopologicalSorter[str]:
+def _order_by_donors(missing: dict[str, RunSpec]) -> TopologicalSorter[str]:
     """Return an order in which every run comes after its donors."""
     order = TopologicalSorter(
         {
-            key: [donor.id for donor in item.donors if donor.id in missing]
-            for key, item in missing.items()
+            id_: [donor.id for donor in spec.donors if donor.id in missing]
+            for id_, spec in missing.items()
         }
     )
     order.prepare()

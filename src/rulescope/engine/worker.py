@@ -1,9 +1,10 @@
-"""A worker process: lives one run after another, in one thread, and says that it is alive.
+"""The code inside a worker process: one run after another, in one thread.
 
-A second thread talks to the parent, because an iteration may be long: it sends a beat every second,
-which shows that the process runs, with the last finished iteration, which shows that the run gets
-on. The parent judges the two apart. The same thread hears when to stop, and that the parent is
-gone; then the run under way leaves a checkpoint, and the worker ends.
+A second thread exchanges messages with the pool, because an iteration may take long. Every second
+it sends a heartbeat, which shows that the process is alive, with the last completed iteration,
+which shows that the run makes progress; the pool has a timeout for each. The same thread receives
+requests to pause and notices when the parent process is gone; then the run in progress saves a
+checkpoint and the worker exits.
 """
 
 from __future__ import annotations
@@ -19,136 +20,142 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 from rulescope.core.errors import PassingError, RulescopeError
-from rulescope.engine.messages import Beat, Ended, Ready, Said, Unfit
+from rulescope.engine.messages import Heartbeat, Message, Ready, RunEnded, StartFailed
 
 if TYPE_CHECKING:
     from rulescope.lifetime import Progress
-    from rulescope.runner import Keep
+    from rulescope.runner import RecordStore
 
-BEAT_SECONDS = 1.0
-"""Time between two signs of life."""
+HEARTBEAT_SECONDS = 1.0
+"""Time between two heartbeats."""
 ORPHAN_SECONDS = 600.0
-"""How long a worker without a parent may take to finish its iteration."""
-CAUSE, TRACE = 2_000, 8_000
-"""The most characters of a cause and of a traceback that are kept."""
+"""Time that a worker without a parent has to complete its iteration."""
+MAX_CAUSE, MAX_TRACE = 2_000, 8_000
+"""Characters kept of a cause and of a traceback."""
 
 
-def work(pipe: Connection, root: Path, weights: Path | None) -> None:
-    """Live what comes through ``pipe`` into the store at ``root`` until there is no more."""
-    # Ctrl-C reaches every process of a terminal; the parent alone answers, and tells us.
+def run_worker(pipe: Connection, root: Path, weights: Path | None) -> None:
+    """Run every spec received through ``pipe`` into the store at ``root``, then exit."""
+    # Ctrl-C reaches every process of a terminal; only the parent handles it, and asks us to pause.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    worker = _Worker(pipe)
-    signal.signal(signal.SIGTERM, lambda *_: worker.leave())
-    threading.Thread(target=worker.talk, daemon=True).start()
+    worker = _ProcessWorker(pipe)
+    signal.signal(signal.SIGTERM, lambda *_: worker.request_exit())
+    threading.Thread(target=worker.exchange_messages, daemon=True).start()
     try:
-        # Torch takes seconds to import: beat meanwhile. All of the program is imported before the
-        # first run, because it may be edited while this process works.
+        # Torch takes seconds to import: heartbeats are sent meanwhile. The whole program is
+        # imported before the first run, because its files may be edited while this process works.
         from rulescope.core import runtime
         from rulescope.records import Store
 
         runtime.single_threaded()
     except BaseException as fault:
-        worker.tell(Unfit(cause_of(fault)))
+        worker.send(StartFailed(describe_error(fault)))
         return
-    worker.tell(Ready(os.getpid()))
+    worker.send(Ready(os.getpid()))
     store = Store(root)
-    while not (worker.leaving or worker.stale) and (canonical := worker.jobs.get()) is not None:
-        ended = worker.live(canonical, store, weights)
-        # Nothing is wrong with the run: who pauses is replaced, and another process goes on.
-        worker.tell(ended._replace(how="paused") if worker.stale else ended)
+    while not worker.exiting and not worker.source_changed:
+        canonical = worker.specs.get()
+        if canonical is None:
+            break
+        ended = worker.execute(canonical, store, weights)
+        # The run did not fail: a worker that pauses is replaced, and its successor resumes the run.
+        worker.send(ended._replace(outcome="paused") if worker.source_changed else ended)
 
 
-class Living:
-    """Lives runs, one at a time; other threads may ask how far it is, and ask it to stop."""
+class RunWorker:
+    """Runs one spec at a time; other threads may read its progress and ask it to pause."""
 
     def __init__(self) -> None:
-        self.at = Beat("", 0)
-        self.stale = False
-        """Whether the program was edited since it was imported: another process must go on."""
+        self.heartbeat = Heartbeat("", 0)
+        self.source_changed = False
+        """Whether the program was edited since it was imported: another process must resume."""
 
-    def live(
-        self, canonical: bytes, store: Keep, weights: Path | None = None, device: str = "cpu"
-    ) -> Ended:
-        """Make one record; return what became of it."""
+    def execute(
+        self, canonical: bytes, store: RecordStore, weights: Path | None = None, device: str = "cpu"
+    ) -> RunEnded:
+        """Make the record of one spec; errors are part of the result and not raised."""
         from rulescope import runner
         from rulescope.core import runtime
         from rulescope.spec import run_spec
 
-        item = run_spec.decode(canonical)
-        self.at = Beat(item.id, 0)
+        spec = run_spec.decode(canonical)
+        self.heartbeat = Heartbeat(spec.id, 0)
         try:
             runner.find_or_make(
-                item,
+                spec,
                 store,
-                report=self._note,
-                stop=self.asked_to_stop,
+                report=self._update_heartbeat,
+                stop=self.should_pause,
                 weights=weights,
                 device=device,
             )
         except runner.Paused as pause:
-            return Ended(item.id, "paused", pause.iteration)
+            return RunEnded(spec.id, "paused", pause.iteration)
         except BaseException as fault:
-            self.stale = isinstance(fault, runtime.MixedSourceError)
-            again = may_pass(fault)
-            known = isinstance(fault, RulescopeError) and not again
-            trace = "" if known else traceback.format_exc()[-TRACE:]
-            return Ended(item.id, "failed", self.at.iteration, cause_of(fault), again, trace)
-        return Ended(item.id, "done", item.iterations)
+            self.source_changed = isinstance(fault, runtime.MixedSourceError)
+            retry = is_retryable(fault)
+            expected = isinstance(fault, RulescopeError) and not retry
+            trace = "" if expected else traceback.format_exc()[-MAX_TRACE:]
+            iteration = self.heartbeat.iteration
+            return RunEnded(spec.id, "failed", iteration, describe_error(fault), retry, trace)
+        return RunEnded(spec.id, "done", spec.iterations)
 
-    def asked_to_stop(self) -> bool:
-        """Tell whether the run should be left at a checkpoint; asked after every iteration."""
+    def should_pause(self) -> bool:
+        """Return whether the run should stop at a checkpoint; called after every iteration."""
         raise NotImplementedError
 
-    def _note(self, progress: Progress) -> None:
-        self.at = Beat(self.at.run, progress.iteration)  # in one step: another thread reads it
+    def _update_heartbeat(self, progress: Progress) -> None:
+        # One assignment, since another thread reads it.
+        self.heartbeat = Heartbeat(self.heartbeat.run, progress.iteration)
 
 
-class _Worker(Living):
-    """One that is talked to through a pipe."""
+class _ProcessWorker(RunWorker):
+    """A worker that is connected to its pool by a pipe."""
 
     def __init__(self, pipe: Connection) -> None:
         super().__init__()
-        self.jobs: SimpleQueue[bytes | None] = SimpleQueue()
-        self.leaving = False
+        self.specs: SimpleQueue[bytes | None] = SimpleQueue()
+        """Canonical specs to run; None ends the worker."""
+        self.exiting = False
         self._pausing = False
         self._pipe = pipe
-        self._speaking = threading.Lock()
+        self._send_lock = threading.Lock()
 
-    def leave(self) -> None:
-        """Stop at the next checkpoint, then end (also called by a signal: nothing may block)."""
-        self.leaving = True
-        self.jobs.put(None)
+    def request_exit(self) -> None:
+        """Exit after the next checkpoint (also called by a signal handler: must not block)."""
+        self.exiting = True
+        self.specs.put(None)
 
-    def talk(self) -> None:
-        """Listen, and say once a second that all is well."""
+    def exchange_messages(self) -> None:
+        """Receive specs and requests to pause; send a heartbeat every second."""
         try:
             while True:
-                if self._pipe.poll(BEAT_SECONDS):
-                    heard = self._pipe.recv()
-                    self._pausing = heard is None
-                    if heard is not None:
-                        self.jobs.put(heard)
-                with self._speaking:
-                    self._pipe.send(self.at)
-        except (EOFError, OSError):  # the parent has hung up, or is dead
-            self.leave()
+                if self._pipe.poll(HEARTBEAT_SECONDS):
+                    received = self._pipe.recv()
+                    self._pausing = received is None
+                    if received is not None:
+                        self.specs.put(received)
+                with self._send_lock:
+                    self._pipe.send(self.heartbeat)
+        except (EOFError, OSError):  # the parent has closed the pipe, or is gone
+            self.request_exit()
             time.sleep(ORPHAN_SECONDS)
             os._exit(1)
 
-    def tell(self, said: Said) -> None:
-        """Say something to the parent, if it is still there."""
+    def send(self, message: Message) -> None:
+        """Send a message; without a parent, exit."""
         try:
-            with self._speaking:
-                self._pipe.send(said)
+            with self._send_lock:
+                self._pipe.send(message)
         except OSError:
-            self.leave()
+            self.request_exit()
 
-    def asked_to_stop(self) -> bool:
-        """Tell whether the parent said so, or is gone."""
-        return self._pausing or self.leaving
+    def should_pause(self) -> bool:
+        """Return whether the pool asked for a pause, or the worker is about to exit."""
+        return self._pausing or self.exiting
 
 
-_LOGIC = (
+_LOGIC_ERRORS = (
     ArithmeticError,
     AssertionError,
     AttributeError,
@@ -161,18 +168,18 @@ _LOGIC = (
 """Errors of a program's logic, which do not depend on the state of the machine."""
 
 
-def may_pass(fault: BaseException) -> bool:
-    """Return whether a run that raised ``fault`` may succeed when it is tried again.
+def is_retryable(fault: BaseException) -> bool:
+    """Return whether a run that raised ``fault`` may succeed in another attempt.
 
-    Lifetimes are deterministic: what is wrong with the run, its weights or its code will be wrong
-    again. Disks, memory and networks may recover. (A conflict of two records is of the first kind:
-    the next attempt would find the other record, and the conflict would be forgotten.)
+    Lifetimes are deterministic: an error in the run, its weights or its code will occur again.
+    Disks, memory and networks may recover. (A conflict between two records is not retryable: the
+    next attempt would find the other record and hide the conflict.)
     """
     if isinstance(fault, RulescopeError):
         return isinstance(fault, PassingError)
-    return not isinstance(fault, _LOGIC)
+    return not isinstance(fault, _LOGIC_ERRORS)
 
 
-def cause_of(fault: BaseException) -> str:
-    """Return what went wrong in one line or a few."""
-    return f"{type(fault).__name__}: {fault}"[:CAUSE]
+def describe_error(fault: BaseException) -> str:
+    """Return the type and message of an error, at most :data:`MAX_CAUSE` characters."""
+    return f"{type(fault).__name__}: {fault}"[:MAX_CAUSE]

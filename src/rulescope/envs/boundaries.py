@@ -1,7 +1,7 @@
-"""Wrappers that change what the learner is told, never what happens.
+"""Wrappers that change what the learner observes of rewards and episode ends.
 
-Each one leaves the observation, ``payoff`` and ``ended`` alone and replaces ``reward`` or
-``terminal``; the references of the world stay as they are.
+Each one replaces ``reward`` or ``terminal``; the observation, ``payoff``, ``ended`` and the
+references of the world are unchanged.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from rulescope.envs.environment import Actions, Array, Environment, State, Step
 
 
 class Wrapper(Environment):
-    """An environment around an environment; subclasses say what they tell."""
+    """An environment around an environment; subclasses define :meth:`convert_step`."""
 
     def __init__(self, env: Environment) -> None:
         self.env = env
@@ -26,28 +26,28 @@ class Wrapper(Environment):
         self.goals = env.goals
 
     @abstractmethod
-    def told(self, step: Step) -> Step:
-        """Return ``step`` as the learner is told of it."""
+    def convert_step(self, step: Step) -> Step:
+        """Return ``step`` as the learner observes it."""
 
     def reset(self, seed: int) -> Array:
         """Start the wrapped world anew."""
         return self.env.reset(seed)
 
     def step(self, actions: Actions) -> Step:
-        """Advance the wrapped world and tell of it."""
-        return self.told(self.env.step(actions))
+        """Advance the wrapped world and convert its step."""
+        return self.convert_step(self.env.step(actions))
 
     def save(self) -> State:
         """Return the state of the wrapped world."""
         return self.env.save()
 
     def load(self, state: State) -> None:
-        """Continue the wrapped world."""
+        """Restore the wrapped world."""
         self.env.load(state)
 
 
 class Scaled(Wrapper):
-    """Tells ``payoff * scale`` as the reward."""
+    """Reports ``payoff * scale`` as the reward."""
 
     def __init__(self, env: Environment, scale: float) -> None:
         super().__init__(env)
@@ -55,26 +55,26 @@ class Scaled(Wrapper):
             raise ValueError(f"scale must be positive and finite, not {scale}")
         self.scale = scale
 
-    def told(self, step: Step) -> Step:
-        """Replace the reward; the product is taken in float64 and rounded once."""
+    def convert_step(self, step: Step) -> Step:
+        """Replace the reward; the product is computed in float64 and rounded once."""
         return step._replace(reward=(step.payoff * self.scale).astype(np.float32))
 
 
 class Masked(Wrapper):
-    """Never tells of an episode end."""
+    """Never reports an episode end."""
 
-    def told(self, step: Step) -> Step:
+    def convert_step(self, step: Step) -> Step:
         """Replace the terminal flags by False."""
         return step._replace(terminal=np.zeros(self.lanes, np.bool_))
 
 
-class Counting(Wrapper):
+class CountingWrapper(Wrapper):
     """A wrapper that counts the steps of its lanes, as part of its state."""
 
     COUNTER: str
     """Name of the count in the state."""
     MEANING: str
-    """What the state is one of, for whoever loads another."""
+    """Description of the wrapper, for the error message about a state of another one."""
 
     def __init__(self, env: Environment) -> None:
         super().__init__(env)
@@ -85,7 +85,7 @@ class Counting(Wrapper):
         return {**super().save(), self.COUNTER: np.array(self._steps)}
 
     def load(self, state: State) -> None:
-        """Continue the wrapped world and the count."""
+        """Restore the wrapped world and the count."""
         inner = dict(state)
         try:
             steps = inner.pop(self.COUNTER)
@@ -98,11 +98,11 @@ class Counting(Wrapper):
         self._steps = steps
 
 
-class Synthetic(Counting):
-    """Tells of an end at every ``interval``-th step, whatever the world does.
+class Synthetic(CountingWrapper):
+    """Reports an episode end at every ``interval``-th step, independently of the world.
 
-    Steps are counted from the reset of the environment on, and a real episode end does not restart
-    the count, so the flags come at steps ``interval``, ``2 * interval``, ... of every lane.
+    Steps are counted from the reset of the environment, and a true episode end does not restart
+    the count: the flags are set at steps ``interval``, ``2 * interval``, ... of every lane.
     """
 
     COUNTER = "synthetic.steps"
@@ -119,7 +119,7 @@ class Synthetic(Counting):
         self._count(0)
         return super().reset(seed)
 
-    def told(self, step: Step) -> Step:
+    def convert_step(self, step: Step) -> Step:
         """Replace the terminal flags by those of the count."""
         self._count(self._steps + 1)
         return step._replace(terminal=np.full(self.lanes, self._steps % self.interval == 0))

@@ -1,4 +1,4 @@
-"""Catch: a ball falls one row a step, a paddle on the last row moves to meet it."""
+"""Catch: a ball falls one row per step, a paddle on the last row moves to catch it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class CatchEnv(ColumnWorld):
         self.observation_shape = (config.rows, config.columns)
         self.references = catch_references(config)
         self._falling, self._landing = _payoffs(config)
-        # A step handles a few lanes at most, for which plain ints are faster than small arrays.
+        # With only a few lanes, plain ints are faster than small arrays.
         # Every episode lasts rows - 1 steps, so all lanes share one row and end together.
         self._row = 0
         self._balls: list[int] = []
@@ -72,7 +72,7 @@ class CatchEnv(ColumnWorld):
         }
 
     def load(self, state: State) -> None:
-        """Continue from a state that :meth:`save` returned, also in an env that was never reset."""
+        """Restore a state that :meth:`save` returned, also in an env that was never reset."""
         lanes, streams = (self.lanes,), (self.lanes, 6)
         shapes = {"row": (), "balls": lanes, "paddles": lanes, "streams": streams}
         arrays = self._verified(state, shapes)
@@ -88,7 +88,7 @@ class CatchEnv(ColumnWorld):
         self._paddles = [columns // 2] * self.lanes
 
     def _drift_balls(self) -> None:
-        """Move each ball sideways with probability ``drift``; always one draw a lane and step."""
+        """Move each ball sideways with probability ``drift``; one draw per lane and step."""
         drift, wall = self.config.drift, self.config.columns - 1
         for lane, stream in enumerate(self._streams):
             draw = stream.random()
@@ -98,7 +98,7 @@ class CatchEnv(ColumnWorld):
                 self._balls[lane] = min(self._balls[lane] + 1, wall)
 
     def _boards(self) -> Array:
-        """Draw the boards into a new array, which the caller may keep."""
+        """Return the boards in a new array [N, *observation_shape]."""
         boards = np.zeros((self.lanes, *self.observation_shape), np.float32)
         for lane in range(self.lanes):
             boards[lane, self._row, self._balls[lane]] = 1.0
@@ -107,7 +107,7 @@ class CatchEnv(ColumnWorld):
 
 
 def _payoffs(config: Catch) -> tuple[list[float], list[float]]:
-    """Return the payoff by distance of paddle and ball: while the ball falls, and as it lands."""
+    """Return the payoffs [columns] by distance of paddle and ball: falling, and landing."""
     distances = range(config.columns)
     # "0.0 -" rather than a minus sign, so that no distance costs 0.0 and not -0.0
     falling = [0.0 - d / (config.columns - 1) if config.dense else 0.0 for d in distances]

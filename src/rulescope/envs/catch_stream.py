@@ -1,4 +1,4 @@
-"""CatchStream: Catch without episodes. The ball bounces, the paddle stays where it is."""
+"""CatchStream: Catch without episodes. The ball bounces, the paddle is never moved back."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import numpy as np
 from rulescope.core import seeds
 from rulescope.envs.environment import Actions, Array, State, Step
 from rulescope.envs.references import catch_stream_references
-from rulescope.envs.seeded_world import ColumnWorld, drifted, within
+from rulescope.envs.seeded_world import ColumnWorld, clip_columns, drift_columns
 from rulescope.spec.world_config import CatchStream
 
 
 class CatchStreamEnv(ColumnWorld):
-    """``lanes`` boards of [rows, columns], 1 at the ball and at the paddle; nothing ever ends.
+    """``lanes`` boards of [rows, columns], 1 at the ball and at the paddle; no episode ever ends.
 
     The ball starts on row 0 in a uniformly drawn column, going down, and the paddle in column
     ``columns // 2``. In one step the paddle moves (clipped at the walls), the ball moves one row
@@ -45,9 +45,9 @@ class CatchStreamEnv(ColumnWorld):
         """Move every paddle: 0 left, 1 stay, 2 right (``actions`` is [N])."""
         moves = np.array(self._checked(actions)) - 1
         wall = self.columns - 1
-        self._paddles = within(self._paddles + moves, wall)
+        self._paddles = clip_columns(self._paddles + moves, wall)
         self._row += self._direction
-        self._balls = drifted(self._balls, self._draws(), self.config.drift, wall)
+        self._balls = drift_columns(self._balls, self._draws(), self.config.drift, wall)
         payoff = np.zeros(self.lanes)
         if self._row == self.config.rows - 1:
             caught = self._paddles == np.array(self.rewarded)[self._balls]
@@ -72,7 +72,7 @@ class CatchStreamEnv(ColumnWorld):
         }
 
     def load(self, state: State) -> None:
-        """Continue from a state that :meth:`save` returned, also in an env that was never reset."""
+        """Restore a state that :meth:`save` returned, also in an env that was never reset."""
         lanes = (self.lanes,)
         shapes: dict[str, tuple[int, ...]] = {"row": (), "direction": ()}
         shapes |= {"balls": lanes, "paddles": lanes, "streams": (self.lanes, 6)}
@@ -83,7 +83,7 @@ class CatchStreamEnv(ColumnWorld):
         self._streams = [seeds.unpack(words) for words in arrays["streams"]]
 
     def _boards(self) -> Array:
-        """Draw the boards into a new array, which the caller may keep."""
+        """Return the boards in a new array [N, *observation_shape]."""
         boards = np.zeros((self.lanes, *self.observation_shape), np.float32)
         lanes = np.arange(self.lanes)
         boards[lanes, self._row, self._balls] = 1.0

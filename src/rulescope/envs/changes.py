@@ -1,8 +1,8 @@
-"""Changes within a lifetime: from one step on, one mapping of the world is another.
+"""Changes of the world within a lifetime: from a given step on, one of its mappings differs.
 
-Until then the changed world is the unchanged one to the bit; after it, nothing but the named
-mapping differs. Unlike a boundary, a change is of the world itself: ``payoff`` changes with the
-reward. The references stay those from before, so that scores on both sides can be compared.
+Before that step the world is bit-identical to the unchanged one; after it, only the named mapping
+differs. Unlike a boundary, a change affects the world itself: ``payoff`` changes with the reward.
+The references stay those of the unchanged world, so that scores before and after are comparable.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from rulescope.core.errors import SpecError
-from rulescope.envs.boundaries import Counting
+from rulescope.envs.boundaries import CountingWrapper
 from rulescope.envs.environment import Actions, Array, Environment, Step, checked_actions
 from rulescope.envs.seeded_world import ColumnWorld
 from rulescope.spec.world_config import (
@@ -20,13 +20,13 @@ from rulescope.spec.world_config import (
     ObservationFlip,
     RewardMove,
     RewardSign,
-    misfit,
+    change_problem,
     reward_columns,
 )
 
 
-class Changing(Counting):
-    """A world that changes after ``after`` steps of every lane; subclasses say what changes."""
+class ChangingWorld(CountingWrapper):
+    """A world that changes after ``after`` steps of every lane; subclasses define the change."""
 
     COUNTER = "change.steps"
     MEANING = "a changing world"
@@ -39,67 +39,67 @@ class Changing(Counting):
 
     @property
     def changed(self) -> bool:
-        """Whether the next step is made in the changed world."""
+        """Whether the next step takes place in the changed world."""
         return self._steps >= self.after
 
     def reset(self, seed: int) -> Array:
         """Start the world and the count anew."""
         self._count(0)
         first = super().reset(seed)
-        return self.shown(first) if self.changed else first
+        return self.convert_observation(first) if self.changed else first
 
     def step(self, actions: Actions) -> Step:
-        """Advance the world, in its changed form if it is time."""
+        """Advance the world, changed from step ``after`` on."""
         if not self.changed:
             step = self.env.step(actions)
         else:
-            step = self.told(self.env.step(self.meant(actions)))
+            step = self.convert_step(self.env.step(self.convert_actions(actions)))
         self._count(self._steps + 1)
         return step
 
-    def meant(self, actions: Actions) -> Actions:
-        """Return the actions [N] that the changed world takes ``actions`` for."""
+    def convert_actions(self, actions: Actions) -> Actions:
+        """Return the actions [N] that the world executes for ``actions`` after the change."""
         return actions
 
-    def shown(self, observation: Array) -> Array:
-        """Return the observation [N, *shape] as the changed world shows it."""
+    def convert_observation(self, observation: Array) -> Array:
+        """Return the observation [N, *shape] of the changed world."""
         return observation
 
-    def told(self, step: Step) -> Step:
-        """Return ``step`` as it is in the changed world."""
-        return step._replace(observation=self.shown(step.observation))
+    def convert_step(self, step: Step) -> Step:
+        """Return ``step`` of the changed world."""
+        return step._replace(observation=self.convert_observation(step.observation))
 
 
-class FlippedActions(Changing):
-    """Takes each action for the one opposite to it."""
+class FlippedActions(ChangingWorld):
+    """Replaces each action by its opposite."""
 
-    def meant(self, actions: Actions) -> Actions:
-        """Replace each action, after a check: an index of -1 would find one that is not meant."""
+    def convert_actions(self, actions: Actions) -> Actions:
+        """Replace each action; they are checked first, because -1 would be a valid index."""
         chosen = checked_actions(actions, self.lanes, self.actions)
         return np.array(self.env.flipped())[chosen]
 
 
-class FlippedObservation(Changing):
-    """Shows the columns, which are the last axis of the observation, in reverse order.
+class FlippedObservation(ChangingWorld):
+    """Reverses the columns, which are the last axis of the observation.
 
-    The observation that came with the last step before the change was shown as it was.
+    The observation of the last step before the change is not reversed.
     """
 
-    def shown(self, observation: Array) -> Array:
-        """Reverse the columns, into an array of its own."""
+    def convert_observation(self, observation: Array) -> Array:
+        """Reverse the columns into a new array."""
         return observation[..., ::-1].copy()
 
 
-class FlippedReward(Changing):
-    """Pays the opposite."""
+class FlippedReward(ChangingWorld):
+    """Negates the reward."""
 
-    def told(self, step: Step) -> Step:
-        """Replace reward and payoff; subtracted from zero, so that nothing is not made -0.0."""
+    def convert_step(self, step: Step) -> Step:
+        """Replace reward and payoff; subtracted from zero, so that 0.0 does not become -0.0."""
         return step._replace(reward=np.float32(0.0) - step.reward, payoff=0.0 - step.payoff)
 
 
-class MovedReward(Changing):
-    """Pays in another column than that of the ball or target: in ``columns[ball]``."""
+class MovedReward(ChangingWorld):
+    """Pays in the column ``columns[ball]`` instead of the column of the ball or target."""
 
     def __init__(self, env: Environment, after: int, columns: list[int]) -> None:
         if not isinstance(env, ColumnWorld) or sorted(columns) != list(range(env.columns)):
@@ -110,16 +110,16 @@ class MovedReward(Changing):
         self._count(0)
 
     def _count(self, steps: int) -> None:
-        """Count, and tell the world where it pays: it does not know about time itself."""
+        """Set the count and the paying columns of the world, which has no clock of its own."""
         super()._count(steps)
         self.world.rewarded = self.columns if self.changed else list(range(self.world.columns))
 
 
-def changing(
+def apply_change(
     env: Environment, environment: EnvironmentSpec, change: Change, steps: int
-) -> Changing:
-    """Return the world ``env`` of ``environment`` with a ``change``, at ``steps`` an iteration."""
-    problem = misfit(environment, change)
+) -> ChangingWorld:
+    """Return ``env`` with ``change``; an iteration has ``steps`` steps."""
+    problem = change_problem(environment, change)
     if problem is not None:
         raise SpecError(f"change.{problem}")
     after = change.at * steps

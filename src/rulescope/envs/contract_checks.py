@@ -1,4 +1,4 @@
-"""Worlds of other packages, stopped at the first step that breaks the environment contract."""
+"""Checks of worlds of other packages at every step: the first violation stops the run."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from rulescope.envs.environment import Array, Environment, Step
 
 
 class Checked(Wrapper):
-    """Raises :class:`WorldError` where a world returns what no record should hold.
+    """Raises :class:`WorldError` where a world returns an invalid step.
 
-    A NaN among the rewards would otherwise look like an episode that has not ended yet.
+    Otherwise a NaN among the rewards would look like an episode that has not ended yet.
     """
 
     def __init__(self, env: Environment, name: str) -> None:
@@ -28,8 +28,8 @@ class Checked(Wrapper):
         self._numbers("the first observation", first, self.observation_shape)
         return first
 
-    def told(self, step: Step) -> Step:
-        """Return ``step`` as it is, if it keeps the contract."""
+    def convert_step(self, step: Step) -> Step:
+        """Return ``step`` unchanged, if it is valid."""
         if not isinstance(step, Step):
             raise self._wrong(
                 f"step returned {_shown(step)}, not a rulescope.envs.environment.Step"
@@ -44,7 +44,7 @@ class Checked(Wrapper):
         return step
 
     def flipped(self) -> tuple[int, ...]:
-        """Return what the world itself says."""
+        """Return the opposites of the actions in the wrapped world."""
         return self.env.flipped()
 
     def _numbers(self, what: str, array: Any, shape: tuple[int, ...] = ()) -> None:
@@ -100,7 +100,7 @@ def _number(value: Any) -> float | None:
 
 
 def checked_step(world: str, returned: Any) -> tuple[Any, Any, Any, Any, Any]:
-    """Return what a Gymnasium ``step`` returned, which must be five values."""
+    """Return the result of a Gymnasium ``step``, which must be five values."""
     if not isinstance(returned, tuple) or len(returned) != 5:
         raise WorldError(
             f"the world {world!r}: step must return (observation, reward, terminated, truncated, "

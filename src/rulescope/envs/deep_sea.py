@@ -1,4 +1,4 @@
-"""DeepSea: a reward that only a long, costly and exact walk to the right finds."""
+"""DeepSea: an exploration problem whose reward needs a long, costly and exact walk right."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from numpy.typing import NDArray
 from rulescope.core import seeds
 from rulescope.envs.environment import Actions, Array, State, Step
 from rulescope.envs.references import deep_sea_references
-from rulescope.envs.seeded_world import World, within
+from rulescope.envs.seeded_world import SeededWorld, clip_columns
 from rulescope.spec.world_config import DeepSea
 
 COST = 0.01
-"""What an episode of moves to the right costs in all."""
+"""Total cost of an episode of moves to the right."""
 
 
-class DeepSeaEnv(World):
+class DeepSeaEnv(SeededWorld):
     """``lanes`` boards of [depth, depth], 1 where the diver is.
 
     Every episode starts in row 0, column 0 and lasts ``depth`` steps, each of which goes one row
-    down and one column to the right, at a cost of ``COST / depth``, or to the left, for nothing
-    (both clipped). A diver who ends in the last column has reached the goal and gets 1.
+    down and one column to the right, at a cost of ``COST / depth``, or to the left, for free
+    (both clipped). A diver that ends in the last column has reached the goal and gets 1.
 
-    The left wall forgives one move, so ``depth - 1`` moves to the right are enough: this is not
-    bsuite's rule, which asks for ``depth`` of them.
+    A first move to the left is clipped, so ``depth - 1`` moves to the right are enough: bsuite's
+    DeepSea requires ``depth`` of them.
     """
 
     goals = True
@@ -40,17 +40,17 @@ class DeepSeaEnv(World):
         self._columns = np.zeros(0, np.int64)
 
     def reset(self, seed: int) -> Array:
-        """Start every lane anew and return the first boards; there is no chance to be seeded."""
+        """Start every lane anew and return the first boards; the world is deterministic."""
         del seed
         self._start_episodes()
         return self._boards()
 
     def step(self, actions: Actions) -> Step:
-        """Move every diver: 0 left, 1 right, but as ``mapping`` says if there is one."""
+        """Move every diver: 0 left, 1 right, or as given by ``mapping``."""
         depth = self.config.depth
         chosen = np.array(self._checked(actions))
         right = chosen == self._right[self._row, self._columns]
-        self._columns = within(self._columns + 2 * right - 1, depth - 1)
+        self._columns = clip_columns(self._columns + 2 * right - 1, depth - 1)
         self._row += 1
         payoff = np.where(right, -COST / depth, 0.0)
         over = self._row == depth
@@ -67,7 +67,7 @@ class DeepSeaEnv(World):
         return {"row": np.array(self._row), "columns": self._columns.copy()}
 
     def load(self, state: State) -> None:
-        """Continue from a state that :meth:`save` returned, also in an env that was never reset."""
+        """Restore a state that :meth:`save` returned, also in an env that was never reset."""
         arrays = self._verified(state, {"row": (), "columns": (self.lanes,)})
         self._row = int(arrays["row"])
         self._columns = np.array(arrays["columns"], np.int64)
@@ -81,7 +81,7 @@ class DeepSeaEnv(World):
         self._columns = np.zeros(self.lanes, np.int64)
 
     def _boards(self) -> Array:
-        """Draw the boards into a new array, which the caller may keep."""
+        """Return the boards in a new array [N, *observation_shape]."""
         boards = np.zeros((self.lanes, *self.observation_shape), np.float32)
         boards[np.arange(self.lanes), self._row, self._columns] = 1.0
         return boards
@@ -90,8 +90,8 @@ class DeepSeaEnv(World):
 def right_actions(config: DeepSea) -> NDArray[np.int64]:
     """Return, for each cell [depth, depth], the action that goes to the right.
 
-    A mapping is the same in every lane and every lifetime: it belongs to the world and not to its
-    chance, or else two lanes would teach opposite things about one observation.
+    A mapping is the same in every lane and every lifetime: otherwise one observation would need
+    opposite actions in two lanes.
     """
     shape = (config.depth, config.depth)
     if config.mapping is None:

@@ -1,9 +1,9 @@
 """The environment contract: a vector of lanes stepped together, with immediate auto-reset.
 
 The step that ends an episode returns the terminal reward, the flag, and the *first observation of
-the next episode*. What the learner is told (``reward``, ``terminal``) is kept apart from what
-happened (``payoff``, ``ended``), because the boundary itself is an object of study: wrappers change
-what is told, never what happened.
+the next episode*. What the learner observes (``reward``, ``terminal``) is separate from the truth
+(``payoff``, ``ended``), because the boundary itself is an object of study: wrappers change only
+what the learner observes.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ class Step(NamedTuple):
     observation: Array
     """[N, *observation_shape] float32: what the learner acts on next."""
     reward: Array
-    """[N] float32: the reward the learner is told."""
+    """[N] float32: the reward that the learner observes."""
     terminal: Flags
-    """[N] bool: the episode end the learner is told."""
+    """[N] bool: the episode end that the learner observes."""
     payoff: NDArray[np.float64]
-    """[N] float64: the reward that the world gave, before any wrapper."""
+    """[N] float64: the reward of the world, before any wrapper."""
     ended: Flags
-    """[N] bool: whether an episode really ended here (and the world was reset)."""
+    """[N] bool: whether an episode ended here (and the world was reset)."""
     goal: Flags | None = None
     """[N] bool: whether the goal was reached here; None in a world that has no goal."""
 
 
 class References(NamedTuple):
-    """What a random and an optimal policy earn, per episode and per interaction.
+    """Rewards of a random and an optimal policy, per episode and per interaction.
 
-    ``*_return`` is NaN in a world that never ends an episode, everything is NaN where nothing is
-    known (:data:`UNKNOWN`); a score is then NaN too.
+    ``*_return`` is NaN in a world without episodes; all are NaN where nothing is known
+    (:data:`UNKNOWN`). A score is then NaN too.
     """
 
     random_return: float
@@ -61,7 +61,7 @@ class References(NamedTuple):
 
 
 UNKNOWN = References(math.nan, math.nan, math.nan, math.nan)
-"""The references of a world in which nobody knows what random and optimal play earn."""
+"""The references of a world whose random and optimal rewards are not known."""
 
 
 class Environment(ABC):
@@ -72,7 +72,7 @@ class Environment(ABC):
     observation_shape: tuple[int, ...]
     references: References
     goals: bool = False
-    """Whether every step tells in ``goal`` which lanes reached the goal of the world."""
+    """Whether every step reports in ``goal`` which lanes reached the goal of the world."""
 
     @abstractmethod
     def reset(self, seed: int) -> Array:
@@ -84,22 +84,22 @@ class Environment(ABC):
 
     @abstractmethod
     def save(self) -> State:
-        """Return everything a later :meth:`load` needs to continue to the bit."""
+        """Return everything that :meth:`load` needs to continue bit-identically."""
 
     @abstractmethod
     def load(self, state: State) -> None:
-        """Continue from a state that :meth:`save` returned."""
+        """Restore a state that :meth:`save` returned."""
 
     def flipped(self) -> tuple[int, ...]:
-        """Return, for each action, the one that takes its place under an action flip.
+        """Return, for each action, the one that replaces it under an action flip.
 
-        By default the order of the actions is turned around, as left and right change places.
+        By default the order of the actions is reversed, which exchanges left and right.
         """
         return tuple(reversed(range(self.actions)))
 
 
 def checked_actions(actions: Actions, lanes: int, count: int) -> list[int]:
-    """Return ``actions`` [N] as ints of 0 .. ``count`` - 1, or say what is wrong with them."""
+    """Return ``actions`` [N] as ints of 0 .. ``count`` - 1, or raise ``ValueError``."""
     if not isinstance(actions, np.ndarray) or actions.shape != (lanes,):
         raise ValueError(f"actions must be an array [{lanes}], got {actions!r}")
     if actions.dtype.kind not in "iu":

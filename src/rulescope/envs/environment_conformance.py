@@ -1,10 +1,10 @@
-"""The environment contract as a test that anyone can run on an environment of their own.
+"""Conformance test of the environment contract, to be run on any environment.
 
     check_env(lambda: MyEnvironment(lanes=2))
 
 Each clause is one function below. A violation raises ``AssertionError`` with a message that starts
-with the name of the clause in brackets. ``assert`` itself is not used, so that the test means the
-same under ``python -O``.
+with the name of the clause in brackets. ``assert`` is not used, so the test also works under
+``python -O``.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ _STARTS = 64
 
 
 def check_env(make: Make, seed: int = 0, steps: int = 500) -> None:
-    """Raise ``AssertionError``, naming the clause, if an environment breaks the contract.
+    """Raise ``AssertionError``, naming the clause, if an environment violates it.
 
     ``make`` is called many times and must return a new environment, not yet reset, each time. The
-    test makes some 25 times ``steps`` interactions of every lane; ``steps`` should be enough for a
+    test takes about 25 times ``steps`` interactions of every lane; ``steps`` should be enough for a
     few episodes.
     """
     actions = _random_actions(make(), seed, steps)
@@ -90,12 +90,14 @@ def check_references(env: Environment) -> None:
 
 
 def check_arrays(env: Environment, seed: int, actions: Actions) -> None:
-    """[arrays] Everything returned has the promised type, shape and dtype, and is finite."""
+    """[arrays] Every returned array has the documented shape and dtype, and is finite."""
     _check_array("the first observation", env.reset(seed), env, np.float32, observation=True)
     for step in _steps(env, actions):
         _require(isinstance(step, Step), "arrays", f"step returned {type(step)}, must be a Step")
-        told = step.goal is not None
-        _require(told == env.goals, "arrays", f"goals is {env.goals}, but goal is {step.goal!r}")
+        has_goal = step.goal is not None
+        _require(
+            has_goal == env.goals, "arrays", f"goals is {env.goals}, but goal is {step.goal!r}"
+        )
         for name, array in _arrays(step).items():
             _check_array(name, array, env, _DTYPES[name], observation=name == "observation")
 
@@ -106,13 +108,13 @@ def check_determinism(make: Make, seed: int, actions: Actions, trace: Trace) -> 
 
 
 def check_restart(env: Environment, seed: int, actions: Actions, trace: Trace) -> None:
-    """[restart] ``reset(seed)`` starts anew, whatever went before."""
+    """[restart] ``reset(seed)`` starts anew, whatever happened before."""
     _play(env, seed + 1, actions[: len(actions) // 2 + 1])
     _same(trace, _play(env, seed, actions), "restart", "a used environment after reset")
 
 
 def check_ownership(make: Make, seed: int, actions: Actions, trace: Trace) -> None:
-    """[ownership] Returned arrays belong to the caller, actions are left alone."""
+    """[ownership] Returned arrays belong to the caller, and actions are not modified."""
     env = make()
     kept = [_first(env.reset(seed)), *_steps(env, actions)]
     _same(trace, kept, "ownership", "an array was changed after it had been returned: it")
@@ -123,8 +125,8 @@ def check_ownership(make: Make, seed: int, actions: Actions, trace: Trace) -> No
         given = row.copy()
         step = env.step(given)
         _require(_equal(given, row), "ownership", f"step {index} changed the actions it was given")
-        who = "an env whose returned arrays were overwritten"
-        _same([trace[index]], [step], "ownership", who, start=index)
+        subject = "an env whose returned arrays were overwritten"
+        _same([trace[index]], [step], "ownership", subject, start=index)
         for array in _arrays(step).values():
             _scribble(array)
 
@@ -132,9 +134,9 @@ def check_ownership(make: Make, seed: int, actions: Actions, trace: Trace) -> No
 def check_auto_reset(make: Make, seed: int, trace: Trace) -> None:
     """[auto-reset] The step that ends an episode shows the first observation of the next one.
 
-    No test can know every start of a world. But where resets show the same few starts again and
-    again, some of the (ten or more) observations that came with an end must be among them.
-    (That the world goes on after an end is seen wherever it is played.)
+    No test can know every start of a world. But where resets return the same few starts again and
+    again, some of the (ten or more) observations returned with an end must be among them.
+    (That the world continues after an end is tested wherever it is stepped.)
     """
     env = make()
     first = [lane.tobytes() for more in range(_STARTS) for lane in env.reset(seed + more)]
@@ -150,7 +152,7 @@ def check_auto_reset(make: Make, seed: int, trace: Trace) -> None:
 
 
 def check_checkpoint(make: Make, seed: int, actions: Actions, trace: Trace) -> None:
-    """[checkpoint] ``save`` and ``load`` continue to the bit, also in an env never reset."""
+    """[checkpoint] ``save`` and ``load`` continue bit-identically, also in an env never reset."""
     clause, half = "checkpoint", len(actions) // 2
     env = make()
     _play(env, seed, actions[:half])
@@ -174,7 +176,7 @@ def check_checkpoint(make: Make, seed: int, actions: Actions, trace: Trace) -> N
 
 
 def check_refusal(make: Make, seed: int, actions: Actions, trace: Trace) -> None:
-    """[refusal] Actions that make no sense raise ``ValueError`` and change nothing."""
+    """[refusal] Invalid actions raise ``ValueError`` and change nothing."""
     env = make()
     env.reset(seed)
     lanes, count = env.lanes, env.actions
@@ -201,7 +203,7 @@ def check_refusal(make: Make, seed: int, actions: Actions, trace: Trace) -> None
 
 
 def check_streams(make: Make, seed: int, actions: Actions) -> None:
-    """[streams] Chance comes from the seed, and each lane has its own.
+    """[streams] Randomness depends on the seed, and each lane has its own stream.
 
     All lanes get the same actions, under several seeds. In a deterministic world neither the seed
     nor the lane makes a difference, in a random one both do; if only one does, a stream is wrong.
@@ -253,7 +255,7 @@ def _steps(env: Environment, actions: Actions) -> Iterator[Step]:
 
 
 def _first(observation: Array) -> Step:
-    """Return a step in which nothing has happened but the first observation."""
+    """Return a step that holds the first observation and nothing else."""
     lanes = len(observation)
     none, nothing = np.zeros(lanes, np.bool_), np.zeros(lanes)
     return Step(observation, nothing.astype(np.float32), none, nothing, none)
@@ -270,7 +272,7 @@ def _lanes(flags: NDArray[np.bool_]) -> list[int]:
 
 
 def _fingerprint(trace: Trace, lane: int) -> bytes:
-    """Return all that one lane ever showed."""
+    """Return the bytes of everything that one lane returned."""
     arrays = (array for step in trace for array in _arrays(step).values())
     return b"".join(array[lane].tobytes() for array in arrays)
 
@@ -294,28 +296,28 @@ def _describe(value: object) -> str:
 
 
 def _arrays(step: Step) -> dict[str, NDArray[np.generic]]:
-    """Return the arrays of ``step`` by name; a world without a goal has one less."""
+    """Return the arrays of ``step`` by name; ``goal`` may be missing."""
     return {name: array for name, array in step._asdict().items() if array is not None}
 
 
 def _scribble(array: NDArray[np.generic]) -> None:
-    """Overwrite what a caller may overwrite; read-only arrays cannot do harm."""
+    """Overwrite an array, if it is writeable."""
     if array.flags.writeable:
         array[...] = 77
 
 
 def _equal(one: NDArray[np.generic], other: NDArray[np.generic]) -> bool:
-    """Equal to the bit."""
+    """Return whether two arrays are bit-identical."""
     alike = one.shape == other.shape and one.dtype == other.dtype
     return alike and one.tobytes() == other.tobytes()
 
 
-def _same(expected: Trace, found: Trace, clause: str, who: str, start: int = 0) -> None:
+def _same(expected: Trace, found: Trace, clause: str, subject: str, start: int = 0) -> None:
     for index, (one, other) in enumerate(zip(expected, found, strict=True), start):
         expected_arrays, found_arrays = _arrays(one), _arrays(other)
         for name, array in expected_arrays.items():
             alike = name in found_arrays and _equal(array, found_arrays[name])
-            _require(alike, clause, f"{who} differs in {name} at step {index}")
+            _require(alike, clause, f"{subject} differs in {name} at step {index}")
 
 
 def _same_state(before: State, after: State, cause: str) -> None:

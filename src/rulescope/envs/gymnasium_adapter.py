@@ -1,38 +1,39 @@
-"""Any Gymnasium environment with discrete actions as a world."""
+"""Adapter of Gymnasium environments with discrete actions."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import math
+from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from rulescope.core import seeds, source_hash
 from rulescope.core.errors import RecordError, SpecError, WorldError, nearest, refusing_exit
 from rulescope.envs.contract_checks import checked_flag, checked_reward, checked_step
 from rulescope.envs.environment import Actions, Array, References, State, Step
-from rulescope.envs.seeded_world import World
-from rulescope.spec.world_config import Gymnasium
+from rulescope.envs.seeded_world import SeededWorld
+from rulescope.spec.world_config import Argument, Gymnasium
 
 
-class GymnasiumEnv(World):
+class GymnasiumEnv(SeededWorld):
     """``lanes`` environments of one Gymnasium id.
 
     Observations from a box keep their shape, all others become a vector as
-    ``gymnasium.spaces.flatten`` makes it (one-hot for a discrete space); numbers are made float32
-    and not scaled. Of a dictionary, ``config.observation`` names the part that is observed.
+    ``gymnasium.spaces.flatten`` returns it (one-hot for a discrete space); numbers become float32
+    and are not scaled. For a dictionary, ``config.observation`` names the observed part.
     Termination and truncation both end the episode, and are reported as terminal.
 
     Every episode starts with a reset to a seed of its own, drawn from the stream of the lane.
-    Gymnasium has no way to save an environment, so a saved state is that seed and the actions
-    since, and loading it plays them again. That is exact for an environment in which nothing but
-    the seed decides what an episode is; one that is found not to be so is refused. The longer an
-    episode lasts, the longer it takes.
+    Gymnasium cannot save an environment, so a saved state is that seed and the actions since, and
+    loading it replays them. That is exact for an environment whose episodes depend on the seed
+    alone; others are refused when a replay differs. Loading takes longer in longer episodes.
     """
 
     def __init__(self, config: Gymnasium, lanes: int) -> None:
@@ -43,7 +44,7 @@ class GymnasiumEnv(World):
         require_source(config)
         actions = self._envs[0].action_space
         if not isinstance(actions, self._spaces.Discrete):
-            raise SpecError(f"environment.id: {config.id!r} has no discrete actions but {actions}")
+            raise SpecError(f"environment.id: {config.id!r} has no discrete actions, but {actions}")
         self.actions = int(actions.n)
         self._first_action = int(actions.start)
         self._seen = self._observed()
@@ -57,7 +58,7 @@ class GymnasiumEnv(World):
         self._actions: list[list[int]] = [[] for _ in range(lanes)]
 
     def _observed(self) -> Any:
-        """Return the space of what is observed, which must be made of numbers."""
+        """Return the space of the observed part, which must be numeric."""
         space, part, name = self._envs[0].observation_space, self.config.observation, self.config.id
         parts = dict(space.spaces) if isinstance(space, self._spaces.Dict) else {}
         if part is not None and not parts:
@@ -83,7 +84,7 @@ class GymnasiumEnv(World):
         return self._current.copy()
 
     def step(self, actions: Actions) -> Step:
-        """Choose an action [N] of 0 .. ``actions`` - 1, wherever Gymnasium starts to count."""
+        """Take an action [N] of 0 .. ``actions`` - 1; Gymnasium may count from another number."""
         payoff = np.zeros(self.lanes)
         ended = np.zeros(self.lanes, np.bool_)
         for lane, action in enumerate(self._checked(actions)):
@@ -94,7 +95,7 @@ class GymnasiumEnv(World):
         return Step(self._current.copy(), reward, ended.copy(), payoff, ended)
 
     def save(self) -> State:
-        """Return how the running episodes came about, and what they show.
+        """Return the seeds and actions of the running episodes, and their observations.
 
         ``seeds`` [N], the ``lengths`` [N] so far, ``actions`` [N, longest] filled up with -1, the
         packed ``streams`` [N, 6] and the ``observation`` [N, *shape] to check a replay by.
@@ -113,7 +114,7 @@ class GymnasiumEnv(World):
         }
 
     def load(self, state: State) -> None:
-        """Play the saved episodes again, up to where they stood."""
+        """Replay the saved episodes up to their last step."""
         lanes = (self.lanes,)
         longest = state["actions"].shape[1:] if "actions" in state else ()
         arrays = self._verified(
@@ -133,8 +134,8 @@ class GymnasiumEnv(World):
                 self._act(lane, action)
         if self._current.tobytes() != np.asarray(arrays["observation"], np.float32).tobytes():
             raise RecordError(
-                f"{self.config.id!r} cannot be continued: played again from the same seed, an "
-                "episode went otherwise"
+                f"{self.config.id!r} cannot be resumed: replayed from the same seed, an episode "
+                "differs"
             )
 
     def _start_episode(self, lane: int) -> None:
@@ -147,7 +148,7 @@ class GymnasiumEnv(World):
         self._current[lane] = self._array(observation)
 
     def _act(self, lane: int, action: int) -> tuple[float, bool]:
-        """Make one step of one lane and return its payoff and whether the episode is over."""
+        """Step one lane; return its payoff and whether the episode ended."""
         self._actions[lane].append(action)
         name = self.config.id
         observation, reward, terminated, truncated, _ = checked_step(
@@ -177,7 +178,7 @@ class GymnasiumEnv(World):
 
 
 def _make(config: Gymnasium) -> Any:
-    """Make one environment, or raise :class:`SpecError` that says why that cannot be done."""
+    """Make one environment, or raise :class:`SpecError` with the reason."""
     gymnasium = _package()
     arguments = {each.name: each.value for each in config.arguments}
     if len(arguments) < len(config.arguments):
@@ -191,34 +192,34 @@ def _make(config: Gymnasium) -> Any:
 
 
 def _flattenable(space: Any) -> bool:
-    """Tell whether a space is made of a fixed number of numbers; spaces of others may not know."""
+    """Return whether a space is a fixed number of numbers; custom spaces may not define it."""
     try:
         return bool(space.is_np_flattenable)
     except NotImplementedError:
         return False
 
 
-# What identifies a world
+# Identity of a world
 
 
 class Origin(NamedTuple):
-    """Where the code of a world comes from."""
+    """Origin of the code of a world."""
 
     source: str | None
     """Sha256 of the packages (or modules) that make the world, and of how it is registered; None if
-    they are no files, as in an interactive session."""
+    they are not files, as in an interactive session."""
     modules: tuple[str, ...]
-    """The modules that make it: of its class, of its wrappers, and that which registers it."""
+    """The modules of its class, of its wrappers, and the one that registers it."""
 
 
 def origin(config: Gymnasium) -> Origin:
-    """Return where the world that ``config`` names comes from, whatever source it asks for."""
+    """Return the origin of the world that ``config`` names, whatever its ``source``."""
     return _origin(Gymnasium(id=config.id, arguments=config.arguments))
 
 
 @cache
 def _origin(config: Gymnasium) -> Origin:
-    """Make the world, once a process, and look where it comes from."""
+    """Make the world, once per process, and find its origin."""
     env = _make(config)
     env.close()
     registered = env.spec
@@ -239,15 +240,37 @@ def _origin(config: Gymnasium) -> Origin:
 
 
 def known_source(config: Gymnasium) -> str:
-    """Return the source of the world; raise :class:`SpecError` if it is in no files."""
+    """Return the source of the world; raise :class:`SpecError` if it is not in files."""
     source = origin(config).source
     if source is None:
-        raise SpecError(f"environment.id: the code of {config.id!r} is in no file, to be hashed")
+        raise SpecError(
+            f"environment.id: the code of {config.id!r} is not in files, so it cannot be hashed"
+        )
     return source
 
 
+def pin_source(config: Gymnasium) -> Gymnasium:
+    """Return ``config`` with the hash of the installed world as its source."""
+    return replace(config, source=known_source(config))
+
+
+def pin_gymnasium(
+    name: str, arguments: Mapping[str, Any] | None = None, **fields: Any
+) -> Gymnasium:
+    """Return the configuration of the Gymnasium world ``name`` with the hash of its source.
+
+    ``arguments`` are those of ``gymnasium.make``, ``fields`` those of
+    :class:`~rulescope.spec.world_config.Gymnasium`.
+    """
+    given = tuple(
+        Argument(name=key, value=tuple(value) if isinstance(value, list) else value)
+        for key, value in sorted((arguments or {}).items())
+    )
+    return pin_source(Gymnasium(id=name, arguments=given, **fields))
+
+
 def require_source(config: Gymnasium) -> None:
-    """Raise :class:`SpecError` if ``config`` names another source than the one that is here."""
+    """Raise :class:`SpecError` if the source in ``config`` is not the installed one."""
     if config.source is None:
         return
     here = known_source(config)
@@ -260,7 +283,7 @@ def require_source(config: Gymnasium) -> None:
 
 
 def _entry(point: Any) -> str:
-    """Return an entry point of Gymnasium, a text or something to call, as a text."""
+    """Return an entry point of Gymnasium, a string or a callable, as a string."""
     return point if isinstance(point, str) else f"{point.__module__}:{point.__qualname__}"
 
 
@@ -269,12 +292,12 @@ def _module(point: Any) -> str:
 
 
 def _plain(arguments: dict[str, Any] | None) -> Any:
-    """Return registered arguments as JSON has them; what it has not, by its type alone."""
+    """Return registered arguments as JSON data; other objects are represented by their type."""
     return json.loads(json.dumps(arguments or {}, default=lambda each: f"{type(each)}"))
 
 
 def _references(config: Gymnasium) -> References:
-    """Return what is given, which must be pairs of which the oracle has more."""
+    """Return the references in ``config``: pairs, the oracle above random."""
     units = {
         "return": (config.random_return, config.oracle_return),
         "rate": (config.random_rate, config.oracle_rate),

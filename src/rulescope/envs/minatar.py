@@ -1,4 +1,4 @@
-"""Games of the MinAtar package, which is an extra: it is under the GPL and not part of this one."""
+"""Games of the MinAtar package, an optional dependency (it is under the GPL)."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from numpy.random import Generator, RandomState
 from rulescope.core import seeds
 from rulescope.core.errors import SpecError
 from rulescope.envs.environment import UNKNOWN, Actions, Array, State, Step
-from rulescope.envs.seeded_world import World
+from rulescope.envs.seeded_world import SeededWorld
 from rulescope.spec.world_config import MinAtar
 
 ACTIONS = "nlurdf"
 """Nothing, left, up, right, down, fire: the full action set, in the order of the package."""
 
 OPPOSITE = {"breakout": {"l": "r", "r": "l"}, "freeway": {"u": "d", "d": "u"}}
-"""What an action flip exchanges in each game; the other actions stay what they are."""
+"""Actions that an action flip exchanges in each game; the others stay."""
 
 STATE: dict[str, dict[str, tuple[int, ...]]] = {
     "breakout": {
@@ -31,20 +31,20 @@ STATE: dict[str, dict[str, tuple[int, ...]]] = {
         "cars": (8, 4),
     },
 }
-"""The attributes that hold the state of each game, with the shapes of what they hold."""
+"""The attributes that hold the state of each game, with their shapes."""
 
 _FIXED = {"channels", "action_map", "random"}
-"""The other attributes of a game: constants, and the source of chance, which we keep ourselves."""
+"""The other attributes of a game: constants, and the random generator, which is replaced."""
 
 
-class MinAtarEnv(World):
-    """``lanes`` games with boards of [channels, 10, 10], 1 where something is.
+class MinAtarEnv(SeededWorld):
+    """``lanes`` games with boards of [channels, 10, 10], 1 where an object is.
 
-    Sticky actions are the package's own: the last *executed* action is repeated, and it survives
-    an episode end. An episode ends when the game says so, or after ``limit`` steps; both are told
-    as terminal. There are no references: returns and rates are reported as they are.
+    Sticky actions are the package's own: the last *executed* action is repeated, also across an
+    episode end. An episode ends when the game ends, or after ``limit`` steps; both are reported
+    as terminal. There are no references: returns and rates are reported unnormalised.
 
-    The package draws through NumPy's old interface; here that reads the stream of the lane.
+    The package draws through NumPy's legacy interface, which reads the stream of the lane here.
     """
 
     def __init__(self, config: MinAtar, lanes: int) -> None:
@@ -54,10 +54,10 @@ class MinAtarEnv(World):
         game = self._new(seeds.stream(0, "env", 0))
         found = vars(game.env).keys() - _FIXED
         if found != STATE[config.game].keys():
-            # Another version with more state could not be continued, and nobody would notice.
+            # A version with more state would be restored incompletely, without any error.
             raise SpecError(
-                f"this MinAtar keeps {sorted(found)} of {config.game}; known is version 1.0.15, "
-                f"which keeps {sorted(STATE[config.game])}"
+                f"the installed MinAtar keeps {sorted(found)} of {config.game}; version 1.0.15 is "
+                f"supported, which keeps {sorted(STATE[config.game])}"
             )
         minimal: list[int] = game.minimal_action_set()
         self._meaning = minimal if config.actions == "minimal" else list(range(len(ACTIONS)))
@@ -76,7 +76,7 @@ class MinAtarEnv(World):
         return self._boards()
 
     def step(self, actions: Actions) -> Step:
-        """Choose an action [N] of the action set in every game."""
+        """Take an action [N] of the action set in every game."""
         chosen = self._checked(actions)
         results = [
             game.act(self._meaning[action])
@@ -95,7 +95,8 @@ class MinAtarEnv(World):
     def save(self) -> State:
         """Return the state of the games, each attribute as an array [N, ...], and the streams.
 
-        And ``ages`` [N], the steps since the start of the episode, and the last ``executed`` [N].
+        Also ``ages`` [N], steps since the start of the episode, and ``executed`` [N], the last
+        action.
         """
         games = [game.env for game in self._games]
         return {
@@ -109,13 +110,13 @@ class MinAtarEnv(World):
         }
 
     def load(self, state: State) -> None:
-        """Continue from a state that :meth:`save` returned, also in an env that was never reset."""
+        """Restore a state that :meth:`save` returned, also in an env that was never reset."""
         lanes, shapes = (self.lanes,), STATE[self.config.game]
         expected = {"streams": (self.lanes, 6), "ages": lanes, "executed": lanes}
         expected |= {f"game.{name}": lanes + shape for name, shape in shapes.items()}
         arrays = self._verified(state, expected)
         self._streams = [seeds.unpack(words) for words in arrays["streams"]]
-        # A new game draws its start, so it gets a stream to draw from that is then thrown away.
+        # A new game draws its start: from a temporary stream, which is then replaced.
         self._games = [self._new(seeds.stream(0, "env", lane)) for lane in range(self.lanes)]
         self._ages = np.array(arrays["ages"], np.int64)
         for lane, (game, stream) in enumerate(zip(self._games, self._streams, strict=True)):
@@ -131,9 +132,9 @@ class MinAtarEnv(World):
         return tuple(meant.index(opposite.get(letter, letter)) for letter in meant)
 
     def _new(self, stream: Generator) -> Any:
-        """Return a game at the start of an episode that was drawn from ``stream``."""
+        """Return a game at the start of an episode drawn from ``stream``."""
         game = self._make(self.config.game, sticky_action_prob=self.config.sticky)
-        # The package has started an episode with chance of its own, so another one is begun.
+        # The package has started an episode from its own generator, so another one is started.
         game.random = game.env.random = RandomState(stream.bit_generator)
         game.reset()
         return game
@@ -152,10 +153,10 @@ def _package() -> Any:
             raise
         raise SpecError(
             "MinAtar worlds need the extra 'minatar': pip install 'rulescope[minatar]' "
-            "(MinAtar is under the GPL-3.0, so it does not come with Rulescope)"
+            "(MinAtar is under the GPL-3.0, so Rulescope does not include it)"
         ) from None
 
 
 def _restored(array: Any, name: str) -> Any:
-    """Return what the game kept under ``name``: an own array, nested lists, or a plain number."""
+    """Return the value of the attribute ``name``: an array, nested lists, or a plain number."""
     return np.array(array) if name == "brick_map" else array.tolist()

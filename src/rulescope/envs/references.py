@@ -1,4 +1,4 @@
-"""What random and optimal play earn: exactly by dynamic programming, and by sampling as a check."""
+"""Rewards of random and optimal policies, exact by dynamic programming and sampled."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rulescope.envs.environment import Actions, Array, Environment, References
 from rulescope.spec.world_config import Catch, CatchStream, DeepSea, Tracking
 
 Policy = Callable[[Array, Generator], Actions]
-"""A map from observations [N, *shape] to actions [N], with a generator for its own chance."""
+"""A map from observations [N, *shape] to actions [N], with a generator for its own randomness."""
 
 Table = NDArray[np.float64]
 
@@ -26,9 +26,9 @@ PUBLISHED_DENSE_RANDOM = -3.04774
 
 @lru_cache(maxsize=64)
 def catch_references(config: Catch) -> References:
-    """Return the references by which scores in this Catch are normalised.
+    """Return the references that normalise scores in this Catch.
 
-    They are exact, but for the one constant that ``references="published"`` asks for.
+    They are exact, except for the one constant of ``references="published"``.
     """
     # Where only the catch pays, random play needs no computation: the ball's column is uniform on
     # every row (its clipped walk is doubly stochastic) and independent of the paddle.
@@ -42,7 +42,7 @@ def catch_references(config: Catch) -> References:
 
 
 def catch_oracle(config: Catch) -> Policy:
-    """Return a policy that is optimal in this Catch; it needs nothing but the board."""
+    """Return a policy that is optimal in this Catch; it needs only the board."""
     best = np.stack([q.argmax(axis=0) for q in _action_values(config, _best)])[::-1]
 
     def act(observation: Array, _: Generator) -> Actions:
@@ -60,9 +60,9 @@ def catch_oracle(config: Catch) -> Policy:
 def tracking_references(config: Tracking) -> References:
     """Return the exact rates of Tracking; there are no episodes and so no returns.
 
-    Both walks are doubly stochastic (clipped), hence uniform in the long run. Whoever steps onto
-    the target's column is never further than one away from it, and stays there unless it moves,
-    which at a wall half of the moves do not.
+    Both walks are doubly stochastic (clipped), hence uniform in the long run. An oracle that has
+    reached the target's column is never more than one column away from it, and misses it only when
+    the target moves, which half of the moves at a wall do not.
     """
     columns = config.columns
     return References(math.nan, math.nan, 1 / columns, 1 - config.drift * (columns - 1) / columns)
@@ -72,7 +72,7 @@ def catch_stream_references(config: CatchStream) -> References:
     """Return the exact rates of CatchStream: one contact every ``2 * (rows - 1)`` steps.
 
     The ball is in a uniform column and stays in it as Tracking's target does. (A paddle that
-    cannot get under the ball before the first contact loses that one, which no rate shows.)
+    cannot reach the ball before the first contact misses it, which no long-run rate shows.)
     """
     columns, period = config.columns, 2 * (config.rows - 1)
     caught = 1 - config.drift * (columns - 1) / columns
@@ -80,7 +80,7 @@ def catch_stream_references(config: CatchStream) -> References:
 
 
 def deep_sea_references(config: DeepSea) -> References:
-    """Return the exact references of DeepSea, which no mapping of the actions changes.
+    """Return the exact references of DeepSea, which do not depend on the mapping of the actions.
 
     The last ``depth - 1`` moves must go right; the best first move is left, which costs nothing.
     Half of all random moves cost.
@@ -92,7 +92,7 @@ def deep_sea_references(config: DeepSea) -> References:
 
 
 def deep_sea_oracle(observation: Array, _: Generator) -> Actions:
-    """Move left once, which costs nothing, and right ever after: optimal without a mapping."""
+    """Move left once, which is free, then always right: optimal without a mapping."""
     first = np.asarray(observation[:, 0].any(axis=1))
     return np.where(first, 0, 1)
 
@@ -101,7 +101,7 @@ def chase(observation: Array, _: Generator) -> Actions:
     """Move the player, shown in the last row, into the column of the ball or target above it.
 
     This policy is optimal in Tracking and CatchStream. It stays while the ball is in its own row,
-    where a board does not tell the two apart.
+    where the board does not distinguish the two.
     """
     above = observation[:, :-1].max(axis=1)
     ball, player = above.argmax(axis=1), observation[:, -1].argmax(axis=1)
@@ -110,7 +110,7 @@ def chase(observation: Array, _: Generator) -> Actions:
 
 
 def uniform(actions: int) -> Policy:
-    """Return the policy that draws each of ``actions`` with equal odds."""
+    """Return the policy that draws each of ``actions`` with equal probability."""
 
     def act(observation: Array, generator: Generator) -> Actions:
         return generator.integers(actions, size=len(observation))
@@ -119,7 +119,7 @@ def uniform(actions: int) -> Policy:
 
 
 class Sample(NamedTuple):
-    """An estimate from complete episodes and from all interactions that were made for them."""
+    """Estimates from complete episodes and from all interactions."""
 
     mean_return: float
     """Mean undiscounted return, NaN if no episode ended."""
@@ -128,7 +128,7 @@ class Sample(NamedTuple):
     rate: float
     """Mean payoff per interaction."""
     episodes: int
-    """Episodes that were completed."""
+    """Number of completed episodes."""
     rate_error: float = math.nan
     """Standard error of ``rate`` over the lanes, which are independent; NaN below two lanes."""
     interactions: int = 0
@@ -140,8 +140,8 @@ def sample_references(
 ) -> Sample:
     """Run ``policy`` in ``env`` until ``episodes`` have ended, or for ``step_cap`` vector steps.
 
-    The cap is what ends the run in a world without episodes. Payoffs are the world's own, so
-    wrappers make no difference.
+    The cap ends the run in a world without episodes. Payoffs are the world's own, so wrappers make
+    no difference.
     """
     generator = seeds.stream(seed, "references", "policy")
     observation = env.reset(seed)
@@ -169,13 +169,13 @@ def sample_references(
 
 
 def _mean(q: Table) -> Table:
-    """The value of a state under uniformly random actions, of action values [3, ...]."""
+    """Return state values under uniformly random actions, from action values [3, ...]."""
     value: Table = q.mean(axis=0)
     return value
 
 
 def _best(q: Table) -> Table:
-    """The value of a state under the best action, of action values [3, ...]."""
+    """Return state values under the best action, from action values [3, ...]."""
     value: Table = q.max(axis=0)
     return value
 
@@ -189,13 +189,13 @@ def _start_value(config: Catch, choose: Callable[[Table], Table]) -> float:
 def _action_values(config: Catch, choose: Callable[[Table], Table]) -> Iterator[Table]:
     """Yield action values [3, ball, paddle] for each ball row, from the last but one up to row 0.
 
-    ``choose`` makes state values of action values, and so stands for the policy that follows.
+    ``choose`` maps action values to state values and so represents the policy.
     """
     columns = np.arange(config.columns)
     left, right = np.maximum(columns - 1, 0), np.minimum(columns + 1, config.columns - 1)
     distance = np.abs(columns[:, None] - columns[None, :])
     cost = distance / (config.columns - 1) if config.dense else np.zeros(distance.shape)
-    after = np.where(distance == 0, 1.0, -1.0) - cost  # what arriving in (ball, paddle) is worth
+    after = np.where(distance == 0, 1.0, -1.0) - cost  # value of arriving in (ball, paddle)
     for _ in range(config.rows - 1):
         # Before the ball drifts, and with the paddle already moved.
         moved = (1 - config.drift) * after + config.drift / 2 * (after[left] + after[right])

@@ -1,4 +1,4 @@
-"""What the worlds of this package share: a random stream a lane, checked actions, a named state."""
+"""Base of the worlds of this package: a random stream per lane, checked actions, named state."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from rulescope.core import seeds
 from rulescope.envs.environment import Actions, Environment, State, checked_actions
 
 
-class World(Environment):
-    """An environment with one stream of chance for each lane."""
+class SeededWorld(Environment):
+    """An environment with one random stream for each lane."""
 
     def __init__(self, lanes: int) -> None:
         if lanes < 1:
@@ -22,7 +22,7 @@ class World(Environment):
         self._streams: list[Generator] = []
 
     def _seed(self, seed: int) -> None:
-        """Begin the streams of all lanes anew; a lane's stream does not depend on the others."""
+        """Restart the streams of all lanes; a lane's stream does not depend on the others."""
         self._streams = [seeds.stream(seed, "env", lane) for lane in range(self.lanes)]
 
     def _packed(self) -> NDArray[np.uint64]:
@@ -31,11 +31,11 @@ class World(Environment):
         return np.stack([seeds.pack(stream) for stream in self._streams])
 
     def _draws(self) -> NDArray[np.float64]:
-        """Return one number of [0, 1) for each lane, from its own stream."""
+        """Return one number in [0, 1) for each lane [N], from its own stream."""
         return np.array([stream.random() for stream in self._streams])
 
     def _checked(self, actions: Actions) -> list[int]:
-        """Return the actions as ints, before anything has moved, or say what is wrong with them."""
+        """Return the actions as ints, or raise ``ValueError`` before anything has moved."""
         self._require_start()
         return checked_actions(actions, self.lanes, self.actions)
 
@@ -48,7 +48,7 @@ class World(Environment):
             raise RuntimeError("the environment has not started: call reset or load first")
 
     def _verified(self, state: State, shapes: dict[str, tuple[int, ...]]) -> dict[str, Any]:
-        """Return ``state`` if its arrays have the names and ``shapes`` that this world saves."""
+        """Return ``state`` if its arrays have the names and ``shapes`` of this world's states."""
         found = {name: array.shape for name, array in state.items()}
         if found != shapes:
             name = type(self).__name__.removesuffix("Env")
@@ -56,11 +56,11 @@ class World(Environment):
         return dict(state)
 
 
-class ColumnWorld(World):
-    """A world of columns that pays by how a player in one column meets a mark in another."""
+class ColumnWorld(SeededWorld):
+    """A world whose reward depends on the column of a player and that of a ball or target."""
 
     rewarded: list[int]
-    """[columns]: the column that pays for each column of the mark; a reward move changes it."""
+    """[columns]: the column that pays for each column of the ball; a reward move changes it."""
 
     def __init__(self, lanes: int, columns: int) -> None:
         super().__init__(lanes)
@@ -68,18 +68,19 @@ class ColumnWorld(World):
         self.rewarded = list(range(columns))
 
 
-def drifted(
+def drift_columns(
     columns: NDArray[np.int64], draws: NDArray[np.float64], drift: float, wall: int
 ) -> NDArray[np.int64]:
     """Return ``columns`` [N], each moved to one side or the other with probability ``drift``.
 
-    One of the ``draws`` [N] decides both whether and whither; a move out of 0 .. ``wall`` stays.
+    One of the ``draws`` [N] decides whether and in which direction; moves are clipped to 0 ..
+    ``wall``.
     """
     left, right = draws < drift / 2, (draws >= drift / 2) & (draws < drift)
-    return within(columns - left + right, wall)
+    return clip_columns(columns - left + right, wall)
 
 
-def within(columns: NDArray[np.int64], wall: int) -> NDArray[np.int64]:
+def clip_columns(columns: NDArray[np.int64], wall: int) -> NDArray[np.int64]:
     """Return ``columns`` [N] clipped to 0 .. ``wall`` (``numpy.clip`` takes twice as long)."""
     inside: NDArray[np.int64] = np.minimum(np.maximum(columns, 0), wall)
     return inside

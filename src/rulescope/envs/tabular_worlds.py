@@ -1,7 +1,8 @@
-"""Small worlds as tables, and what play in them earns: the check on the formulas of references.
+"""Small worlds as transition tables, and reward rates computed from them.
 
-The tables are written from the definitions and not from the code of the worlds, and hold for one
-lane. They grow with the square of the board, so they are meant for boards of the usual size.
+They verify the formulas of :mod:`rulescope.envs.references`. The tables are written from the
+definitions, not from the code of the worlds, for one lane. They grow with the square of the board,
+so they are for boards of the usual size.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ Table = NDArray[np.float64]
 
 
 class Tables(NamedTuple):
-    """A world of S states and A actions, each of which has K outcomes."""
+    """Transition tables of S states and A actions with K outcomes each."""
 
     successors: NDArray[np.int64]
     """[S, A, K]"""
@@ -34,13 +35,12 @@ def rate(
     policy: NDArray[np.int64] | None = None,
     tolerance: float = 1e-13,
 ) -> float:
-    """Return the payoff per step, in the long run, of the best play.
+    """Return the long-run payoff per step of the optimal policy.
 
-    With probability ``noise`` a step is random instead of what was chosen, so 0 gives the oracle,
-    1 a random policy, and what lies between the best that an epsilon-greedy policy can do. A
-    ``policy`` [S] is followed instead of the best one.
+    With probability ``noise`` a step is random, so 0 gives the oracle, 1 a random policy, and
+    values between them the best epsilon-greedy policy. A ``policy`` [S] replaces the optimal one.
 
-    The rate is the same wherever one starts, as it must be in these tables.
+    The rate must not depend on the initial state, as is the case in these tables.
     """
     values = np.zeros(len(tables.successors))
     rows = np.arange(len(values))
@@ -49,11 +49,11 @@ def rate(
         action_values = outcomes @ tables.chances
         chosen = action_values.max(axis=1) if policy is None else action_values[rows, policy]
         after = (1 - noise) * chosen + noise * action_values.mean(axis=1)
-        # What is gained by one more step encloses the rate from both sides, whatever the values.
+        # The gains of one more step bound the rate from both sides, whatever the values.
         gained = after - values
         if np.ptp(gained) < tolerance:
             return float(gained.min() + gained.max()) / 2
-        # Half a step only: where the world has a period, whole ones would go round in it forever.
+        # Half a step: in a periodic world, whole steps would cycle forever.
         values = (values + after) / 2
         values -= values[0]
 
@@ -105,5 +105,5 @@ def _moved(places: NDArray[np.int64], moves: Sequence[int], size: int) -> NDArra
 
 
 def _drift(drift: float) -> Table:
-    """Return the chances of a move to the left, none, and one to the right."""
+    """Return the probabilities [3] of a move to the left, none, and to the right."""
     return np.array([drift / 2, 1 - drift, drift / 2])

@@ -1,4 +1,4 @@
-"""Tracking: keep a cursor on a target that wanders; nothing ever ends."""
+"""Tracking: keep a cursor on a randomly moving target; there are no episodes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from rulescope.core import seeds
 from rulescope.envs.environment import Actions, Array, State, Step
 from rulescope.envs.references import tracking_references
-from rulescope.envs.seeded_world import ColumnWorld, drifted, within
+from rulescope.envs.seeded_world import ColumnWorld, clip_columns, drift_columns
 from rulescope.spec.world_config import Tracking
 
 
@@ -39,8 +39,8 @@ class TrackingEnv(ColumnWorld):
         """Move every cursor: 0 left, 1 stay, 2 right (``actions`` is [N])."""
         moves = np.array(self._checked(actions)) - 1
         wall = self.columns - 1
-        self._cursors = within(self._cursors + moves, wall)
-        self._targets = drifted(self._targets, self._draws(), self.config.drift, wall)
+        self._cursors = clip_columns(self._cursors + moves, wall)
+        self._targets = drift_columns(self._targets, self._draws(), self.config.drift, wall)
         met = self._cursors == np.array(self.rewarded)[self._targets]
         payoff = met.astype(np.float64)
         never = np.zeros(self.lanes, np.bool_)
@@ -55,7 +55,7 @@ class TrackingEnv(ColumnWorld):
         }
 
     def load(self, state: State) -> None:
-        """Continue from a state that :meth:`save` returned, also in an env that was never reset."""
+        """Restore a state that :meth:`save` returned, also in an env that was never reset."""
         shapes = {"targets": (self.lanes,), "cursors": (self.lanes,), "streams": (self.lanes, 6)}
         arrays = self._verified(state, shapes)
         self._targets = np.array(arrays["targets"], np.int64)
@@ -63,7 +63,7 @@ class TrackingEnv(ColumnWorld):
         self._streams = [seeds.unpack(words) for words in arrays["streams"]]
 
     def _boards(self) -> Array:
-        """Draw the boards into a new array, which the caller may keep."""
+        """Return the boards in a new array [N, *observation_shape]."""
         boards = np.zeros((self.lanes, *self.observation_shape), np.float32)
         lanes = np.arange(self.lanes)
         boards[lanes, 0, self._targets] = 1.0

@@ -11,7 +11,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from rulescope.core import seeds
-from rulescope.core.arrays import Arrays
+from rulescope.core.arrays import Arrays, unprefix
 from rulescope.rules.loading import RuleWeights
 
 
@@ -100,19 +100,6 @@ class Learner(ABC):
     def load(self, arrays: Arrays) -> None:
         """Continue from what :meth:`save` returned."""
         for name, carrier in self.carriers.items():
-            carrier.set(under(name, arrays))
-        for key, words in under("stream", arrays).items():
+            carrier.set(unprefix(name, arrays))
+        for key, words in unprefix("stream", arrays).items():
             self.streams[key] = seeds.unpack(words)
-
-
-def joined(parts: Mapping[str, Arrays]) -> dict[str, NDArray[Any]]:
-    """Return the arrays of all ``parts``, each named ``part/name``; :func:`under` undoes it."""
-    return {f"{part}/{name}": a for part, content in parts.items() for name, a in content.items()}
-
-
-def under(prefix: str, arrays: Arrays) -> dict[str, NDArray[Any]]:
-    """Return the arrays called ``prefix/...``, without the prefix."""
-    start = f"{prefix}/"
-    return {
-        key.removeprefix(start): value for key, value in arrays.items() if key.startswith(start)
-    }

@@ -30,10 +30,11 @@ from rulescope.core.errors import DivergedError, SpecError
 from rulescope.learners.actor_critic import ActorCritic, generalised_advantages, rows
 from rulescope.learners.learner import Carrier, Rollout
 from rulescope.learners.norm_clipped_adam import array, write
+from rulescope.learners.plugin_rule import Setup
 from rulescope.rules.loading import RuleWeights
 from rulescope.spec import plugin_config
 from rulescope.spec.baseline_config import A2C
-from rulescope.spec.plugin_config import HISTORY, Setup
+from rulescope.spec.learner_base import HISTORY
 
 __all__ = ["Seen", "Setup", "State", "UpdateRule"]
 

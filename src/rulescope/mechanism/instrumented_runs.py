@@ -19,10 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rulescope.core import arrays, runtime
-from rulescope.core.arrays import ArrayFileError, Arrays
+from rulescope.core.arrays import ArrayFileError, Arrays, prefix_names, unprefix
 from rulescope.core.errors import RecordError
 from rulescope.core.runtime import Identity
-from rulescope.learners.learner import joined, under
 from rulescope.lifetime import Lifetime
 from rulescope.mechanism.view_request import Group, Inquiry, Observed, Observer, View
 from rulescope.records import Record, Store
@@ -168,7 +167,7 @@ def _packed(observed: Observed) -> dict[str, NDArray[Any]]:
         "source": np.array(json.dumps(observed.source)),
         "runtime": np.array(json.dumps(observed.runtime)),
     }
-    return joined({"seen": observed.seen, "science": hashes, "made": made, **logs})
+    return prefix_names({"seen": observed.seen, "science": hashes, "made": made, **logs})
 
 
 def _kept(path: Path, group: Group) -> Observed | None:
@@ -179,8 +178,8 @@ def _kept(path: Path, group: Group) -> Observed | None:
         content = arrays.read(path)
         return Observed(
             group,
-            under("seen", content),
-            {name: under(f"log.{name}", content) for name in group.runs},
+            unprefix("seen", content),
+            {name: unprefix(f"log.{name}", content) for name in group.runs},
             {name: str(content[f"science/{name}"]) for name in group.runs},
             msgspec.json.decode(str(content["made/source"]), type=Identity),
             msgspec.json.decode(str(content["made/runtime"]), type=Identity),

@@ -21,8 +21,7 @@ from rulescope.lifetime import Lifetime
 from rulescope.mechanism.fifo_ages import Fifo, Floats
 from rulescope.mechanism.replay_ledger import watched
 from rulescope.mechanism.view_request import LOG_EVERY, Group, Inquiry, Look, Observed, View
-from rulescope.spec.baseline_config import DQN, VARIANTS
-from rulescope.spec.disco_config import Disco
+from rulescope.spec.baseline_config import VARIANTS
 from rulescope.spec.run_spec import Reset, RunSpec
 from rulescope.stats import Estimate
 
@@ -66,13 +65,10 @@ def _run(inquiry: Inquiry, arm: str, seed: int) -> RunSpec:
 def fifo(run: RunSpec) -> Fifo:
     """Return the replay of ``run`` as a rule of what it holds."""
     cleared = next((item.at for item in run.interventions if isinstance(item, Reset)), None)
-    match run.learner:
-        case Disco(capacity=capacity):
-            return Fifo(capacity, run.lanes, cleared)
-        case DQN(capacity=capacity):
-            return Fifo(capacity, run.lanes * run.steps, cleared)
-        case other:
-            raise SpecError(f"learner: {type(other).__name__} has no replay")
+    replay = run.learner.replay(run.lanes, run.steps)
+    if replay is None:
+        raise SpecError(f"learner: {run.learner.kind!r} has no replay")
+    return Fifo(replay.capacity, replay.per_iteration, cleared)
 
 
 def observer(lives: Mapping[str, Lifetime]) -> Look:

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rulescope.assays.assay import check_measures
+from rulescope.assays.estimates import Estimates
 from rulescope.assays.results import Results, Table, counted, scale_label
-from rulescope.assays.subject import named, spoken
+from rulescope.assays.subject import apply_agent, named
 from rulescope.core.arrays import Arrays
 from rulescope.core.errors import SpecError
 from rulescope.core.runtime import Identity
 from rulescope.spec.disco_config import Disco, driven_by
-from rulescope.spec.learner_config import first_update
 from rulescope.spec.run_spec import RunSpec
 from rulescope.stats import Estimate
 
@@ -44,7 +44,7 @@ class Inquiry:
     @property
     def learner(self) -> Disco:
         """The learner that the rule was made for."""
-        return spoken(driven_by(self.rule), self.own_agent, "default")
+        return apply_agent(driven_by(self.rule), self.own_agent, "default")
 
     @property
     def own_agent(self) -> str:
@@ -55,7 +55,7 @@ class Inquiry:
     def first_update(self) -> int:
         """The iteration of the first update; until then a learner only collects."""
         usual = RunSpec()
-        return first_update(self.learner, usual.lanes, usual.steps)
+        return self.learner.first_update(usual.lanes, usual.steps)
 
     def live(self, scale: float, seed: int) -> RunSpec:
         """Return the lifetime at ``scale`` in which nothing is done to the learner."""
@@ -95,13 +95,22 @@ class Inquiry:
             budget=self.in_words(),
             axes=axes,
             seeds=self.seeds,
-            estimates=estimates,
+            estimates=_rows(estimates),
             tables=(table,),
             series=series,
             iterations=self.iterations,
             rule=self.rule,
             agent=self.own_agent,
         )
+
+
+def _rows(found: Mapping[str, Estimate]) -> Estimates:
+    """Return estimates by name (``quantity/label/label``) as rows."""
+    rows = Estimates()
+    for name, estimate in found.items():
+        quantity, *labels = name.split("/")
+        rows.add(quantity, estimate, {f"label{i}": label for i, label in enumerate(labels, 1)})
+    return rows
 
 
 def checked(inquiry: Inquiry) -> Inquiry:

@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rulescope.core import arrays
-from rulescope.core.arrays import ArrayFileError, Arrays
+from rulescope.core.arrays import ArrayFileError, Arrays, unprefix
 from rulescope.core.errors import RulescopeError
 from rulescope.core.flat_vector import Layout
 from rulescope.learners.disco.batch import Batch
-from rulescope.learners.learner import under
 from rulescope.rules import locate, registry
 from rulescope.rules.loading import load
 
@@ -99,7 +98,7 @@ class Golden:
 
         Slot k holds the reward and flag that *arrived with* its observation.
         """
-        slots = under(f"rollout{number}", self["inner_common"])
+        slots = unprefix(f"rollout{number}", self["inner_common"])
         observations = torch.tensor(slots["observations"], dtype=dtype)
         length, lanes = observations.shape[:2]
         ended = torch.tensor(slots["discounts"] == 0, dtype=dtype)
@@ -145,10 +144,10 @@ def to_ours(stored: Arrays, actions: int) -> dict[str, NDArray[Any]]:
         for layer, name in LAYERS.items()
         for part in ("w", "b")
     }
-    joined = stored[f"{ACTION_MODEL}/w"]
+    prefix_names = stored[f"{ACTION_MODEL}/w"]
     return ours | {
-        "model.action.w": joined[:actions],
-        "model.hidden.w": joined[actions:],
+        "model.action.w": prefix_names[:actions],
+        "model.hidden.w": prefix_names[actions:],
         "model.b0": stored[f"{ACTION_MODEL}/b"],
     }
 
@@ -161,8 +160,8 @@ def to_theirs(views: Mapping[str, Tensor]) -> dict[str, NDArray[Any]]:
         for layer, name in LAYERS.items()
         for part in ("w", "b")
     }
-    joined = np.concatenate([ours["model.action.w"], ours["model.hidden.w"]])
-    return theirs | {f"{ACTION_MODEL}/w": joined, f"{ACTION_MODEL}/b": ours["model.b0"]}
+    prefix_names = np.concatenate([ours["model.action.w"], ours["model.hidden.w"]])
+    return theirs | {f"{ACTION_MODEL}/w": prefix_names, f"{ACTION_MODEL}/b": ours["model.b0"]}
 
 
 def flat(layout: Layout, stored: Arrays, actions: int, dtype: torch.dtype) -> Tensor:

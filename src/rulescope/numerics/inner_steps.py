@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rulescope.core.arrays import Arrays
+from rulescope.core.arrays import Arrays, unprefix
 from rulescope.learners.disco.agent_network import Agent
 from rulescope.learners.disco.rule_network import MetaNetwork
 from rulescope.learners.disco.update import DiscoUpdate, LearnerState, Step
-from rulescope.learners.learner import under
 from rulescope.numerics.golden import Golden, distinct, flat, rule_weights, to_theirs
 from rulescope.numerics.tolerances import PRECISIONS, Comparison, compare
 from rulescope.numerics.value_parity import value_outputs
@@ -40,7 +39,7 @@ def small_start(golden: Golden, update: DiscoUpdate) -> LearnerState:
     params, target = (
         flat(
             agent.layout,
-            under(name, golden["inner_common"]),
+            unprefix(name, golden["inner_common"]),
             agent.actions,
             update.network.dtype,
         )
@@ -67,7 +66,7 @@ def inner(golden: Golden) -> Iterator[Comparison]:
                     before = state.params.clone()
                     advance = update.definition if form == "definition" else update.fast_
                     state, step = advance(state, batch)
-                    theirs = under(f"step{number}", expected)
+                    theirs = unprefix(f"step{number}", expected)
                     where = f"{key}/{form}/step{number}"
                     yield from _outputs(precision, where, update, state, step, before, theirs)
                     yield from _arrays(precision, where, update, state, step, theirs)
@@ -143,7 +142,7 @@ def _arrays(
         ("updated parameters", "params", state.params),
         ("updated parameters", "target", state.target),
     ):
-        expected = under(prefix, theirs)
+        expected = unprefix(prefix, theirs)
         if expected:
             ours: dict[str, NDArray[Any]] = to_theirs(update.agent.layout.views(vector))
             for name, array in expected.items():

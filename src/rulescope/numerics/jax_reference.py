@@ -21,9 +21,8 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from rulescope.core import arrays, seeds
-from rulescope.core.arrays import Arrays
+from rulescope.core.arrays import Arrays, unprefix
 from rulescope.core.errors import RulescopeError
-from rulescope.learners.learner import under
 from rulescope.numerics.forward_parity import ForwardCase
 from rulescope.numerics.golden import RANDOM_RULE, RELEASED_RULE, Golden, rule_weights, to_theirs
 from rulescope.numerics.inner_steps import SMALL_AGENT, inner, small_update
@@ -211,9 +210,9 @@ class Original:
         """Return what the rule says of ``inputs`` (see :func:`rule_inputs`)."""
         with self._running(precision):
             # The original evaluates the target network itself; here a network is its own outputs.
-            state = self._start.meta_state | {"target_params": under("target", inputs)}
+            state = self._start.meta_state | {"target_params": unprefix("target", inputs)}
             if start == "nonzero":
-                used, tree = under("nonzero", inputs), self._jax.tree
+                used, tree = unprefix("nonzero", inputs), self._jax.tree
                 form = tree.structure(state["rnn_state"])
                 state["rnn_state"] = tree.unflatten(form, [used["h"], used["c"]])
                 for name in ("adv", "td"):
@@ -221,8 +220,8 @@ class Original:
                     state[f"{name}_ema_state"] = self._types.EmaState(**dict(moments))
             rollout = _pick(inputs, ("actions", "rewards", "is_terminal")) | {
                 "observations": np.zeros(inputs["actions"].shape),
-                "agent_out": under("agent", inputs),
-                "behaviour_agent_out": under("behaviour", inputs),
+                "agent_out": unprefix("agent", inputs),
+                "behaviour_agent_out": unprefix("behaviour", inputs),
             }
             given = self._cast((nested(rule), state, rollout), precision)
             output, state = self._jax.device_get(self._unroll(*given))
@@ -250,12 +249,12 @@ class Original:
         """
         exact, found = precision == "float64", Named()
         with self._running(precision):
-            params, target = (nested(under(name, common)) for name in ("params0", "target0"))
+            params, target = (nested(unprefix(name, common)) for name in ("params0", "target0"))
             carried = self._start.meta_state | {"target_params": target}
             start = self._start.replace(params=params, meta_state=carried)
             state, weights = self._cast((start, nested(rule)), precision)
             for number in range(UPDATES if exact else 1):
-                slots = under(f"rollout{number}", common)
+                slots = unprefix(f"rollout{number}", common)
                 said = {"logits": slots.pop("behaviour_logits")}
                 rollout = self._types.ActorRollout(
                     **slots, **said, agent_outs=said, states=self._memory

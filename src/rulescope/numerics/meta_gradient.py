@@ -7,10 +7,9 @@ from collections.abc import Iterator, Mapping
 import torch
 from torch import Tensor
 
-from rulescope.core.arrays import Arrays
+from rulescope.core.arrays import Arrays, unprefix
 from rulescope.learners.disco.rule_network import RuleState
 from rulescope.learners.disco.update import LearnerState
-from rulescope.learners.learner import under
 from rulescope.numerics.golden import Golden, rule_weights
 from rulescope.numerics.inner_steps import small_start, small_update
 from rulescope.numerics.tolerances import PRECISIONS, Comparison, compare
@@ -99,7 +98,7 @@ def _compare(
     case: str,
 ) -> Iterator[Comparison]:
     """Compare each array on its own scale; large arrays are stored as every n-th element."""
-    stored = under(case, expected)
+    stored = unprefix(case, expected)
     largest = {name: float(stored[f"absmax/{name}"]) for name in ours}
     scales, most = _scales(largest), max(largest.values())
     for name, gradient in ours.items():

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
+from rulescope.core.arrays import unprefix
 from rulescope.learners.disco.batch import Batch
 from rulescope.learners.disco.value_estimates import Averages, Estimate, estimate, normalise
 from rulescope.learners.disco.value_interface import (
@@ -15,7 +16,6 @@ from rulescope.learners.disco.value_interface import (
     hyperbolic_inverse,
     sign_log,
 )
-from rulescope.learners.learner import under
 from rulescope.numerics.golden import Golden
 from rulescope.numerics.tolerances import PRECISIONS, Comparison, compare
 from rulescope.spec.disco_config import AGENTS, INTERFACES
@@ -50,7 +50,7 @@ def value_outputs(found: Estimate, moved: Averages, index: Tensor) -> dict[str, 
 def value_estimator(golden: Golden) -> Iterator[Comparison]:
     """Compare the value estimator alone, in float64, for six discounts and traces."""
     stored = golden["value_f64"]
-    inputs = {name: torch.tensor(array) for name, array in under("in", stored).items()}
+    inputs = {name: torch.tensor(array) for name, array in unprefix("in", stored).items()}
     slots, lanes = inputs["actions"].shape
     batch = Batch(
         rows=torch.zeros(slots * lanes, 1),
@@ -80,7 +80,7 @@ def value_estimator(golden: Golden) -> Iterator[Comparison]:
                 expected = stored[f"case{number}/{name}"]
                 label = f"case{number}: {name}"
                 yield compare("value estimator", "float64", label, outputs[name], expected)
-            for name, expected in under(f"case{number}/{start}", stored).items():
+            for name, expected in unprefix(f"case{number}/{start}", stored).items():
                 label = f"case{number}/{start}: {name}"
                 yield compare("value estimator", "float64", label, outputs[name], expected)
 

@@ -1,4 +1,4 @@
-"""A lifetime in progress as the content of a file, which vouches for itself."""
+"""The checkpoint of a run in progress: named arrays and their checksum in one file."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from numpy.typing import NDArray
 from rulescope.core import arrays
 from rulescope.core.arrays import ArrayFileError, Arrays
 
-_SEAL = "checkpoint-sha256"
+_CHECKSUM = "checkpoint-sha256"
 """Name of the extra entry that holds the checksum of the others."""
 
 
 def encode(run: str, state: Arrays) -> bytes:
-    """Return the content of the file of ``run``; what cannot be kept is an ArrayFileError."""
-    if _SEAL in state:
-        raise ArrayFileError(f"the array name {_SEAL!r} is reserved")
-    # Not compressed: it is short-lived, and floats hardly shrink for the time it takes.
-    return arrays.pack({**state, _SEAL: np.array(_seal(run, state))}, compress=False)
+    """Return the content of the checkpoint of ``run``; invalid arrays are an ArrayFileError."""
+    if _CHECKSUM in state:
+        raise ArrayFileError(f"the array name {_CHECKSUM!r} is reserved")
+    # Not compressed: the file is replaced soon, and floats hardly shrink.
+    return arrays.pack({**state, _CHECKSUM: np.array(_checksum(run, state))}, compress=False)
 
 
 def read(run: str, path: Path) -> dict[str, NDArray[Any]]:
-    """Return what :func:`encode` was given for ``run``; anything else is an ArrayFileError."""
+    """Return the arrays that :func:`encode` was given; a damaged file is an ArrayFileError."""
     if path.is_symlink():
         raise ArrayFileError("is a symbolic link")
-    content = arrays.content(path)  # once: a process that still writes may replace it any moment
+    content = arrays.content(path)  # read once: another process may replace it at any moment
     state = arrays.unpack(content)
-    seal = state.pop(_SEAL, None)
-    if seal is None or str(seal) != _seal(run, state):
+    checksum = state.pop(_CHECKSUM, None)
+    if checksum is None or str(checksum) != _checksum(run, state):
         raise ArrayFileError("does not match its own sha256")
-    # The seal is of the arrays. That the rest of the file is as it was tells that the disk is, too.
+    # The checksum covers the arrays only; this comparison covers the rest of the file.
     if encode(run, state) != content:
-        raise ArrayFileError("is not as it was written")
+        raise ArrayFileError("differs from what was written")
     return state
 
 
-def _seal(run: str, state: Arrays) -> str:
-    """Return the sha256 of a checkpoint's content and of the run that it belongs to."""
+def _checksum(run: str, state: Arrays) -> str:
+    """Return the sha256 of the arrays and of the run that they belong to."""
     return hashlib.sha256(f"{run}|{arrays.digest(state)}".encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""What nobody needs any more: rubbish of dead processes, and notes on runs that have a record."""
+"""Cleanup of a store: files left by crashed processes, and files of runs that have a record now."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rulescope.core import disk
-from rulescope.records import staging
-from rulescope.records.sizes import room
+from rulescope.records.sizes import total_bytes
 from rulescope.records.store import Store
-from rulescope.records.store_layout import ID
+from rulescope.records.store_layout import ID, is_abandoned
 
 
 class Leftover(NamedTuple):
-    """Something that can go, and why."""
+    """A file or folder that is not needed any more."""
 
     path: Path
     part: str
-    """The folder of the store that it is in."""
+    """The folder of the store that contains it."""
     why: str
     bytes: int
 
 
 def find(store: Store, *, quarantine: bool = False) -> list[Leftover]:
-    """Return what can go; what was put into quarantine only if that is asked for."""
+    """Return what can be removed; entries in quarantine only if asked for."""
     return [
-        Leftover(path, part, why, room(path)) for part, path, why in _candidates(store, quarantine)
+        Leftover(path, part, why, total_bytes(path))
+        for part, path, why in _candidates(store, quarantine)
     ]
 
 
 def remove(found: Iterable[Leftover]) -> None:
-    """Remove leftovers; what somebody else has removed meanwhile is no matter."""
+    """Remove leftovers; those removed by another process meanwhile are skipped."""
     for each in found:
         with disk.writing(each.path), suppress(FileNotFoundError):
             if each.path.is_dir() and not each.path.is_symlink():
@@ -43,19 +43,19 @@ def remove(found: Iterable[Leftover]) -> None:
 
 
 def _candidates(store: Store, quarantine: bool) -> Iterator[tuple[str, Path, str]]:
-    for path in _inside(store, "tmp"):
-        if staging.is_rubbish(path):
-            yield "tmp", path, "a write that its process did not live to finish"
+    for path in _entries(store, "tmp"):
+        if is_abandoned(path):
+            yield "tmp", path, "an unfinished write of a crashed process"
     for part, ending in (("checkpoints", ".npz"), ("failures", ".json")):
-        for path in _inside(store, part):
+        for path in _entries(store, part):
             if path.suffix == ending and ID.fullmatch(path.stem) and path.stem in store:
-                yield part, path, "its run has a record by now"
+                yield part, path, "its run has a record now"
     if quarantine:
-        for path in _inside(store, "quarantine"):
+        for path in _entries(store, "quarantine"):
             yield "quarantine", path, "failed verification"
 
 
-def _inside(store: Store, part: str) -> list[Path]:
-    """Return what is in a folder of the store; one that is a link leads elsewhere."""
+def _entries(store: Store, part: str) -> list[Path]:
+    """Return the entries of a folder of the store; links are not followed."""
     folder = store.root / part
     return [] if folder.is_symlink() else disk.listed(folder)

@@ -1,7 +1,7 @@
-"""Records as flat columns: what a query can name, and of which type each column is.
+"""Records as flat, typed columns for queries.
 
-A column is known by a kind and a name, such as ``f:score``. Kinds never mix in one column, so
-records that disagree about a name (a number here, text there) cannot get in each other's way.
+A column is identified by a kind and a name, such as ``f:score``. A column has one kind, so records
+with different types under one name (a number here, text there) use different columns.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ TYPES = {
     "l": "DOUBLE[]",
     "n": "BOOLEAN",
 }
-"""The kinds, and what DuckDB calls them; ``n`` is of a field that is empty (its value says so)."""
+"""Kind to DuckDB type; ``n`` marks a field whose value is None."""
 
 RUNS = {
     "id": "t",
@@ -54,14 +54,14 @@ RUNS = {
     "source_version": "t",
     "source_commit": "t",
 }
-"""The columns that ``runs`` always has, and begins with."""
+"""The first columns of ``runs``, which are always present."""
 LOGS = {"id": "t", "iteration": "f", "steps": "f"}
-"""The columns that ``logs`` always has, and begins with."""
+"""The first columns of ``logs``, which are always present."""
 
 MAX_COLUMNS = 1000
-"""Of one log; no learner has more than a few dozen."""
+"""Columns of one log at most; learners have a few dozen."""
 MAX_VALUES = 8 << 20
-"""Numbers and texts in one log, each of which takes tens of bytes on its way into the index."""
+"""Values of one log at most; each takes tens of bytes while it is indexed."""
 
 Row = dict[str, Any]
 """Values of one record by column, such as ``{"i:seed": 3}``."""
@@ -71,7 +71,7 @@ def run_row(logged: Logged, size: int) -> Row:
     """Return the columns of ``runs`` for a record whose files have ``size`` bytes."""
     manifest = logged.manifest
     named = {
-        **_of_spec(logged.spec),
+        **_spec_fields(logged.spec),
         "id": manifest.id,
         "science_hash": manifest.science_hash,
         "schema": manifest.schema,
@@ -80,27 +80,26 @@ def run_row(logged: Logged, size: int) -> Row:
         "bytes": size,
         **{f"source_{_escaped(name)}": value for name, value in manifest.source.items()},
         **{f"runtime_{_escaped(name)}": value for name, value in manifest.runtime.items()},
-        **_of_rule(manifest),
+        **_rule_fields(manifest),
     }
     row = {
         f"{_kind(value)}:{name}": True if value is None else value for name, value in named.items()
     }
     row["p:parents"] = list(manifest.parents)
-    started = _moment(manifest.started)
+    started = _parse_time(manifest.started)
     return row if started is None else row | {"s:started": started}
 
 
-def _of_rule(manifest: Manifest) -> dict[str, Any]:
+def _rule_fields(manifest: Manifest) -> dict[str, Any]:
     rule = manifest.rule
     if rule is None:
         return {}
     return {"rule": rule.name, "rule_sha256": rule.sha256, "rule_digest": rule.digest}
 
 
-def _of_spec(spec: RunSpec) -> dict[str, Any]:
+def _spec_fields(spec: RunSpec) -> dict[str, Any]:
     """Return every field of ``spec`` that holds one value, by a name such as ``learner_batch``."""
-    # What donors and origins were is not spelt out: they have rows of their own, found by
-    # ``parents``.
+    # Donors and origins are omitted: they have rows of their own, found by ``parents``.
     plain = expanded(msgspec.structs.replace(spec, interventions=(), origin=None))
     named = dict(_flat(plain))
     named["interventions"] = "; ".join(map(describe, spec.interventions))
@@ -123,16 +122,16 @@ def _flat(plain: Mapping[str, Any], path: str = "") -> Iterable[tuple[str, Any]]
 
 def describe(item: Intervention) -> str:
     """Return an intervention in one line, such as ``freeze(recurrent, at=300)``."""
-    said = [item.carrier]
+    parts = [item.carrier]
     for name in item.__struct_fields__:
         value = getattr(item, name)
         if isinstance(value, RunSpec):
-            said.append(f"{name}={value.id[:12]}")
+            parts.append(f"{name}={value.id[:12]}")
         elif isinstance(value, tuple):
-            said.append(f"{name}={'+'.join(donor.id[:12] for donor in value)}")
+            parts.append(f"{name}={'+'.join(donor.id[:12] for donor in value)}")
         elif name != "carrier":
-            said.append(str(value) if isinstance(value, str) else f"{name}={value}")
-    return f"{item.operation}({', '.join(said)})"
+            parts.append(str(value) if isinstance(value, str) else f"{name}={value}")
+    return f"{item.operation}({', '.join(parts)})"
 
 
 def log_columns(log: Arrays) -> dict[str, NDArray[Any]]:
@@ -146,43 +145,43 @@ def log_columns(log: Arrays) -> dict[str, NDArray[Any]]:
     for name, column in log.items():
         text = column.dtype.kind == "U"
         if column.ndim == 1 and not text:
-            found[f"f:{_own(name)}"] = column.astype(np.float64)
+            found[f"f:{_log_name(name)}"] = column.astype(np.float64)
             continue
         values = np.empty(len(column), dtype=object)
         for place, row in enumerate(_rows(name, column)):
             values[place] = row
-        found[f"{'t' if text else 'l'}:{_own(name)}"] = values
+        found[f"{'t' if text else 'l'}:{_log_name(name)}"] = values
     return found
 
 
 def _rows(name: str, column: NDArray[Any]) -> Iterable[Any]:
-    """Return the rows of a column of text or lists as Python's own."""
+    """Return the rows of a column of text, or of shape [rows, k], as Python objects."""
     if column.dtype.kind != "U":
         return cast(Iterable[Any], column.astype(np.float64).tolist())
     try:
         rows = column.tolist()
     except ValueError:
         raise RecordError(f"log column {name!r} is not text") from None
-    said = rows if column.ndim == 1 else [json.dumps(row) for row in rows]
-    return [row.encode("utf-8", "replace").decode() for row in said]  # halves of pairs are no text
+    texts = rows if column.ndim == 1 else [json.dumps(row) for row in rows]
+    return [text.encode("utf-8", "replace").decode() for text in texts]  # lone surrogates
 
 
-def _own(name: str) -> str:
-    """Return the column for ``name`` of a log, of which ``id`` would not be the record's id."""
+def _log_name(name: str) -> str:
+    """Return the column name of a log column; one named ``id`` must not clash with the run id."""
     return "%69;d" if name == "id" else _escaped(name)
 
 
 def _escaped(name: str) -> str:
-    """Return ``name`` without capitals, which SQL does not tell apart; :func:`_plain` undoes it."""
-    return "".join(mark if mark == mark.lower() != "%" else f"%{ord(mark):x};" for mark in name)
+    """Return ``name`` without capitals, since SQL ignores case; :func:`_plain` undoes it."""
+    return "".join(c if c == c.lower() != "%" else f"%{ord(c):x};" for c in name)
 
 
 def _plain(name: str) -> str:
     return re.sub("%([0-9a-f]+);", lambda found: chr(int(found[1], 16)), name)
 
 
-def stacked(rows: Sequence[Row]) -> dict[str, NDArray[Any]]:
-    """Return ``rows`` as columns that DuckDB takes; what a row lacks is masked or None."""
+def stack_rows(rows: Sequence[Row]) -> dict[str, NDArray[Any]]:
+    """Return ``rows`` as columns [rows] for DuckDB; missing values are masked or None."""
     names = sorted({name for row in rows for name in row})
     return {name: _column([row.get(name) for row in rows], name[0]) for name in names}
 
@@ -194,7 +193,7 @@ def _column(values: list[Any], kind: str) -> NDArray[Any]:
         filled = np.array([0 if value is None else value for value in values], dtype=dtype)
         return np.ma.masked_array(filled, mask=absent)
     if kind == "s":
-        return np.array(values, dtype="datetime64[us]")  # None is "not a time"
+        return np.array(values, dtype="datetime64[us]")  # None becomes NaT
     column = np.empty(len(values), dtype=object)
     column[:] = values
     return column
@@ -210,34 +209,34 @@ def _kind(value: Any) -> str:
     return "f" if isinstance(value, float) else "t"
 
 
-def _moment(text: str) -> datetime | None:
-    """Return a time as UTC without a zone, as DuckDB's TIMESTAMP; None if it is no time."""
+def _parse_time(text: str) -> datetime | None:
+    """Return a time as UTC without a zone, as DuckDB's TIMESTAMP; None if it is invalid."""
     try:
         return datetime.fromisoformat(text).astimezone(UTC).replace(tzinfo=None)
     except (ValueError, OverflowError):
         return None
 
 
-def selected(physical: Iterable[str], always: Mapping[str, str]) -> list[str]:
-    """Return the SQL that gives every column of a shard its plain name, ``always`` ones first.
+def select_columns(physical: Iterable[str], always: Mapping[str, str]) -> list[str]:
+    """Return SQL expressions that give every column its plain name, ``always`` ones first.
 
-    Where kinds differ, numbers become DOUBLE, and anything beside text becomes text.
+    Numbers of different kinds become DOUBLE; any other mixture of kinds becomes text.
     """
     kinds: dict[str, list[str]] = {name: [] for name in always}
     for column in physical:
         kinds.setdefault(column[2:], []).append(column[0])
     ordered = [*always, *sorted(name for name in kinds if name not in always)]
     taken: set[str] = set()
-    made = []
+    expressions = []
     for name in ordered:
         plain = _unused(_plain(name), taken)
-        there = sorted(kind for kind in kinds[name] if kind != "n")
-        made.append(f"{_expression(name, there, always)} AS {quoted(plain)}")
-    return made
+        present = sorted(kind for kind in kinds[name] if kind != "n")
+        expressions.append(f"{_expression(name, present, always)} AS {quoted(plain)}")
+    return expressions
 
 
 def _unused(name: str, taken: set[str]) -> str:
-    """Return ``name``, numbered if SQL, which ignores case, would take it for another one."""
+    """Return ``name``, with a number if it is taken; SQL ignores case."""
     number, plain = 1, name
     while plain.lower() in taken:
         number += 1
@@ -257,10 +256,10 @@ def _expression(name: str, kinds: Sequence[str], always: Mapping[str, str]) -> s
 
 
 def quoted(name: str) -> str:
-    """Return ``name`` as an SQL identifier, whatever is in it."""
+    """Return ``name`` as a quoted SQL identifier."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def literal(text: str) -> str:
-    """Return ``text`` as an SQL string, whatever is in it."""
+    """Return ``text`` as an SQL string literal."""
     return "'" + text.replace("'", "''") + "'"

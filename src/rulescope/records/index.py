@@ -1,12 +1,12 @@
-"""An index of a store: its records as a few Parquet files, so that a query need not open each.
+"""The index of a store: its records as a few Parquet files, so that queries need not open each.
 
-    <root>/index/<version>/<sha256>/    runs.parquet, logs.parquet: some records, whole
+    <root>/index/<version>/<sha256>/    runs.parquet, logs.parquet of some records
 
-The index is derived and never believed over the records. A shard is named by the hash of its
-content, and lists for every record the state of the files that it was made from; what does not
-match is made again, without a word. Deleting the folder costs time and nothing else. Shards are
-never changed, only replaced, so any number of processes may use and renew them at once; what has
-been replaced stays for a while, for those who are still reading it.
+The index is derived from the records, which take precedence. A shard is named by the hash of its
+content and lists the signature of the files of every record in it; shards that do not match are
+rebuilt silently. Deleting the folder costs only time. Shards are never changed, only replaced, so
+any number of processes may use and update the index at once; a replaced shard stays for a while,
+for processes that still read it.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from rulescope.records.record import FILES
 from rulescope.records.store import Problem, Report, Store
 
 VERSION = 1
-"""Raised by every change of what shards hold or how their columns are made."""
+"""Incremented by every change of the content or the columns of shards."""
 MAX_LOG = 256 << 20
-"""Bytes to which the log of one record may unpack to be indexed."""
+"""The largest log of one record, in bytes after unpacking, that is indexed."""
 
-_SMALL = 16
-"""How many shards may be less than full before they are joined."""
-_WORN, _GRACE = "worn", 3600.0
-"""The mark of a shard that has been replaced, and how many seconds after it the shard may go."""
+_MAX_SMALL = 16
+"""Small shards that are allowed before they are merged."""
+_REPLACED, _GRACE = "worn", 3600.0
+"""The file that marks a replaced shard, and the seconds until the shard is removed."""
 _GLOB = re.compile(r"[*?\[]")
-"""In a path, DuckDB would take these for a pattern."""
+"""Characters that make a path a pattern for DuckDB."""
 
-Live = Mapping[str, str | None]
-"""The signature of every record that there is."""
+Signatures = Mapping[str, str | None]
+"""Run id to the signature of every present record (see :func:`signature`)."""
 
 
 class Index:
@@ -49,8 +49,8 @@ class Index:
     def __init__(self, store: Store) -> None:
         self.store = store
         self.problems: list[Problem] = []
-        """Records that are not in the index, and why."""
-        self._where: Path | None = None
+        """Records that could not be indexed."""
+        self._target: Path | None = None
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
 
     def __enter__(self) -> Index:
@@ -61,72 +61,75 @@ class Index:
             self._temporary.cleanup()
 
     @property
-    def home(self) -> Path:
-        """Where the shards of a store are that can be written."""
+    def folder(self) -> Path:
+        """The folder of the shards in the store."""
         return self.store.root.resolve() / "index" / str(VERSION)
 
     def refresh(self, report: Report | None = None) -> list[Path]:
-        """Return the folders of shards that together hold every sound record exactly once."""
+        """Return the folders of shards that together hold every intact record exactly once."""
         self.problems = []
-        live = {run: signature(self.store, run) for run in self.store.ids()}
-        most = len(live) if self.store.read_only else _SMALL  # what is joined could not be kept
-        kept, worn = _sorted_out(self._shards(), live, most)
+        present = {run: signature(self.store, run) for run in self.store.ids()}
+        # In a read-only store a merged shard could not be kept.
+        max_small = len(present) if self.store.read_only else _MAX_SMALL
+        kept, replaced = _classify(self._shards(), present, max_small)
         covered = {run for shard in kept for run in shard.records}
-        kept += self._joined(worn, live, covered)
+        kept += self._merge(replaced, present, covered)
         covered |= {run for shard in kept for run in shard.records}
         folders = [shard.folder for shard in kept]
-        folders += self._made([run for run in live if run not in covered], report)
-        for shard in worn:  # only now, when something else holds what they held
+        folders += self._build([run for run in present if run not in covered], report)
+        for shard in replaced:  # only now, when another shard has their records
             if shard.folder not in folders and not self.store.read_only:
                 with suppress(OSError):
-                    (shard.folder / _WORN).touch()
+                    (shard.folder / _REPLACED).touch()
         return folders
 
     def _shards(self) -> Iterator[Shard]:
-        """Yield the shards that are what they were when they were written; remove the others."""
-        home = self.home
-        if home.is_symlink() or home.parent.is_symlink():
-            raise RecordError(f"{home}: a symbolic link, which a store does not follow")
-        if _GLOB.search(str(home)):
+        """Yield the intact shards; remove damaged ones, and replaced ones after a while."""
+        index = self.folder
+        if index.is_symlink() or index.parent.is_symlink():
+            raise RecordError(f"{index}: a symbolic link, which a store does not follow")
+        if _GLOB.search(str(index)):
             return
-        folders = disk.listed(home)
+        folders = disk.listed(index)
         if not folders:
             return
-        with index_shards.workshop() as connection:
+        with index_shards.shard_connection() as connection:
             for folder in folders:
-                marked = _age(folder / _WORN)
-                shard = index_shards.opened(connection, folder) if marked is None else None
+                age = _age(folder / _REPLACED)
+                shard = index_shards.open_shard(connection, folder) if age is None else None
                 if shard is not None:
                     yield shard
-                elif marked is None or marked > _GRACE:
+                elif age is None or age > _GRACE:
                     self._remove(folder)
 
     def _remove(self, folder: Path) -> None:
-        """Take a folder away in one step, if that is possible; what stays does no harm."""
+        """Remove a folder by one rename; errors are ignored, since a stale shard is harmless."""
         if self.store.read_only:
             return
-        with suppress(OSError, RecordError), self.store.staging("index") as staged:
-            folder.rename(staged / "gone")
+        with suppress(OSError, RecordError), self.store.temporary_folder("index") as temporary:
+            folder.rename(temporary / "gone")
 
-    def _joined(self, worn: Iterable[Shard], live: Live, covered: set[str]) -> list[Shard]:
-        """Return a shard of all that is good in ``worn`` and not ``covered``, if anything is."""
+    def _merge(
+        self, replaced: Iterable[Shard], present: Signatures, covered: set[str]
+    ) -> list[Shard]:
+        """Return a shard of the valid records of ``replaced`` that are not ``covered``, if any."""
         seen, parts = set(covered), {}
-        for shard in worn:
-            good = [run for run, seal in shard.records.items() if live.get(run) == seal]
-            parts[shard.folder] = [run for run in good if run not in seen]
-            seen.update(good)
-        records = {run: live[run] or "" for good in parts.values() for run in good}
+        for shard in replaced:
+            valid = [run for run, signed in shard.records.items() if present.get(run) == signed]
+            parts[shard.folder] = [run for run in valid if run not in seen]
+            seen.update(valid)
+        records = {run: present[run] or "" for valid in parts.values() for run in valid}
         if not records:
             return []
         try:
-            with self._staged() as staged:
-                index_shards.join(parts, staged)
-                return [Shard(self._settled(staged), records)]
-        except RecordError:  # such as a shard that another process has replaced: read them again
+            with self._new_shard() as temporary:
+                index_shards.merge_shards(parts, temporary)
+                return [Shard(self._move_into_place(temporary), records)]
+        except RecordError:  # e.g. another process has removed a shard: index the records again
             return []
 
-    def _made(self, missing: list[str], report: Report | None) -> Iterator[Path]:
-        """Yield the folders of shards made from the records of ``missing``."""
+    def _build(self, missing: list[str], report: Report | None) -> Iterator[Path]:
+        """Yield the folders of new shards of the records of ``missing``."""
         batch = Batch()
         for done, run in enumerate(missing, start=1):
             try:
@@ -134,69 +137,68 @@ class Index:
             except RecordError as fault:
                 self.problems.append(Problem(run, str(fault)))
             if batch.full or (done == len(missing) and batch.rows):
-                with self._staged() as staged:
-                    batch.write(staged)
-                    folder = self._settled(staged)
+                with self._new_shard() as temporary:
+                    batch.write(temporary)
+                    folder = self._move_into_place(temporary)
                 batch = Batch()
                 yield folder
             if report is not None:
                 report(done, len(missing))
 
     def _add(self, batch: Batch, run: str) -> None:
-        # Looked up before the files are read: if they change in between, the next look at them
-        # finds a difference and reads them again.
-        seal = signature(self.store, run)
-        if seal is None:
-            self.store.read(run)  # which knows what to do with what is not whole
+        # The signature is taken before the files are read: if they change in between, the next
+        # refresh finds another signature and reads them again.
+        signed = signature(self.store, run)
+        if signed is None:
+            self.store.read(run)  # which moves an incomplete record into quarantine, and raises
         logged = self.store.read_log(run, MAX_LOG)
         try:
-            batch.add(columns.run_row(logged, size(self.store, run)), logged.log, seal or "")
+            batch.add(columns.run_row(logged, size(self.store, run)), logged.log, signed or "")
         except RecordError as fault:
             raise RecordError(f"{self.store.folder(run)}: {fault}") from None
 
-    # Where new shards go
-
     @contextmanager
-    def _staged(self) -> Iterator[Path]:
-        place = self._place()
-        with disk.writing(place):
+    def _new_shard(self) -> Iterator[Path]:
+        """Create a temporary folder for a new shard."""
+        target = self._writable_folder()
+        with disk.writing(target):
             if self._temporary is None:
-                with self.store.staging("index") as folder:
+                with self.store.temporary_folder("index") as folder:
                     yield folder
             else:
-                yield Path(tempfile.mkdtemp(dir=place))
+                yield Path(tempfile.mkdtemp(dir=target))
 
-    def _settled(self, staged: Path) -> Path:
-        """Move a finished shard to its place; another process may have put the same there."""
-        target = self._place() / index_shards.seal(staged)
+    def _move_into_place(self, temporary: Path) -> Path:
+        """Move a finished shard to its folder, where another process may have put an equal one."""
+        target = self._writable_folder() / index_shards.content_hash(temporary)
         try:
-            staged.rename(target)
+            temporary.rename(target)
         except OSError as fault:
             if fault.errno not in (errno.EEXIST, errno.ENOTEMPTY):
                 raise
-            (target / _WORN).unlink(missing_ok=True)
+            (target / _REPLACED).unlink(missing_ok=True)
         return target
 
-    def _place(self) -> Path:
-        """Return the home of the index or, if it cannot be there, a folder that will be gone."""
-        if self._where is None:
+    def _writable_folder(self) -> Path:
+        """Return the folder of the index or, if it cannot be written, a temporary one."""
+        if self._target is None:
             try:
-                if _GLOB.search(str(self.home)):
-                    raise RecordError("DuckDB would take this path for a pattern")
+                if _GLOB.search(str(self.folder)):
+                    raise RecordError("this path is a pattern for DuckDB")
                 self.store.require_writable()
-                with disk.writing(self.home):
-                    disk.make(self.home)
-                    with suppress(FileExistsError):  # derived, so it belongs into no repository
-                        disk.write(self.home.parent / ".gitignore", b"*\n")
-                self._where = self.home
+                with disk.writing(self.folder):
+                    disk.make(self.folder)
+                    with suppress(FileExistsError):  # derived data: not for version control
+                        disk.write(self.folder.parent / ".gitignore", b"*\n")
+                self._target = self.folder
             except RecordError:
                 self._temporary = tempfile.TemporaryDirectory(prefix="rulescope-index-")
-                self._where = Path(self._temporary.name).resolve()
-        return self._where
+                self._target = Path(self._temporary.name).resolve()
+        return self._target
 
 
 def _age(path: Path) -> float | None:
-    """Return how many seconds ago a file was made; None if there is none."""
+    """Return the seconds since a file was changed; None if there is no such file."""
     try:
         return time.time() - path.lstat().st_mtime
     except OSError:
@@ -204,9 +206,9 @@ def _age(path: Path) -> float | None:
 
 
 def signature(store: Store, run: str) -> str | None:
-    """Return the state of a record's files: while it is the same, so are they; None if any lacks.
+    """Return sizes, change times and inodes of a record's files; None if a file is missing.
 
-    The time of the last change of an inode is kept by the system and cannot be set back.
+    While the signature is equal, so are the files: the change time of an inode cannot be set.
     """
     folder = os.path.join(store.root, "runs", run[:2], run)  # noqa: PTH118 (ten times faster)
     try:
@@ -217,29 +219,31 @@ def signature(store: Store, run: str) -> str | None:
 
 
 def size(store: Store, run: str) -> int:
-    """Return how many bytes the files of a record have."""
+    """Return the bytes of all files of a record."""
     folder = store.folder(run)
     with disk.reading(folder):
         return sum((folder / name).lstat().st_size for name in FILES)
 
 
-def _sorted_out(found: Iterable[Shard], live: Live, most: int) -> tuple[list[Shard], list[Shard]]:
-    """Return the shards that can stay, and those to be replaced by what is good in them.
+def _classify(
+    found: Iterable[Shard], present: Signatures, max_small: int
+) -> tuple[list[Shard], list[Shard]]:
+    """Return the shards to keep, and those to be replaced by a merged shard.
 
-    No more than ``most`` of those that stay are small.
+    At most ``max_small`` of the shards to keep are small.
     """
     kept: list[Shard] = []
-    worn: list[Shard] = []
+    replaced: list[Shard] = []
     covered: set[str] = set()
     for shard in sorted(found, key=lambda shard: -len(shard.records)):
-        current = all(live.get(run) == seal for run, seal in shard.records.items())
+        current = all(present.get(run) == signed for run, signed in shard.records.items())
         if current and covered.isdisjoint(shard.records):
             kept.append(shard)
             covered |= shard.records.keys()
         else:
-            worn.append(shard)
+            replaced.append(shard)
     small = [shard for shard in kept if index_shards.is_small(shard)]
-    if len(small) > most:
+    if len(small) > max_small:
         kept = [shard for shard in kept if shard not in small]
-        worn += small
-    return kept, worn
+        replaced += small
+    return kept, replaced

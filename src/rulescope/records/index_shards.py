@@ -1,4 +1,4 @@
-"""Shards of an index: some records as two Parquet files, in a folder named by their hash."""
+"""Shards of the index: some records as two Parquet files, in a folder named by their hash."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from rulescope.core.arrays import Arrays
 from rulescope.core.errors import RecordError
-from rulescope.records.columns import TYPES, Row, literal, log_columns, quoted, stacked
+from rulescope.records.columns import TYPES, Row, literal, log_columns, quoted, stack_rows
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -25,26 +25,26 @@ FULL = 2000
 """Records in a shard at most; fewer if their logs are long."""
 
 _VALUES = 4 << 20
-"""Numbers that are gathered in memory before a shard is written."""
+"""Log values that are collected in memory before a shard is written."""
 _SMALL = 16 << 20
-"""Bytes of logs in a shard that is small, if it is not full."""
+"""A shard with fewer bytes of logs is small, unless it is full."""
 _MEMORY = "256MB"
-"""What DuckDB may take while a shard is written."""
+"""Memory limit of DuckDB while a shard is written."""
 
 
 class Shard(NamedTuple):
-    """A folder of the index, and what it holds: the signature of each record."""
+    """A folder of the index, and the signature of each record in it by run id."""
 
     folder: Path
     records: dict[str, str]
 
 
 def connect(memory: str, temporary: Path | None = None) -> DuckDBPyConnection:
-    """Return an empty DuckDB in memory that loads and fetches nothing by itself.
+    """Return an empty in-memory DuckDB that neither loads nor downloads extensions.
 
-    What does not fit into ``memory`` goes to a folder ``temporary``, or is an error.
+    Data beyond the limit ``memory`` goes to the folder ``temporary``, or raises an error.
     """
-    import duckdb  # takes a while, and most verbs need none of it
+    import duckdb  # slow to import, and most commands do not need it
 
     return duckdb.connect(
         ":memory:",
@@ -58,8 +58,8 @@ def connect(memory: str, temporary: Path | None = None) -> DuckDBPyConnection:
 
 
 @contextmanager
-def workshop() -> Iterator[DuckDBPyConnection]:
-    """Lend a connection to make shards with; what fails in it is a :class:`RecordError`."""
+def shard_connection() -> Iterator[DuckDBPyConnection]:
+    """Open a connection to make shards; errors of DuckDB become :class:`RecordError`."""
     import duckdb
 
     connection = connect(_MEMORY)
@@ -72,24 +72,24 @@ def workshop() -> Iterator[DuckDBPyConnection]:
         connection.close()
 
 
-def seal(folder: Path) -> str:
-    """Return the name that a folder of two such files must have."""
+def content_hash(folder: Path) -> str:
+    """Return the hash of the two files of a shard, which is its name."""
     total = hashlib.sha256()
     for name in (RUNS, LOGS):
-        if not stat.S_ISREG((folder / name).lstat().st_mode):  # a pipe or a link may never end
-            raise OSError(f"{name} is no regular file")
+        if not stat.S_ISREG((folder / name).lstat().st_mode):  # reading a pipe would not end
+            raise OSError(f"{name} is not a regular file")
         with (folder / name).open("rb") as file:
             total.update(hashlib.file_digest(file, "sha256").digest())
     return total.hexdigest()
 
 
-def opened(connection: DuckDBPyConnection, folder: Path) -> Shard | None:
-    """Return the shard in ``folder`` with what it holds, or None if it is not what it was."""
+def open_shard(connection: DuckDBPyConnection, folder: Path) -> Shard | None:
+    """Return the shard in ``folder``, or None if it is damaged."""
     import duckdb
 
     query = f"SELECT {quoted(ID)}, {quoted(SIGNATURE)} FROM {parquet(folder / RUNS)}"
     try:
-        if folder.is_symlink() or folder.name != seal(folder):
+        if folder.is_symlink() or folder.name != content_hash(folder):
             return None
         return Shard(folder, dict(connection.execute(query).fetchall()))
     except (OSError, duckdb.Error):
@@ -97,7 +97,7 @@ def opened(connection: DuckDBPyConnection, folder: Path) -> Shard | None:
 
 
 def is_small(shard: Shard) -> bool:
-    """Tell whether a shard could as well be joined with others."""
+    """Return whether a shard should be merged with others."""
     return len(shard.records) < FULL and (shard.folder / LOGS).stat().st_size < _SMALL
 
 
@@ -107,7 +107,7 @@ def parquet(*paths: Path) -> str:
 
 
 class Batch:
-    """Records on their way into a shard."""
+    """Records to be written as one shard."""
 
     def __init__(self) -> None:
         self.rows: list[Row] = []
@@ -116,35 +116,35 @@ class Batch:
 
     @property
     def full(self) -> bool:
-        """Whether it is time to write."""
+        """Whether it should be written now."""
         return len(self.rows) >= FULL or self._values >= _VALUES
 
     def add(self, row: Row, log: Arrays, signature: str) -> None:
-        """Take in one record, of which ``row`` is the line in ``runs``."""
-        made = log_columns(log)
+        """Add one record: its row of ``runs``, its log columns [rows(, k)], and its signature."""
+        converted = log_columns(log)
         self.rows.append(row | {SIGNATURE: signature})
-        self._logs.append(made)
+        self._logs.append(converted)
         self._values += sum(column.size for column in log.values())
 
     def write(self, folder: Path) -> None:
         """Write the files of a shard."""
         lengths = [max((len(column) for column in log.values()), default=0) for log in self._logs]
         place = np.repeat(np.arange(len(self._logs), dtype=np.int32), lengths)
-        runs = stacked(self.rows)
-        with workshop() as connection:
+        runs = stack_rows(self.rows)
+        with shard_connection() as connection:
             connection.register("run", runs)
             _copy(connection, f"SELECT {_cast(runs)} FROM run", folder / RUNS)
             names = {"place": np.arange(len(self.rows), dtype=np.int32), "id": runs[ID]}
             connection.register("named", names)
-            logs = _joined(self._logs, lengths)
+            logs = _concatenate(self._logs, lengths)
             connection.register("log", logs | {"place": place})
-            said = ", ".join([f"named.id AS {quoted(ID)}", *([_cast(logs)] if logs else [])])
-            _copy(connection, f"SELECT {said} FROM log JOIN named USING (place)", folder / LOGS)
+            selected = ", ".join([f"named.id AS {quoted(ID)}", *([_cast(logs)] if logs else [])])
+            _copy(connection, f"SELECT {selected} FROM log JOIN named USING (place)", folder / LOGS)
 
 
-def join(parts: dict[Path, list[str]], folder: Path) -> None:
-    """Write one shard of the records named for each of some shards."""
-    with workshop() as connection:
+def merge_shards(parts: dict[Path, list[str]], folder: Path) -> None:
+    """Write one shard from the named records of several shards, given as folder to run ids."""
+    with shard_connection() as connection:
         for name in (RUNS, LOGS):
             queries = []
             for place, (source, wanted) in enumerate(parts.items()):
@@ -156,8 +156,10 @@ def join(parts: dict[Path, list[str]], folder: Path) -> None:
             _copy(connection, " UNION ALL BY NAME ".join(queries), folder / name)
 
 
-def _joined(logs: list[dict[str, NDArray[Any]]], lengths: list[int]) -> dict[str, NDArray[Any]]:
-    """Return log columns one below the other: NaN (which becomes NULL) or None where absent."""
+def _concatenate(
+    logs: list[dict[str, NDArray[Any]]], lengths: list[int]
+) -> dict[str, NDArray[Any]]:
+    """Return the columns of all logs [total rows]: NaN (which becomes NULL) or None if absent."""
     starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
     found: dict[str, NDArray[Any]] = {}
     for name in sorted({name for log in logs for name in log}):

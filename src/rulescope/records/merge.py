@@ -1,4 +1,4 @@
-"""Records of one store brought into another, from a folder or an archive."""
+"""Merging: records of a store or an archive, copied into another store."""
 
 from __future__ import annotations
 
@@ -15,15 +15,13 @@ from rulescope.records.store import ConflictError, Problem, Store
 
 @dataclass
 class Merged:
-    """What became of every record of a source."""
+    """The records of a source by outcome."""
 
     new: list[str] = field(default_factory=list)
     same: list[str] = field(default_factory=list)
-    """Already there, with the same science hash, or in another schema with another hash that only
-    carrier columns, logged before interventions or after them, account for."""
+    """Present already, with an equal result (see :func:`rulescope.records.record.agree`)."""
     conflicts: list[Problem] = field(default_factory=list)
-    """Already there, with a science hash that differs for any other reason: the target's record was
-    left alone."""
+    """Present already, with a different result; the target's record stays."""
     refused: list[Problem] = field(default_factory=list)
     """Damaged, or not understood by this version."""
 
@@ -35,15 +33,16 @@ def merge(
     limits: Limits = LIMITS,
     report: Callable[[Merged], None] | None = None,
 ) -> Merged:
-    """Bring every sound record of ``source``, a store or an archive, into ``target``.
+    """Copy every intact record of ``source``, a store or an archive, into ``target``.
 
-    Each is verified, then committed whole; interrupted, this can be called again. The source is
-    not changed, not even what is damaged in it.
+    Each is verified, then committed whole; after an interrupt this can be called again. The source
+    is not changed, even if records in it are damaged.
     """
     found = Merged()
-    for run, take in _offered(source, target, limits):
+    for run, read in _records(source, target, limits):
         try:
-            (found.new if target.adopt(run, take(), limits.unpacked) else found.same).append(run)
+            is_new = target.commit_files(run, read(), limits.unpacked)
+            (found.new if is_new else found.same).append(run)
         except ConflictError as fault:
             found.conflicts.append(Problem(run, str(fault)))
         except RecordError as fault:
@@ -53,13 +52,13 @@ def merge(
     return found
 
 
-def _offered(
+def _records(
     source: Path, target: Store, limits: Limits
 ) -> Iterator[tuple[str, Callable[[], dict[str, bytes]]]]:
     """Yield the id of every record in ``source``, with the function that reads its files."""
     if disk.is_folder(source):
         if source.resolve() == target.root.resolve():
-            raise RecordError(f"{source}: is the store itself")
+            raise RecordError(f"{source}: is the target store itself")
         if not disk.is_folder(source / "runs"):
             raise RecordError(f"{source}: is not a store; it has no folder 'runs'")
         store = Store(source)

@@ -1,7 +1,7 @@
-"""Manifests of older versions, brought up to date in memory; files are never rewritten.
+"""Migration of manifests of older versions, in memory only; files are never rewritten.
 
-A change of the manifest's form raises ``SCHEMA`` and adds one function to ``MIGRATIONS``, from the
-form before it to the new one. ``tests/records/fixtures`` keeps a record of every version.
+A change of the manifest's form increments ``SCHEMA`` and adds one function to ``MIGRATIONS``, from
+the previous form to the new one. ``tests/records/fixtures`` keeps a record of every version.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ MIGRATIONS: Mapping[int, Callable[[Plain], Plain]] = {1: _carriers_read_before}
 
 
 class NewerError(RecordError):
-    """A record of a version that this program does not know yet."""
+    """A record that a newer version of rulescope wrote."""
 
 
-def upgraded(plain: Plain) -> Plain:
+def upgrade(plain: Plain) -> Plain:
     """Return a manifest of any known version in the form of the current one."""
     version = plain.get("schema")
     if type(version) is not int:

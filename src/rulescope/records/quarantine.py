@@ -1,4 +1,4 @@
-"""Where damaged things go: moved aside with the reason, never deleted."""
+"""Quarantine: damaged records and checkpoints are moved there with the reason, never deleted."""
 
 from __future__ import annotations
 
@@ -6,33 +6,45 @@ import itertools
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from rulescope.core import disk
 from rulescope.core.errors import RecordError
-from rulescope.records import store_layout
+from rulescope.records.store_layout import read_optional
+
+FOLDER = "quarantine"
+REASON = "reason.txt"
+_MAX_REASON = 10_000
 
 
-def nothing_is_sound(_: Path) -> bool:
-    """Say of whatever was moved aside that it belongs there."""
-    return False
+class Quarantined(NamedTuple):
+    """An entry in quarantine: the run, the reason, and the folder."""
+
+    id: str
+    reason: str
+    path: Path
 
 
-def aside(
-    path: Path,
-    place: Path,
-    run: str,
-    reason: str,
-    sound: Callable[[Path], bool] = nothing_is_sound,
+def entries(folder: Path) -> list[Quarantined]:
+    """Return all entries, sorted by id."""
+    return [
+        Quarantined(path.name.partition("-")[0], _reason(path), path)
+        for path in disk.listed(folder)
+    ]
+
+
+def move(
+    path: Path, quarantine: Path, run: str, reason: str, is_intact: Callable[[Path], bool]
 ) -> str:
-    """Move a damaged folder or file to ``place``; return what came of it, in words.
+    """Move a damaged folder or file into ``quarantine``; return a message that says where to.
 
-    Between the look that found the damage and the move, another process may have put a sound one
-    there. ``sound`` tells so of what was moved, and it is put back.
+    Between the check that found the damage and the move, another process may have replaced the
+    entry. ``is_intact`` is asked about what was moved, and an intact entry is moved back.
     """
     try:
-        folder = _claim(place, run)
+        folder = _new_folder(quarantine, run)
         try:
-            # A folder takes the place of the empty one that was claimed; a file goes into it.
+            # A folder replaces the new, empty one; a file goes into it.
             path.rename(folder if path.is_dir() else folder / path.name)
         except OSError:
             folder.rmdir()
@@ -43,21 +55,35 @@ def aside(
         return f"it could not be moved into quarantine ({fault})"
     except OSError as fault:
         return f"it could not be moved into quarantine ({fault.strerror})"
-    if sound(folder):
-        with suppress(OSError):  # if there is yet another one by now, this one is spare
+    if is_intact(folder):
+        with suppress(OSError):  # if there is another one again, this one is not needed
             folder.rename(path)
-        return "another process has put a sound one in its place"
-    with suppress(OSError):  # a full disk must not hide where it went
-        store_layout.give_reason(folder, reason)
+        return "another process has put an intact one in its place"
+    with suppress(OSError):  # even on a full disk the message must say where it was moved to
+        _write_reason(folder, reason)
     return f"moved to {folder}"
 
 
-def _claim(place: Path, run: str) -> Path:
-    """Make and return the first free folder ``<run>-<n>`` in ``place``; mkdir is exclusive."""
-    disk.make(place)
+def _new_folder(quarantine: Path, run: str) -> Path:
+    """Create and return the first free folder ``<run>-<n>``; mkdir is exclusive."""
+    disk.make(quarantine)
     for n in itertools.count(1):
-        folder = place / f"{run}-{n}"
+        folder = quarantine / f"{run}-{n}"
         with suppress(FileExistsError):
             folder.mkdir()
             break
     return folder
+
+
+def _reason(folder: Path) -> str:
+    content = read_optional(folder / REASON)
+    return (
+        "unknown" if content is None else content[:_MAX_REASON].decode("utf-8", "replace").strip()
+    )
+
+
+def _write_reason(folder: Path, text: str) -> None:
+    path = folder / REASON
+    path.unlink(missing_ok=True)  # the moved folder may contain one already, perhaps a link
+    with path.open("xb") as file:
+        file.write(f"{text}\n".encode("utf-8", "replace"))

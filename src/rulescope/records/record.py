@@ -1,7 +1,7 @@
-"""A record: the immutable result of one lifetime, and its form as three files.
+"""A record: the immutable result of one run, and its encoding as three files.
 
 Nothing here touches the disk. :func:`encode` turns a record into the content of its files and
-:func:`decode` is the only way back, so that what is read has always passed every check.
+:func:`decode` is the only way back, so that every record that is read has passed every check.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from rulescope.core.arrays import ArrayFileError, Arrays, TooLargeError
 from rulescope.core.errors import RecordError, SpecError
 from rulescope.core.runtime import Identity
 from rulescope.core.structs import expanded
-from rulescope.records.migration import SCHEMA, upgraded
+from rulescope.records.migration import SCHEMA, upgrade
 from rulescope.spec import run_spec as specs
 from rulescope.spec.run_spec import RunSpec
 
 MANIFEST, LOG, STATE = "manifest.json", "log.npz", "state.npz"
 FILES = (MANIFEST, LOG, STATE)
 MAX_MANIFEST = 16 << 20
-"""Bytes of a manifest at most; a usual one has three thousand."""
+"""The largest manifest in bytes; a typical one has three thousand."""
 
 CARRIER_COLUMNS = ("cell_norm", "hidden_norm", "history_norm", "stored")
 """Log columns that describe carriers alone."""
@@ -36,21 +36,21 @@ Sha256 = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
 
 
 class DamageError(RecordError):
-    """Content that is not what was once written; the message says why, without the path."""
+    """Content that differs from what was written; the message gives the cause, not the path."""
 
 
 class RuleIdentity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The rule weights that a lifetime used."""
+    """The rule weights that a run used."""
 
     name: str
     sha256: Sha256
     """Of the weights file; for ``random:SEED``, which has no file, the same as ``digest``."""
     digest: Sha256
-    """Of the arrays themselves (:func:`rulescope.core.arrays.digest`), whatever file held them."""
+    """Of the arrays (:func:`rulescope.core.arrays.digest`), independent of the file format."""
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Everything about a record but its arrays."""
+    """Everything in a record except its arrays."""
 
     schema: Literal[2] = SCHEMA
     id: Sha256
@@ -65,7 +65,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     parents: tuple[Sha256, ...] = ()
     """Runs whose records were used to make this one (donors)."""
     inherited: dict[Sha256, Sha256] = {}
-    """The digest of the terminal state of each parent: what was inherited, to the bit."""
+    """Parent id to the digest of its terminal state."""
     started: str
     """UTC, as ISO 8601."""
     seconds: Annotated[float, Meta(ge=0.0)]
@@ -79,9 +79,10 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 @dataclass(frozen=True, eq=False)
 class Record:
-    """One lifetime's result: ``log`` columns [rows] or [rows, k], and terminal ``state`` arrays.
+    """The result of one run: ``log`` columns [rows] or [rows, k], and terminal ``state`` arrays.
 
-    State arrays are named ``"carrier/array"``, such as ``"recurrent/h"``.
+    All log columns have equally many rows. State arrays are named ``"carrier/array"``, such as
+    ``"recurrent/h"``, and have any shape.
     """
 
     spec: RunSpec
@@ -115,7 +116,7 @@ class Record:
         seconds: float,
         inherited: Mapping[str, str] | None = None,
     ) -> Record:
-        """Return the record of a lifetime of ``spec`` that has just ended.
+        """Return the record of a run of ``spec`` that has just ended.
 
         ``inherited`` maps the id of every donor to the digest of its terminal state.
         """
@@ -136,7 +137,7 @@ class Record:
 
 
 class Logged(NamedTuple):
-    """A record without its terminal state, which is not looked at."""
+    """A record without its terminal state."""
 
     spec: RunSpec
     manifest: Manifest
@@ -144,13 +145,13 @@ class Logged(NamedTuple):
 
 
 def science_hash(log: Arrays, state: Arrays) -> str:
-    """Return one sha256 over what was measured, and over nothing else: no times, no hosts."""
+    """Return one sha256 over everything that was measured; times and hosts are not part of it."""
     named = {f"log/{name}": column for name, column in log.items()}
     return arrays.digest(named | {f"state/{name}": array for name, array in state.items()})
 
 
 def agree(one: Record, other: Record) -> bool:
-    """Return whether two records of a run say the same.
+    """Return whether two records of a run have equal results.
 
     If one log shows carriers before the interventions and the other after them,
     :data:`CARRIER_COLUMNS` are not compared.
@@ -159,7 +160,7 @@ def agree(one: Record, other: Record) -> bool:
         return True
     if one.manifest.carriers_read == other.manifest.carriers_read:
         return False
-    if not one.spec.interventions:  # before and after are the same
+    if not one.spec.interventions:  # before and after are equal
         return False
     return _hash_without_carriers(one) == _hash_without_carriers(other)
 
@@ -169,13 +170,28 @@ def _hash_without_carriers(record: Record) -> str:
     return science_hash(log, record.state)
 
 
+def differing_facts(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """Return the names of the facts in which two identities differ, sorted.
+
+    Facts in only one of them are ignored: older versions recorded fewer. An equal sha256 is the
+    same program, whatever its commit. The number of threads of other packages is ignored: it
+    differs between a command and a worker of one machine, and explains no difference in results.
+    """
+    shared = (old.keys() & new.keys()) - {"native_threads"}
+    names = [name for name in sorted(shared) if old[name] != new[name]]
+    sha256 = old.get("sha256")
+    if sha256 is not None and sha256 == new.get("sha256"):
+        names = [name for name in names if name not in ("commit", "dirty")]
+    return ["source" if name == "sha256" else name for name in names]
+
+
 def encode(record: Record) -> dict[str, bytes]:
-    """Return the content of the files of ``record``, having proved that it can be read back."""
+    """Return the content of the files of ``record``, after checking that it can be decoded."""
     try:
         files = {LOG: arrays.pack(record.log), STATE: arrays.pack(record.state)}
         payload = {name: _sha256(content) for name, content in files.items()}
         manifest = msgspec.structs.replace(record.manifest, payload=payload)
-        files[MANIFEST] = _seal(msgspec.to_builtins(manifest))
+        files[MANIFEST] = _encode_manifest(msgspec.to_builtins(manifest))
         decode(record.manifest.id, files)
     except (DamageError, ArrayFileError) as fault:
         raise RecordError(f"run {record.manifest.id}: not a valid record ({fault})") from None
@@ -183,30 +199,30 @@ def encode(record: Record) -> dict[str, bytes]:
 
 
 def decode(run: str, files: Mapping[str, bytes], max_bytes: int | None = None) -> Record:
-    """Return the record of ``run`` from the content of its files, having checked all of it.
+    """Return the record of ``run`` from the content of its files, after checking all of it.
 
-    Content that is not what was written raises :class:`DamageError`. Content that is whole, but
-    not understood by this version of Rulescope, raises a plain :class:`RecordError`. No file may
-    unpack to more than ``max_bytes``.
+    Damaged content raises :class:`DamageError`. Intact content that this version of Rulescope does
+    not understand raises a plain :class:`RecordError`. No file may unpack to more than
+    ``max_bytes``.
     """
     manifest = decode_manifest(run, files[MANIFEST])
-    log, state = (_payload(manifest, name, files[name], max_bytes) for name in (LOG, STATE))
+    log, state = (_unpack(manifest, name, files[name], max_bytes) for name in (LOG, STATE))
     if science_hash(log, state) != manifest.science_hash:
         raise DamageError("the arrays do not hash to the science hash")
     return Record(_spec(manifest), log, state, manifest)
 
 
 def decode_log(run: str, files: Mapping[str, bytes], max_bytes: int | None = None) -> Logged:
-    """Return what :func:`decode` does, but for the state: only the other two files are needed."""
+    """Return the record of ``run`` without its state, from the other two files."""
     manifest = decode_manifest(run, files[MANIFEST])
-    log = _payload(manifest, LOG, files[LOG], max_bytes)
+    log = _unpack(manifest, LOG, files[LOG], max_bytes)
     record = Record(_spec(manifest), log, {}, manifest)  # which checks the shapes
     return Logged(record.spec, manifest, log)
 
 
 def decode_manifest(run: str, content: bytes) -> Manifest:
-    """Return the manifest of ``run``, whole and in the form of the current version."""
-    manifest = _open(content)
+    """Return the verified manifest of ``run`` in the form of the current version."""
+    manifest = _parse_manifest(content)
     if manifest.id != run:
         raise DamageError(f"{MANIFEST} is that of run {manifest.id}")
     if _sha256(manifest.canonical.encode()) != run:
@@ -214,60 +230,59 @@ def decode_manifest(run: str, content: bytes) -> Manifest:
     return manifest
 
 
-def _seal(plain: dict[str, Any]) -> bytes:
-    """Return a manifest as indented JSON that ends in a checksum of all the rest."""
+def _encode_manifest(plain: dict[str, Any]) -> bytes:
+    """Return a manifest as indented JSON whose last field is a checksum of all others."""
     return msgspec.json.format(msgspec.json.encode(plain | {"checksum": _checksum(plain)})) + b"\n"
 
 
-def _open(content: bytes) -> Manifest:
-    """Read what :func:`_seal` wrote."""
+def _parse_manifest(content: bytes) -> Manifest:
+    """Undo :func:`_encode_manifest`; check the checksum and every byte."""
     try:
         plain = msgspec.json.decode(content, type=dict[str, Any])
-        whole = plain.pop("checksum", None) == _checksum(plain) and content == _seal(plain)
+        checksum = plain.pop("checksum", None)
+        intact = checksum == _checksum(plain) and content == _encode_manifest(plain)
     except (msgspec.MsgspecError, ValueError, RecursionError) as fault:
         raise DamageError(f"{MANIFEST} is not valid JSON ({fault})") from None
-    if not whole:
+    if not intact:
         raise DamageError(f"{MANIFEST} does not match its own checksum")
-    # Only now, when the content is known to be whole, may another version be believed.
+    # Only intact content may claim another version.
     try:
-        return msgspec.convert(upgraded(plain), Manifest)
+        return msgspec.convert(upgrade(plain), Manifest)
     except (msgspec.ValidationError, LookupError, TypeError, ValueError) as fault:
         raise DamageError(f"{MANIFEST}: {fault}") from None
 
 
-def _payload(
-    manifest: Manifest, name: str, content: bytes, max_bytes: int | None
-) -> dict[str, Any]:
+def _unpack(manifest: Manifest, name: str, content: bytes, max_bytes: int | None) -> dict[str, Any]:
     """Unpack an array file whose sha256 is the one in ``manifest``."""
     if _sha256(content) != manifest.payload.get(name):
         raise DamageError(f"{name} does not match its sha256")
     try:
         return arrays.unpack(content, max_bytes)
     except TooLargeError as fault:
-        raise RecordError(f"{name}: {fault}") from None  # which is no damage
+        raise RecordError(f"{name}: {fault}") from None  # not damage
     except ArrayFileError as fault:
         raise DamageError(f"{name}: {fault}") from None
 
 
 def _spec(manifest: Manifest) -> RunSpec:
-    """Read the specification, and make sure that it still means what it meant then."""
+    """Return the specification, after checking that it still has the same meaning."""
     try:
         spec = specs.decode(manifest.canonical, f"the specification of run {manifest.id}")
     except SpecError as fault:
         raise RecordError(f"{fault} (perhaps written by another version)") from None
-    # Defaults are left out of the canonical text, so a default that has changed since would go
-    # unnoticed there; the expanded form still tells. Fields added since are no contradiction.
-    if spec.id != manifest.id or not _agrees(manifest.spec, expanded(spec)):
+    # The canonical text omits defaults, so a changed default would go unnoticed there; the expanded
+    # form shows it. Fields that were added since are allowed.
+    if spec.id != manifest.id or not _is_contained(manifest.spec, expanded(spec)):
         raise RecordError(f"run {manifest.id}: its specification has another meaning today")
     return spec
 
 
-def _agrees(then: Any, now: Any) -> bool:
-    """Tell whether everything said in ``then`` is said in ``now``."""
+def _is_contained(then: Any, now: Any) -> bool:
+    """Return whether ``now`` has every field of ``then`` with an equal value."""
     if isinstance(then, dict) and isinstance(now, dict):
-        return all(key in now and _agrees(then[key], now[key]) for key in then)
+        return all(key in now and _is_contained(then[key], now[key]) for key in then)
     if isinstance(then, list) and isinstance(now, list):
-        return len(then) == len(now) and all(map(_agrees, then, now))
+        return len(then) == len(now) and all(map(_is_contained, then, now))
     return bool(then == now)
 
 

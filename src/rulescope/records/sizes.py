@@ -1,4 +1,4 @@
-"""What takes how much room in a store."""
+"""The disk use of a store, by part and by kind of record."""
 
 from __future__ import annotations
 
@@ -14,70 +14,70 @@ from rulescope.records.store import Problem, Report, Store
 
 PARTS = {
     "runs": "records",
-    "checkpoints": "lifetimes in progress",
+    "checkpoints": "runs in progress",
     "quarantine": "what failed verification",
-    "index": "made from the records, safe to delete",
-    "tmp": "writes in progress, or rubbish of dead processes",
-    "campaigns": "what running campaigns say of themselves",
-    "failures": "why runs without a record failed",
+    "index": "derived from the records, safe to delete",
+    "tmp": "writes in progress, or left by crashed processes",
+    "campaigns": "status of running campaigns",
+    "failures": "causes of failed runs",
 }
-"""The folders of a store, and what is in them."""
+"""The folders of a store and their content."""
 
 
-class Room(NamedTuple):
-    """Entries of a folder (records, checkpoints, ...), and the bytes of all files in them."""
+class Size(NamedTuple):
+    """The number of entries (records, checkpoints, ...), and the bytes of all files in them."""
 
     entries: int
     bytes: int
 
 
 class Sizes(NamedTuple):
-    """The room that each part of a store takes."""
+    """The disk use of a store."""
 
-    parts: dict[str, Room]
-    groups: dict[tuple[str, str], Room]
+    parts: dict[str, Size]
+    groups: dict[tuple[str, str], Size]
     """Records by learner and environment."""
     problems: list[Problem]
-    """Records that are in no group, and why."""
+    """Records that are in no group."""
 
 
 def measure(store: Store, report: Report | None = None) -> Sizes:
-    """Return the room that everything in ``store`` takes; links are counted, never followed."""
-    with query.asking(store, report) as questions:
-        answer = questions.ask(
+    """Return the disk use of ``store``; links are counted, never followed."""
+    with query.open_database(store, report) as database:
+        result = database.query(
             "SELECT learner, environment, count(*), sum(bytes)::BIGINT FROM runs "
             "GROUP BY ALL ORDER BY 4 DESC, 1, 2"
         )
-        groups = {(row[0], row[1]): Room(row[2], row[3]) for row in answer.rows}
-        problems = list(questions.problems)
-    parts = {name: _room(store.root / name) for name in PARTS}
+        groups = {(row[0], row[1]): Size(row[2], row[3]) for row in result.rows}
+        problems = list(database.problems)
+    parts = {name: _folder_size(store.root / name) for name in PARTS}
     parts["runs"] = parts["runs"]._replace(entries=sum(1 for _ in store.ids()))
     return Sizes(parts, groups, problems)
 
 
-def _room(folder: Path) -> Room:
+def _folder_size(folder: Path) -> Size:
     with disk.reading(folder):
         if folder.is_symlink():
-            return Room(0, 0)
-        return Room(len(disk.listed(folder)), room(folder))
+            return Size(0, 0)
+        return Size(len(disk.listed(folder)), total_bytes(folder))
 
 
-def room(path: Path) -> int:
-    """Return the bytes of a file, or of all below a folder; what vanishes meanwhile has none."""
+def total_bytes(path: Path) -> int:
+    """Return the bytes of a file or of all files below a folder; vanished files count as 0."""
     with disk.reading(path), suppress(FileNotFoundError):
         about = path.lstat()
-        return _inside(path) if stat.S_ISDIR(about.st_mode) else about.st_size
+        return _bytes_inside(path) if stat.S_ISDIR(about.st_mode) else about.st_size
     return 0
 
 
-def _inside(folder: Path) -> int:
-    total, waiting = 0, [str(folder)]
-    while waiting:
-        here = Path(waiting.pop())
+def _bytes_inside(folder: Path) -> int:
+    total, pending = 0, [str(folder)]
+    while pending:
+        here = Path(pending.pop())
         with disk.reading(here), suppress(FileNotFoundError), os.scandir(here) as entries:
             for entry in entries:
                 if entry.is_dir(follow_symlinks=False):
-                    waiting.append(entry.path)
+                    pending.append(entry.path)
                     continue
                 with suppress(FileNotFoundError):
                     total += entry.stat(follow_symlinks=False).st_size
@@ -85,7 +85,7 @@ def _inside(folder: Path) -> int:
 
 
 def readable(size: float) -> str:
-    """Return a number of bytes for people.
+    """Return a number of bytes in readable units.
 
     >>> readable(999), readable(15_300_000)
     ('999 B', '15.3 MB')

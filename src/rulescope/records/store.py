@@ -1,16 +1,16 @@
-"""Records on disk: committed whole or not at all, verified on reading, never overwritten.
+"""A store: records on disk, committed whole or not at all, verified on reading, never overwritten.
 
     <root>/runs/<id[:2]>/<id>/    manifest.json, log.npz, state.npz
-    <root>/checkpoints/<id>.npz   a lifetime in progress
+    <root>/checkpoints/<id>.npz   runs in progress
     <root>/quarantine/<id>-<n>/   what failed verification, with reason.txt
-    <root>/index/                 made from the records for queries; safe to delete
-    <root>/tmp/                   writes in progress; anything else in here is rubbish
-    <root>/campaigns/, failures/  what the engine says of campaigns that run and runs that failed
+    <root>/index/                 derived from the records for queries; safe to delete
+    <root>/tmp/                   writes in progress, and those of crashed processes
+    <root>/campaigns/, failures/  status of running campaigns, and causes of failed runs
 
 There are no locks. Everything is written under ``tmp``, flushed to the disk, and moved into place
-by one rename, which either happens or does not; whoever loses a race finds the winner's record. A
-process killed half-way leaves only rubbish in ``tmp``, under a name that nobody will use again.
-The root may be a symbolic link; one below it is refused, so that nothing outside is ever touched.
+by one rename, which is atomic; the loser of a race finds the winner's record. A process killed
+half-way leaves only a folder in ``tmp``, whose name is never used again. The root may be a symbolic
+link; links below it are refused, so that nothing outside is ever changed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from numpy.typing import NDArray
 from rulescope.core import disk
 from rulescope.core.arrays import ArrayFileError, Arrays
 from rulescope.core.errors import PassingError, RecordError
-from rulescope.records import checkpoint, quarantine, staging, store_layout
+from rulescope.records import checkpoint, quarantine, store_layout
+from rulescope.records.quarantine import Quarantined
 from rulescope.records.record import (
     FILES,
     LOG,
@@ -41,47 +42,40 @@ from rulescope.records.record import (
     decode,
     decode_log,
     decode_manifest,
+    differing_facts,
     encode,
 )
-from rulescope.records.store_layout import checked
+from rulescope.records.store_layout import check_id
 
 _log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Report = Callable[[int, int], None]
-"""Told how many records have been read, of how many."""
+"""Called with the number of records read, and the total."""
 _ROUNDS = 8
-"""How often a commit may find a damaged record in its place before it gives up."""
+"""How often a commit may find a damaged record in its place before it fails."""
 
 
 class ConflictError(RecordError):
-    """Two results of one run; the one in the store stays."""
+    """Two different results of one run; the one in the store stays."""
 
 
 class CheckpointError(RecordError):
-    """A checkpoint that is there, but cannot be gone on from."""
+    """A checkpoint that exists but cannot be resumed from."""
 
 
 class Problem(NamedTuple):
-    """One finding of :meth:`Store.verify`; ``id`` is a run id, or the path of a stray entry."""
+    """One finding of :meth:`Store.verify`; ``id`` is a run id, or the path of a foreign entry."""
 
     id: str
     problem: str
 
 
-class Quarantined(NamedTuple):
-    """What was put aside: of which run, why, and where it is now."""
-
-    id: str
-    reason: str
-    path: Path
-
-
 class Store:
-    """The records under one folder. The first write creates it; looking never does.
+    """The records under one folder, which the first write creates.
 
-    A store that is opened ``read_only`` is not changed: damage is reported and left where it is,
-    and whatever would write raises.
+    A store opened ``read_only`` is not changed: damage is reported and left where it is, and
+    writing raises :class:`RecordError`.
     """
 
     def __init__(self, root: Path, *, read_only: bool = False) -> None:
@@ -92,13 +86,13 @@ class Store:
         return disk.is_folder(self.folder(run))
 
     def folder(self, run: str) -> Path:
-        """Return where the record of ``run`` is, or would be."""
-        return self.inside("runs", checked(run)[:2], run)
+        """Return the folder of the record of ``run``, which need not exist."""
+        return self.inside("runs", check_id(run)[:2], run)
 
     def require_writable(self) -> None:
-        """Raise :class:`RecordError` now rather than after hours, if nothing can be written."""
+        """Raise :class:`RecordError` if nothing can be written, before hours of work."""
         disk.require_possible(self.root)
-        with disk.writing(self.root), self.staging("probe"):
+        with disk.writing(self.root), self.temporary_folder("probe"):
             pass
 
     def ids(self) -> Iterator[str]:
@@ -107,97 +101,86 @@ class Store:
 
     def find(self, prefix: str) -> str:
         """Return the id of the one record whose id begins with ``prefix``."""
-        self._require()
+        self._require_exists()
         if not store_layout.PREFIX.fullmatch(prefix):
             raise RecordError(f"{prefix!r} is not the beginning of a run id, such as 1cced3")
         shards = disk.listed(self.inside("runs"))
-        near = [shard for shard in shards if shard.name.startswith(prefix[:2])]
-        entries = (
-            entry
-            for shard in near
-            if store_layout.is_real_folder(shard)
-            for entry in disk.listed(shard)
-        )
         found = [
-            path.name
-            for path in entries
-            if path.name.startswith(prefix) and store_layout.is_record(path)
+            entry.name
+            for shard in shards
+            if shard.name.startswith(prefix[:2]) and store_layout.is_real_folder(shard)
+            for entry in disk.listed(shard)
+            if entry.name.startswith(prefix) and store_layout.is_record(entry)
         ]
         if len(found) == 1:
             return found[0]
         if not found:
             raise RecordError(f"{self.root}: holds no record of run {prefix}")
         some = ", ".join(run[: len(prefix) + 6] for run in found[:5])
-        raise RecordError(f"{prefix}: {len(found)} records begin so, such as {some}")
+        raise RecordError(f"{prefix}: {len(found)} records begin with this, such as {some}")
+
+    # Records
 
     def commit(self, record: Record) -> str:
         """Write ``record`` and return its id.
 
-        A record is never overwritten: where one exists, an equal science hash keeps the old one
-        and a different one raises :class:`RecordError`.
+        A record is never overwritten: if there is one with an equal science hash, it stays; one
+        with a different science hash raises :class:`ConflictError`.
         """
-        self._bring(record.manifest, encode(record))  # which proves that they can be read back
+        self._commit(record.manifest, encode(record))
         return record.manifest.id
 
-    def adopt(self, run: str, files: Mapping[str, bytes], max_bytes: int | None = None) -> bool:
-        """Verify the files of a record made elsewhere and keep them to the bit, as ``commit`` does.
+    def commit_files(
+        self, run: str, files: Mapping[str, bytes], max_bytes: int | None = None
+    ) -> bool:
+        """Verify the files of a record made elsewhere and commit them unchanged.
 
-        Tell whether it is new here. What does not verify raises and leaves no trace.
+        Return whether the record is new here. Invalid files raise :class:`RecordError` and leave
+        nothing behind.
         """
         only = {name: files[name] for name in FILES}
-        return self._bring(decode(checked(run), only, max_bytes).manifest, only)
+        return self._commit(decode(check_id(run), only, max_bytes).manifest, only)
 
     def read(self, run: str) -> Record:
-        """Return a verified record; a damaged one is put into quarantine and raises."""
-        with self._aside(run):
-            return self._understood(run, lambda: decode(run, self._contents(run, FILES)))
+        """Return a verified record; a damaged one is moved into quarantine and raises."""
+        return self._read(run, FILES, lambda files: decode(run, files))
 
     def read_log(self, run: str, max_bytes: int | None = None) -> Logged:
-        """Return a record without its state, neither read nor verified; else as :meth:`read`."""
-        with self._aside(run):
-            return self._understood(
-                run, lambda: decode_log(run, self._contents(run, (MANIFEST, LOG)), max_bytes)
-            )
+        """Return a record without its state, which is not verified; else as :meth:`read`."""
+        return self._read(run, (MANIFEST, LOG), lambda files: decode_log(run, files, max_bytes))
 
     def manifest(self, run: str) -> Manifest:
-        """Return a manifest, not looking at the arrays; else as :meth:`read`."""
-        with self._aside(run):
-            return self._understood(
-                run, lambda: decode_manifest(run, self._contents(run, (MANIFEST,))[MANIFEST])
-            )
+        """Return a manifest without reading the arrays; else as :meth:`read`."""
+        return self._read(run, (MANIFEST,), lambda files: decode_manifest(run, files[MANIFEST]))
 
     def files(self, run: str, max_bytes: int | None = None) -> dict[str, bytes]:
-        """Return the files of a record as they are, verified, and leave even a damaged one alone.
+        """Return the verified files of a record by name; a damaged record is not moved.
 
-        Damage raises :class:`RecordError`, like everything that is wrong with it, and like a file
-        that unpacks to more than ``max_bytes``.
+        Damage raises :class:`RecordError`, as does a file that unpacks to more than ``max_bytes``.
         """
-        self._present(run)
-        contents = self._contents(run, FILES)
-        decode(run, contents, max_bytes)
-        return contents
+        self._require_record(run)
+        files = self._read_files(run, FILES)
+        decode(run, files, max_bytes)
+        return files
 
     def delete(self, run: str) -> None:
-        """Remove the record of ``run``: gone in one step, then its files are given back."""
-        self._present(run)
-        place = self.folder(run)
-        with disk.writing(place), self.staging(run) as staged:
-            place.rename(staged / run)
-            disk.sync(place.parent)
+        """Remove the record of ``run``: first the whole record by one rename, then its files."""
+        self._require_record(run)
+        folder = self.folder(run)
+        with disk.writing(folder), self.temporary_folder(run) as temporary:
+            folder.rename(temporary / run)
+            disk.sync(folder.parent)
 
     def verify(self, report: Report | None = None) -> list[Problem]:
-        """Read every record; return what is wrong, having put damaged ones into quarantine."""
+        """Read every record; return all problems; damaged records are moved into quarantine."""
         found, entries = [], self._entries()
         for done, path in enumerate(entries):
             if report is not None:
                 report(done, len(entries))
             if not store_layout.is_record(path):
-                what = (
-                    "a symbolic link, which is not followed"
-                    if path.is_symlink()
-                    else "not a record"
-                )
-                found.append(Problem(str(path.relative_to(self.root)), what))
+                link = path.is_symlink()
+                problem = "a symbolic link, which is not followed" if link else "not a record"
+                found.append(Problem(str(path.relative_to(self.root)), problem))
                 continue
             try:
                 self.read(path.name)
@@ -206,32 +189,27 @@ class Store:
         return found
 
     def quarantined(self) -> list[Quarantined]:
-        """Return all that was put aside, sorted by id."""
-        self._require()
-        return [
-            Quarantined(path.name.partition("-")[0], store_layout.reason(path), path)
-            for path in disk.listed(self.root / "quarantine")
-        ]
+        """Return all entries in quarantine, sorted by id."""
+        self._require_exists()
+        return quarantine.entries(self.root / quarantine.FOLDER)
+
+    # Checkpoints
 
     def save_checkpoint(self, run: str, state: Arrays) -> None:
         """Write (or replace) the checkpoint of ``run``: named arrays of any shapes."""
-        path = self._checkpoint(run)
+        path = self._checkpoint_path(run)
         try:
             content = checkpoint.encode(run, state)
         except ArrayFileError as fault:
             raise RecordError(f"{path}: not a valid checkpoint ({fault})") from None
-        with disk.writing(path), self.staging(run) as staged:
-            disk.write(staged / path.name, content)
-            disk.make(path.parent)
-            (staged / path.name).rename(path)
-            disk.sync(path.parent)
+        self.replace_file(path, content)
 
     def read_checkpoint(self, run: str) -> dict[str, NDArray[Any]] | None:
         """Return the checkpoint of ``run``, or None if there is none.
 
-        A damaged one is put into quarantine and raises :class:`CheckpointError`.
+        A damaged one is moved into quarantine and raises :class:`CheckpointError`.
         """
-        path = self._checkpoint(run)
+        path = self._checkpoint_path(run)
         try:
             return checkpoint.read(run, path)
         except FileNotFoundError:
@@ -243,9 +221,10 @@ class Store:
             raise CheckpointError(f"{path}: damaged ({fault}); {moved}") from None
 
     def load_checkpoint(self, run: str) -> dict[str, NDArray[Any]] | None:
-        """Return the checkpoint of ``run``, or None if there is none that can be trusted.
+        """Return the checkpoint of ``run``, or None if there is none or it is damaged.
 
-        Else as :meth:`read_checkpoint`, but only with a logged warning: the lifetime starts again.
+        As :meth:`read_checkpoint`, but with a logged warning instead of an error: the run starts
+        again.
         """
         try:
             return self.read_checkpoint(run)
@@ -255,18 +234,18 @@ class Store:
 
     def drop_checkpoint(self, run: str) -> None:
         """Remove the checkpoint of ``run``, if there is one."""
-        path = self._checkpoint(run)
-        self._require_open()
+        path = self._checkpoint_path(run)
+        self._require_not_read_only()
         with disk.writing(path):
             path.unlink(missing_ok=True)
 
-    # Where things are
+    def _checkpoint_path(self, run: str) -> Path:
+        return self.inside("checkpoints") / f"{check_id(run)}.npz"
 
-    def _checkpoint(self, run: str) -> Path:
-        return self.inside("checkpoints") / f"{checked(run)}.npz"
+    # Paths and files
 
     def inside(self, *parts: str) -> Path:
-        """Return a path below the root, no folder of which may be a symbolic link."""
+        """Return a path below the root, after checking that no folder of it is a symbolic link."""
         path = self.root
         for part in parts:
             path = path / part
@@ -275,128 +254,150 @@ class Store:
                     raise RecordError(f"{path}: a symbolic link, which a store does not follow")
         return path
 
-    def _require_open(self) -> None:
-        """Raise unless this store may be written to."""
-        if self.read_only:
-            raise RecordError(f"{self.root}: was opened to be read only, and is not written to")
+    def replace_file(self, path: Path, content: bytes) -> None:
+        """Write a file of the store anew, whole or not at all."""
+        with disk.writing(path), self.temporary_folder(path.stem) as temporary:
+            disk.write(temporary / path.name, content)
+            disk.make(path.parent)
+            (temporary / path.name).rename(path)
+            disk.sync(path.parent)
 
-    def _require(self) -> None:
-        if not disk.is_folder(self.root):
-            raise RecordError(f"{self.root}: no such store")
+    @contextmanager
+    def temporary_folder(self, purpose: str) -> Iterator[Path]:
+        """Create a folder under ``tmp`` and remove it at the end."""
+        self._require_not_read_only()
+        # Not tempfile.mkdtemp: its folders are closed to a group that shares the store.
+        folder = self.inside("tmp") / store_layout.temporary_name(purpose[:16])
+        disk.make(folder.parent)
+        folder.mkdir()
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)  # a committed one has been moved
 
     def _entries(self) -> list[Path]:
-        """Return what lies where records should be, sorted; see :func:`layout.is_record`."""
-        self._require()
+        """Return all entries at the places of records, sorted; not all need be records."""
+        self._require_exists()
         return [
             entry
             for shard in disk.listed(self.inside("runs"))
             for entry in (disk.listed(shard) if store_layout.is_real_folder(shard) else [shard])
         ]
 
-    def _present(self, run: str) -> None:
-        self._require()
+    def _require_not_read_only(self) -> None:
+        if self.read_only:
+            raise RecordError(f"{self.root}: was opened read only and cannot be written")
+
+    def _require_exists(self) -> None:
+        if not disk.is_folder(self.root):
+            raise RecordError(f"{self.root}: no such store")
+
+    def _require_record(self, run: str) -> None:
+        self._require_exists()
         if run not in self:
             raise RecordError(f"{self.root}: holds no record of run {run}")
 
-    # How things are done
+    # Reading and committing
 
-    def _contents(self, run: str, names: Iterable[str]) -> dict[str, bytes]:
+    def _read_files(self, run: str, names: Iterable[str]) -> dict[str, bytes]:
         folder = self.folder(run)
-        return {name: store_layout.content(folder / name) for name in names}
+        return {name: store_layout.read_file(folder / name) for name in names}
 
-    def _understood(self, run: str, read: Callable[[], T]) -> T:
-        """Return what ``read`` does; what it cannot understand, but is whole, names the place."""
+    def _decode(
+        self, run: str, names: Iterable[str], decoder: Callable[[dict[str, bytes]], T]
+    ) -> T:
+        """Return what ``decoder`` makes of some files; errors other than damage name the folder."""
         try:
-            return read()
+            return decoder(self._read_files(run, names))
         except DamageError:
             raise
         except RecordError as fault:
             raise type(fault)(f"{self.folder(run)}: {fault}") from None
 
-    @contextmanager
-    def _aside(self, run: str) -> Iterator[None]:
-        """Put the record of ``run`` into quarantine if it turns out to be damaged, and raise."""
-        self._present(run)
+    def _read(self, run: str, names: Iterable[str], decoder: Callable[[dict[str, bytes]], T]) -> T:
+        """Return what ``decoder`` makes of some files; move a damaged record into quarantine."""
+        self._require_record(run)
         try:
-            yield
+            return self._decode(run, names, decoder)
         except DamageError as fault:
             moved = self._quarantine(self.folder(run), run, str(fault))
-            # The run can be made anew now.
+            # Passing, since the run can be repeated now.
             raise PassingError(f"{self.folder(run)}: {fault}; {moved}") from None
 
-    def _bring(self, manifest: Manifest, files: Mapping[str, bytes]) -> bool:
-        """Write a record unless the same is there; tell whether it was written."""
-        run = checked(manifest.id)
+    def _commit(self, manifest: Manifest, files: Mapping[str, bytes]) -> bool:
+        """Write a record unless an equal one is there; return whether it was written."""
+        run = check_id(manifest.id)
         with disk.writing(self.folder(run)):
             for _ in range(_ROUNDS):
-                there = run in self and self._keeps(manifest, files)
-                if there or self._settle(run, files):
+                present = run in self and self._holds_equal(manifest, files)
+                if present or self._write_record(run, files):
                     disk.sync(self.folder(run).parent)
-                    return not there
+                    return not present
         raise RecordError(f"{self.folder(run)}: a damaged record is in the way and cannot be moved")
 
-    def _keeps(self, new: Manifest, files: Mapping[str, bytes]) -> bool:
-        """Tell whether the stored record of this run says the same; a damaged one does not."""
+    def _holds_equal(self, new: Manifest, files: Mapping[str, bytes]) -> bool:
+        """Return whether the stored record of this run agrees; False if it is damaged."""
         run = new.id
         try:
-            held = self._understood(run, lambda: decode(run, self._contents(run, FILES)))
+            stored = self._decode(run, FILES, lambda files: decode(run, files))
         except DamageError as fault:
             moved = self._quarantine(self.folder(run), run, str(fault))
             _log.warning("%s: %s; %s", self.folder(run), fault, moved)
             return False
-        old = held.manifest
-        if old.science_hash == new.science_hash or agree(held, decode(run, files)):
+        old = stored.manifest
+        if old.science_hash == new.science_hash or agree(stored, decode(run, files)):
             return True
+        facts = differing_facts(old.source | old.runtime, new.source | new.runtime)
+        likely = f"; they were made with different {', '.join(facts)}" if facts else ""
         raise ConflictError(
             f"{self.folder(run)}: has science hash {old.science_hash}, but the new record of this "
-            f"run has {new.science_hash}"
-            + store_layout.difference(old.source | old.runtime, new.source | new.runtime)
+            f"run has {new.science_hash}{likely}"
         )
 
-    def _settle(self, run: str, files: Mapping[str, bytes]) -> bool:
-        """Write ``files`` and move them into place; False if somebody else was there first."""
-        place = self.folder(run)
-        with self.staging(run) as staged:
+    def _write_record(self, run: str, files: Mapping[str, bytes]) -> bool:
+        """Write ``files`` and move them into place; return False if a record is there already."""
+        folder = self.folder(run)
+        with self.temporary_folder(run) as temporary:
             for name, content in files.items():
-                disk.write(staged / name, content)
-            disk.sync(staged)
-            disk.make(place.parent)
+                disk.write(temporary / name, content)
+            disk.sync(temporary)
+            disk.make(folder.parent)
             try:
-                staged.rename(place)
+                temporary.rename(folder)
             except OSError as fault:
                 if fault.errno in (errno.EEXIST, errno.ENOTEMPTY):
                     return False
                 raise
         return True
 
-    @contextmanager
-    def staging(self, run: str) -> Iterator[Path]:
-        """Lend a fresh folder under ``tmp``, gone afterwards whatever happens."""
-        self._require_open()
-        # Not tempfile.mkdtemp: its folders are closed to the group that may share the store.
-        folder = self.inside("tmp") / staging.name(run[:16])
-        disk.make(folder.parent)
-        folder.mkdir()
-        try:
-            yield folder
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)  # a committed one has moved away
-
     def _quarantine(self, path: Path, run: str, reason: str) -> str:
-        """Move a damaged folder or file aside; return what came of it, in words."""
+        """Move a damaged folder or file into quarantine; return a message that says where to."""
         if self.read_only:
             return "left there; `rulescope verify` moves it into quarantine"
         try:
-            place = self.inside("quarantine")
+            folder = self.inside(quarantine.FOLDER)
         except RecordError as fault:
             return f"it could not be moved into quarantine ({fault})"
-        return quarantine.aside(path, place, run, reason, lambda moved: _is_sound(run, moved))
+        return quarantine.move(path, folder, run, reason, lambda moved: _is_intact(run, moved))
 
 
-def _is_sound(run: str, folder: Path) -> bool:
-    """Tell whether ``folder`` holds the whole record of ``run``."""
+def _is_intact(run: str, folder: Path) -> bool:
+    """Return whether ``folder`` holds the whole record of ``run``."""
     try:
-        decode(run, {name: store_layout.content(folder / name) for name in FILES})
+        decode(run, {name: store_layout.read_file(folder / name) for name in FILES})
     except RecordError:
         return False
     return True
+
+
+def read_each(
+    runs: Iterable[str], read: Callable[[str], T], problems: list[Problem]
+) -> Iterator[tuple[str, T]]:
+    """Yield every run with what ``read`` returns; runs that raise are added to ``problems``."""
+    for run in runs:
+        try:
+            found = read(run)
+        except RecordError as fault:
+            problems.append(Problem(run, str(fault)))
+        else:
+            yield run, found

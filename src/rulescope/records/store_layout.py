@@ -1,25 +1,37 @@
-"""Names and files in a store that may come from anybody: what counts as a record, and what not."""
+"""Names and files of a store: run ids, record folders, temporary folders, and safe reading.
+
+A store may contain files from anybody, so a name must match exactly and only regular files are
+read: a symbolic link may lead anywhere, and reading a pipe would never end.
+"""
 
 from __future__ import annotations
 
+import os
+import platform
 import re
 import stat
-from collections.abc import Mapping
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-from rulescope.core import arrays
+from rulescope.core import arrays, disk
 from rulescope.core.errors import PassingError, RecordError
 from rulescope.records.record import MANIFEST, MAX_MANIFEST, DamageError
 
 ID = re.compile(r"[0-9a-f]{64}")
 PREFIX = re.compile(r"[0-9a-f]{1,64}")
-REASON = "reason.txt"
-_REASONABLE = 10_000
-_NOTE = 16 << 20
+QUIET_SECONDS = 60.0
+"""Age at which a temporary folder of a crashed process of this machine is abandoned."""
+ABANDONED_SECONDS = 24 * 3600.0
+"""Age without a change at which any temporary folder is abandoned."""
+
+_MAX_OPTIONAL = 16 << 20
+_TEMPORARY = re.compile(r".*-(?P<host>[0-9a-z]+)-(?P<pid>\d+)-[0-9a-f]{32}")
 
 
-def checked(run: str) -> str:
+def check_id(run: str) -> str:
     """Return ``run`` if it is a run id: nothing else may become part of a path."""
     if not ID.fullmatch(run):
         raise RecordError(f"{run!r} is not a run id (64 lowercase hexadecimal digits)")
@@ -27,7 +39,7 @@ def checked(run: str) -> str:
 
 
 def is_real_folder(path: Path) -> bool:
-    """Tell whether ``path`` is a folder itself, and not a way to one elsewhere."""
+    """Return whether ``path`` is a folder itself, not a link to one."""
     try:
         return stat.S_ISDIR(path.lstat().st_mode)
     except (FileNotFoundError, NotADirectoryError):
@@ -35,28 +47,23 @@ def is_real_folder(path: Path) -> bool:
 
 
 def is_record(path: Path) -> bool:
-    """Tell whether a path below ``runs`` is where a record of that name belongs."""
+    """Return whether ``path`` is a folder ``<id[:2]>/<id>``."""
     named = ID.fullmatch(path.name) and path.parent.name == path.name[:2]
     return bool(named) and is_real_folder(path)
 
 
-def size_limit(name: str) -> int:
-    """Return how many bytes the file ``name`` of a record may have."""
-    return MAX_MANIFEST if name == MANIFEST else arrays.MAX_BYTES
+def read_file(path: Path) -> bytes:
+    """Return the content of a file of a record.
 
-
-def content(path: Path) -> bytes:
-    """Read a file of a record. One that is gone is damage; a disk that fails may recover.
-
-    Only a regular file of its own and of a possible size is read: a symbolic link may lead
-    anywhere, and a pipe would never end.
+    A missing file is a :class:`DamageError`; a file that cannot be read is a
+    :class:`PassingError`, since a disk may recover.
     """
     try:
         about = path.lstat()
         if not stat.S_ISREG(about.st_mode):
-            kind = "a symbolic link" if stat.S_ISLNK(about.st_mode) else "no regular file"
+            kind = "a symbolic link" if stat.S_ISLNK(about.st_mode) else "not a regular file"
             raise RecordError(f"{path.name} is {kind}, and is not read")
-        if about.st_size > size_limit(path.name):
+        if about.st_size > (MAX_MANIFEST if path.name == MANIFEST else arrays.MAX_BYTES):
             raise RecordError(f"{path.name} is too large ({about.st_size:,} bytes)")
         return path.read_bytes()
     except FileNotFoundError:
@@ -65,47 +72,67 @@ def content(path: Path) -> bytes:
         raise PassingError(f"{path.name} cannot be read ({fault.strerror})") from None
 
 
-def note(path: Path) -> bytes | None:
-    """Return what a file for people says, which no result depends on; None if nothing sensible."""
+def read_optional(path: Path) -> bytes | None:
+    """Return the content of a file that no result depends on; None if it cannot be read."""
     try:
         about = path.lstat()
-        if not stat.S_ISREG(about.st_mode) or about.st_size > _NOTE:
+        if not stat.S_ISREG(about.st_mode) or about.st_size > _MAX_OPTIONAL:
             return None
         return path.read_bytes()
     except OSError:
         return None
 
 
-def reason(folder: Path) -> str:
-    """Return why something was put into quarantine."""
-    said = note(folder / REASON)
-    return "unknown" if said is None else said[:_REASONABLE].decode("utf-8", "replace").strip()
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yield a temporary path beside ``path``, which replaces ``path`` unless an error is raised."""
+    partial = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
+    with disk.writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            yield partial
+            partial.replace(path)
+        finally:
+            partial.unlink(missing_ok=True)
 
 
-def give_reason(folder: Path, text: str) -> None:
-    """Write down why something was put into quarantine."""
-    path = folder / REASON
-    path.unlink(missing_ok=True)  # what was put aside may have brought one, which may be a link
-    with path.open("xb") as file:
-        file.write(f"{text}\n".encode("utf-8", "replace"))
+# Temporary folders: their names show which process writes, and so which ones are abandoned.
 
 
-def different(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """Return the facts in which two identities differ, sorted.
-
-    What only one of them knows is no difference: older versions recorded less. The same source by
-    its sha256 is the same program, whatever its commit is called. How many threads other packages
-    started differs between a command and a worker of one machine, and excuses nothing.
-    """
-    shared = (old.keys() & new.keys()) - {"native_threads"}
-    keys = [key for key in sorted(shared) if old[key] != new[key]]
-    sha256 = old.get("sha256")
-    if sha256 is not None and sha256 == new.get("sha256"):
-        keys = [key for key in keys if key not in ("commit", "dirty")]
-    return ["source" if key == "sha256" else key for key in keys]
+def temporary_name(purpose: str) -> str:
+    """Return a unique name ``<purpose>-<host>-<pid>-<random>``."""
+    return f"{purpose}-{_host()}-{os.getpid()}-{uuid.uuid4().hex}"
 
 
-def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
-    """Say in which facts two identities differ: the likely cause of different results."""
-    keys = different(old, new)
-    return f"; they were made with different {', '.join(keys)}" if keys else ""
+def is_abandoned(path: Path) -> bool:
+    """Return whether no process writes to the temporary folder ``path`` any more."""
+    try:
+        age = time.time() - _last_change(path)
+    except OSError:
+        return False  # removed meanwhile, or not readable for us
+    name = _TEMPORARY.fullmatch(path.name)
+    if name and name["host"] == _host() and not process_exists(int(name["pid"])):
+        return age >= QUIET_SECONDS
+    return age >= ABANDONED_SECONDS
+
+
+def _last_change(path: Path) -> float:
+    """Return when ``path``, or any entry directly in it, was last changed."""
+    inside = path.iterdir() if path.is_dir() and not path.is_symlink() else ()
+    return max(float(each.lstat().st_mtime) for each in (path, *inside))
+
+
+def _host() -> str:
+    """Return the name of this machine in letters and digits."""
+    return re.sub("[^0-9a-z]", "", platform.node().lower())[:32] or "host"
+
+
+def process_exists(pid: int) -> bool:
+    """Return whether a process with this id runs on this machine."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        pass  # it exists, but belongs to another user
+    return True

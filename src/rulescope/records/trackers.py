@@ -1,6 +1,6 @@
-"""Finished records in the formats of tools that draw curves: TensorBoard and Weights & Biases.
+"""Export of records to TensorBoard and Weights & Biases files.
 
-Both are optional extras. Nothing leaves the machine: files are written, and that is all.
+Both are optional extras. Only files are written; nothing is sent anywhere.
 """
 
 from __future__ import annotations
@@ -24,35 +24,35 @@ from rulescope.core.arrays import Arrays
 from rulescope.core.errors import RecordError
 from rulescope.core.structs import expanded
 from rulescope.records.record import Logged
-from rulescope.records.store import Problem, Store
+from rulescope.records.store import Problem, Store, read_each
 
 AXES = ("iteration", "steps")
-"""Columns that are counted along; the first one that a log has is the step of its curves."""
+"""Columns for the x-axis; the first one that a log has is the step of its curves."""
 
 Write = Callable[[Logged, Path], None]
 
 
-def needs(module: str, extra: str) -> ModuleType:
-    """Import a module of an extra, or say what to install."""
+def import_extra(module: str, extra: str) -> ModuleType:
+    """Import a module of an extra; without it, raise an error that says what to install."""
     try:
         return importlib.import_module(module)
     except ImportError as fault:
         if (fault.name or "").partition(".")[0] not in (module.partition(".")[0], ""):
-            raise  # it is there, and something that it needs is not
+            raise  # the module is installed, but not what it imports
         raise RecordError(f"this needs an extra: pip install 'rulescope[{extra}]'") from None
 
 
 def title(logged: Logged) -> str:
-    """Return a name for people that no two records share: learner, world, seed, short id."""
+    """Return a readable, unique name of a record: learner, world, seed, short id."""
     learner = logged.spec.learner.__struct_config__.tag
     world = logged.spec.environment.__struct_config__.tag
     return f"{learner}-{world}-seed{logged.spec.seed}-{logged.manifest.id[:12]}"
 
 
 def points(log: Arrays) -> Iterator[tuple[int, dict[str, float]]]:
-    """Yield each row of a log: its step, and the values that are finite numbers.
+    """Yield the step and the finite values of each row of a log.
 
-    A column [rows, k] gives k values, ``name/0`` and so on; text is left out.
+    A column [rows, k] gives k values, ``name/0`` and so on; text is skipped.
     """
     numbers = {name: column for name, column in log.items() if column.dtype.kind in "biuf"}
     axis = next((numbers[name] for name in AXES if name in numbers), None)
@@ -67,7 +67,7 @@ def points(log: Arrays) -> Iterator[tuple[int, dict[str, float]]]:
 
 
 def about(logged: Logged) -> dict[str, Any]:
-    """Return what a person may want to know of a record, as plain data."""
+    """Return the specification and provenance of a record as plain data."""
     manifest = logged.manifest
     rule = None if manifest.rule is None else msgspec.to_builtins(manifest.rule)
     return {
@@ -85,38 +85,35 @@ def about(logged: Logged) -> dict[str, Any]:
 def export(
     store: Store, runs: Iterable[str], out: Path, write: Write, name: Callable[[Logged], str]
 ) -> tuple[int, int, list[Problem]]:
-    """Give every record a folder under ``out``, filled by ``write``, whole or not at all.
+    """Let ``write`` fill a folder under ``out`` for every record, whole or not at all.
 
-    What is there already is kept, as records never change. Return how many folders are new, how
-    many were there, and what is wrong with the records left out.
+    Existing folders are kept, since records never change. Return the number of new folders, the
+    number of existing ones, and the problems of records left out.
     """
-    made, kept, problems = 0, 0, []
-    for run in runs:
-        try:
-            logged = store.read_log(run)
-        except RecordError as fault:
-            problems.append(Problem(run, str(fault)))
-            continue
-        place = out / name(logged)
-        if place.exists():
+    made, kept = 0, 0
+    problems: list[Problem] = []
+    for _, logged in read_each(runs, store.read_log, problems):
+        folder = out / name(logged)
+        if folder.exists():
             kept += 1
             continue
-        with disk.writing(place), _half(out) as half:
-            write(logged, half)
-            half.rename(place)
+        with disk.writing(folder), _partial_folder(out) as partial:
+            write(logged, partial)
+            partial.rename(folder)
         made += 1
     return made, kept, problems
 
 
 @contextmanager
-def _half(out: Path) -> Iterator[Path]:
+def _partial_folder(out: Path) -> Iterator[Path]:
+    """Create a hidden folder in ``out`` and remove it at the end unless it was renamed."""
     out.mkdir(parents=True, exist_ok=True)
-    half = out / f".half-{uuid.uuid4().hex[:12]}"
-    half.mkdir()
+    partial = out / f".half-{uuid.uuid4().hex[:12]}"
+    partial.mkdir()
     try:
-        yield half
+        yield partial
     finally:
-        shutil.rmtree(half, ignore_errors=True)
+        shutil.rmtree(partial, ignore_errors=True)
 
 
 # TensorBoard
@@ -124,7 +121,7 @@ def _half(out: Path) -> Iterator[Path]:
 
 def to_tensorboard(store: Store, runs: Iterable[str], out: Path) -> tuple[int, int, list[Problem]]:
     """Write an event file for each record, in a folder of its own."""
-    needs("tensorboardX.proto.event_pb2", "tensorboard")
+    import_extra("tensorboardX.proto.event_pb2", "tensorboard")
 
     def write(logged: Logged, folder: Path) -> None:
         began, took = _seconds(logged.manifest.started), logged.manifest.seconds
@@ -141,11 +138,11 @@ def to_tensorboard(store: Store, runs: Iterable[str], out: Path) -> tuple[int, i
 def event_file(
     folder: Path, rows: Iterable[tuple[int, dict[str, float]]], began: float, pace: float
 ) -> None:
-    """Write ``rows`` of values by step for TensorBoard; a step is said to take ``pace`` seconds."""
-    protos = needs("tensorboardX.proto.event_pb2", "tensorboard")
-    summaries = needs("tensorboardX.proto.summary_pb2", "tensorboard")
-    writers = needs("tensorboardX.record_writer", "tensorboard")
-    # Not the library's own file name: it holds the name of the machine, and the present time.
+    """Write ``rows`` of (step, values) for TensorBoard, ``pace`` seconds apart in wall time."""
+    protos = import_extra("tensorboardX.proto.event_pb2", "tensorboard")
+    summaries = import_extra("tensorboardX.proto.summary_pb2", "tensorboard")
+    writers = import_extra("tensorboardX.record_writer", "tensorboard")
+    # Not the library's own file name, which contains the host name and the present time.
     record = writers.RecordWriter(str(folder / f"events.out.tfevents.{int(began)}.rulescope"))
     try:
         version = protos.Event(wall_time=began, file_version="brain.Event:2")
@@ -186,15 +183,15 @@ _QUIET = {
     "x_disable_machine_info": True,
     "x_save_requirements": False,
 }
-"""Nothing about this machine, and nothing over the network."""
+"""No information about this machine, and no network."""
 
 
 def to_wandb(
     store: Store, runs: Iterable[str], out: Path, project: str = "rulescope"
 ) -> tuple[int, int, list[Problem]]:
-    """Write an offline run for each record, which ``wandb sync`` can send where one likes."""
-    os.environ.setdefault("WANDB_ERROR_REPORTING", "false")  # it would call home about crashes
-    wandb = needs("wandb", "wandb")
+    """Write an offline run for each record, which ``wandb sync`` can upload."""
+    os.environ.setdefault("WANDB_ERROR_REPORTING", "false")  # else it reports crashes
+    wandb = import_extra("wandb", "wandb")
     known = wandb.Settings.model_fields
     settings = {name: value for name, value in _QUIET.items() if name in known}
 
@@ -213,7 +210,7 @@ def to_wandb(
         for step, values in points(logged.log):
             run.log(values, step=step)
         run.finish()
-        # Its own folder is named by the present time; the record's file is all that counts.
+        # Its folder is named by the present time; only the file of the run is kept.
         [file] = folder.glob(f"wandb/offline-run-*/run-{key}.wandb")
         file.rename(folder / file.name)
         shutil.rmtree(folder / "wandb")

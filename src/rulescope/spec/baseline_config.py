@@ -1,22 +1,20 @@
-"""What the baseline learners are made of, as data; the defaults are those of the published audit.
+"""Configurations of the baseline learners; the defaults are those of the published audit.
 
-Where the audit names a setting but not its reading, the reading taken here is the common one and is
-written beside the field or in the learner's own file.
+Where the audit leaves the meaning of a setting open, the usual one is taken; it is stated beside
+the field or in the learner's module.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
 from rulescope.core.structs import Frozen
-
-Positive = Annotated[int, Meta(ge=1)]
-Fraction = Annotated[float, Meta(ge=0.0, le=1.0)]
-NonNegative = Annotated[float, Meta(ge=0.0)]
-Rate = Annotated[float, Meta(gt=0.0, le=100.0)]
-Norm = Annotated[float, Meta(gt=0.0)]
+from rulescope.spec.field_types import Fraction, NonNegative, Norm, Positive, Rate
+from rulescope.spec.learner_base import LearnerBase, ReplayShape, minibatch_problems
 
 
 class NetworkSizes(Frozen, frozen=True):
@@ -30,8 +28,8 @@ class NetworkSizes(Frozen, frozen=True):
     channels: Positive = 16
 
 
-class A2C(Frozen, frozen=True, tag="a2c", tag_field="kind"):
-    """Advantage actor-critic: one update on each rollout, then the rollout is forgotten."""
+class A2C(LearnerBase, frozen=True, tag="a2c", tag_field="kind"):
+    """Advantage actor-critic: one update on each rollout, which is then discarded."""
 
     CARRIERS: ClassVar[tuple[str, ...]] = ("moments", "params")
 
@@ -47,7 +45,7 @@ class A2C(Frozen, frozen=True, tag="a2c", tag_field="kind"):
     """The whole gradient is scaled down to this norm, policy and value together."""
 
 
-class PPO(Frozen, frozen=True, tag="ppo", tag_field="kind"):
+class PPO(LearnerBase, frozen=True, tag="ppo", tag_field="kind"):
     """Proximal policy optimisation: several passes over each rollout in minibatches."""
 
     CARRIERS: ClassVar[tuple[str, ...]] = ("moments", "params")
@@ -60,18 +58,22 @@ class PPO(Frozen, frozen=True, tag="ppo", tag_field="kind"):
     entropy_coefficient: NonNegative = 0.01
     max_norm: Norm = 0.5
     clip: Annotated[float, Meta(gt=0.0)] = 0.2
-    """How far from one a ratio of probabilities may gain."""
+    """Clipping range of the probability ratio around one."""
     epochs: Positive = 4
     minibatches: Positive = 4
     normalise_advantages: bool = True
     """Whether the advantages of each minibatch are shifted and scaled to mean 0 and deviation 1."""
 
+    def problems(self, lanes: int, steps: int) -> Iterator[str]:
+        """Yield what is wrong with the configuration for such rollouts, the key first."""
+        yield from minibatch_problems(self.minibatches, lanes * steps)
 
-class A2CPopArt(Frozen, frozen=True, tag="a2c-popart", tag_field="kind"):
+
+class A2CPopArt(LearnerBase, frozen=True, tag="a2c-popart", tag_field="kind"):
     """A2C whose value is learned in units of the returns' running mean and deviation.
 
-    ``advantages`` says in which units the policy sees them. The published scores (none learned at
-    reward scale 1e-3, where the deviation is well above the floor) fit ``raw`` only.
+    ``advantages`` sets the units of the advantages in the policy loss. The published scores (no
+    learning at reward scale 1e-3, where the deviation is well above the floor) fit ``raw`` only.
     """
 
     CARRIERS: ClassVar[tuple[str, ...]] = ("averages", "moments", "params")
@@ -90,11 +92,11 @@ class A2CPopArt(Frozen, frozen=True, tag="a2c-popart", tag_field="kind"):
     advantages: Literal["raw", "normalised"] = "raw"
 
 
-class DQN(Frozen, frozen=True, tag="dqn", tag_field="kind"):
+class DQN(LearnerBase, frozen=True, tag="dqn", tag_field="kind"):
     """Deep Q-learning: epsilon-greedy, uniform replay of transitions, a target network.
 
-    ``CARRIERS`` has one more than the usual ones: ``schedule`` counts the interactions, on which
-    exploration, training and the target's refreshment depend. Clearing the replay leaves it alone.
+    The carrier ``schedule`` counts the interactions, on which exploration, training and the copies
+    to the target network depend. Clearing the replay does not change it.
     """
 
     CARRIERS: ClassVar[tuple[str, ...]] = ("target", "moments", "replay", "schedule", "params")
@@ -111,25 +113,44 @@ class DQN(Frozen, frozen=True, tag="dqn", tag_field="kind"):
     """Number of transitions before the first update; ``start_counts`` says which are counted."""
     start_counts: Literal["stored", "interactions"] = "stored"
     """``stored``: the transitions in the replay, so a cleared replay must fill up again before the
-    next update. ``interactions``: all transitions of the lifetime, so updates go on at once after
-    the replay was cleared. The two differ only after a clearing. (The published text says "at 1,000
+    next update. ``interactions``: all transitions of the lifetime, so updates continue at once
+    after the replay was cleared. The two differ only then. (The published text says "at 1,000
     interactions"; docs/assays.md compares both with the published numbers.)"""
     train_every: Positive = 4
-    """Steps of the world, in each of which every lane moves, from one update to the next.
+    """Steps of the world (of every lane) between updates.
 
-    (The audit says "every 4" and leaves open of what. Counted in interactions there would be twice
-    as many updates with two lanes, and a cleared replay would be overcome in 60 iterations instead
+    (The audit says "every 4" without a unit. Counted in interactions there would be twice as many
+    updates with two lanes, and the recovery from a cleared replay would take 60 iterations instead
     of the published 166; counted in steps it takes about 140.)"""
     target_every: Positive = 1000
-    """Interactions, all lanes together, from one copy of the network to the next."""
+    """Interactions, all lanes together, between copies to the target network."""
     epsilon: tuple[Fraction, Fraction] = (1.0, 0.05)
-    """Probability of a random action, at first and in the end."""
+    """Probability of a random action at the start and at the end of the schedule."""
     exploration: Annotated[float, Meta(gt=0.0, le=1.0)] = 0.2
     """Share of the lifetime's interactions over which epsilon falls linearly."""
 
+    def first_update(self, lanes: int, steps: int) -> int:
+        """Return the iteration in which the parameters are first updated."""
+        stored = math.ceil(self.start / lanes)  # steps of the world; then the next that is due
+        return math.ceil(math.ceil(stored / self.train_every) * self.train_every / steps)
 
-class RandomPolicy(Frozen, frozen=True, tag="random", tag_field="kind"):
-    """Uniformly random actions, for ever: what can be found by chance."""
+    def replay(self, lanes: int, steps: int) -> ReplayShape:
+        """Return the size of the replay, whose entries are transitions."""
+        return ReplayShape(self.capacity, lanes * steps, observations=1, overhead=40)
+
+    def problems(self, lanes: int, steps: int) -> Iterator[str]:  # noqa: ARG002
+        """Yield what is wrong with the configuration for such rollouts, the key first."""
+        if self.start > self.capacity:
+            yield (
+                f"start: {self.start} is more than learner.capacity ({self.capacity}), so learning "
+                "would never start"
+            )
+        elif lanes > self.capacity:
+            yield f"capacity: {self.capacity} has no room for one transition of each lane ({lanes})"
+
+
+class RandomPolicy(LearnerBase, frozen=True, tag="random", tag_field="kind"):
+    """Uniformly random actions without learning."""
 
     CARRIERS: ClassVar[tuple[str, ...]] = ()
 

@@ -1,28 +1,28 @@
-"""What a Disco learner is made of, as data.
+"""Configuration of the Disco learner.
 
 ``Conventions`` holds every choice in which implementations of Disco103 are known to differ. Four
-bundles of them, the agents, have names (:data:`AGENTS`).
+named bundles of conventions are the agents (:data:`AGENTS`).
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import math
+from collections.abc import Iterator
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
 
 from rulescope.core.structs import Frozen
-
-Positive = Annotated[int, Meta(ge=1)]
-Fraction = Annotated[float, Meta(ge=0.0, le=1.0)]
-NonNegative = Annotated[float, Meta(ge=0.0)]
+from rulescope.spec.field_types import Decay, Fraction, NonNegative, Positive, Rate
+from rulescope.spec.learner_base import LearnerBase, ReplayShape
 
 
 class Conventions(Frozen, frozen=True):
     """The choices in which Disco implementations differ.
 
-    The defaults are the agent ``historical``. They never change: a run's id hashes only the fields
-    that differ from their default.
+    The defaults are the agent ``historical``. They must never change: a run's id hashes only the
+    fields that differ from their default.
     """
 
     final_relu: bool = True
@@ -71,8 +71,8 @@ AGENTS: dict[str, Conventions] = {
 """Bundles of conventions by name.
 
 ``published`` and ``historical`` are inferred from printed numbers: the code of the published audit
-was never released. ``published`` is taken to have made the cohorts that the audit lists as
-reference-indexed, ``historical`` the earlier ones (the assay ``agent-identity`` tests that).
+was not released. ``published`` is assumed for the cohorts that the audit lists as
+reference-indexed, ``historical`` for the earlier ones (the assay ``agent-identity`` tests that).
 ``reference`` is the JAX release of Disco103, ``legacy`` is disco-torch 0.4.0 as released.
 """
 
@@ -104,7 +104,7 @@ class Coefficients(Frozen, frozen=True):
 
 
 class AgentSizes(Frozen, frozen=True):
-    """Widths of the agent (predictions are as wide as the rule says, bins as the interface)."""
+    """Widths of the agent (the rule sets the width of predictions, the interface the bins)."""
 
     torso: Literal["grid", "channel"] = "grid"
     hidden: tuple[Positive, Positive] = (512, 512)
@@ -114,10 +114,18 @@ class AgentSizes(Frozen, frozen=True):
     head: Positive = 128
 
 
-class Disco(Frozen, frozen=True, tag="disco", tag_field="kind"):
+class Disco(LearnerBase, frozen=True, tag="disco", tag_field="kind"):
     """A learner whose targets are set by a Disco-family rule network."""
 
-    CARRIERS = ("recurrent", "averages", "target", "moments", "replay", "params")
+    CARRIERS: ClassVar[tuple[str, ...]] = (
+        "recurrent",
+        "averages",
+        "target",
+        "moments",
+        "replay",
+        "params",
+    )
+    outputs: ClassVar[int] = 1300
 
     rule: str = "disco103"
     """A registered rule, or ``random:SEED`` (the same architecture with random weights)."""
@@ -125,15 +133,43 @@ class Disco(Frozen, frozen=True, tag="disco", tag_field="kind"):
     conventions: Conventions = Conventions()
     interface: Interface = Interface()
     coefficients: Coefficients = Coefficients()
-    learning_rate: Annotated[float, Meta(gt=0.0, le=100.0)] = 1e-2
+    learning_rate: Rate = 1e-2
     discount: Fraction = 0.997
     trace: Fraction = 0.95
-    averages_decay: Annotated[float, Meta(ge=0.0, lt=1.0)] = 0.99
+    averages_decay: Decay = 0.99
     target_decay: Fraction = 0.9
     batch: Positive = 64
     """Trajectories in one learner step; learning starts once this many are stored."""
     capacity: Positive = 1024
     """Trajectories kept for replay, first in first out."""
+
+    def first_update(self, lanes: int, steps: int) -> int:  # noqa: ARG002
+        """Return the iteration in which the parameters are first updated."""
+        return math.ceil(self.batch / lanes)
+
+    def replay(self, lanes: int, steps: int) -> ReplayShape:
+        """Return the size of the replay, whose entries are trajectories."""
+        return ReplayShape(self.capacity, lanes, observations=steps + 1, overhead=400)
+
+    def workspace(self, lanes: int, steps: int) -> int:  # noqa: ARG002
+        """Return the bytes that an update needs for intermediate results, about."""
+        return 40_000 * self.batch * (steps + 1)
+
+    def problems(self, lanes: int, steps: int) -> Iterator[str]:  # noqa: ARG002
+        """Yield what is wrong with the configuration for such rollouts, the key first."""
+        if self.batch > self.capacity:
+            yield (
+                f"batch: {self.batch} is more than learner.capacity ({self.capacity}), so learning "
+                "would never start"
+            )
+
+    def describe(self, rule: str) -> str:
+        """Return the learner in words; ``rule`` is the printed name of its rule."""
+        hidden = "×".join(str(size) for size in self.agent.hidden)
+        return (
+            f"Disco learner under {rule}: hidden layers {hidden}, learning rate "
+            f"{self.learning_rate:g}, batches of {self.batch} trajectories"
+        )
 
 
 SPROUT = Disco(
@@ -154,17 +190,17 @@ SPROUT = Disco(
     batch=12,
     capacity=64,
 )
-"""The learner that the rule Sprout was discovered with."""
+"""The learner in which the rule Sprout was discovered."""
 
 LEARNERS: dict[str, Disco] = dict.fromkeys(
     ("sprout", "sprout-start", "sprout-early", "sprout-scales", "sprout-random"), SPROUT
 )
-"""Learners of rules that were not discovered with the default one, by the rule's name before any
+"""Learners of rules that were not discovered in the default one, by the rule's name before any
 colon."""
 
 
 def driven_by(rule: str) -> Disco:
-    """Return the learner that ``rule`` was made for, driven by it."""
+    """Return the learner of ``rule``: the one that it was discovered in, with that rule."""
     own = LEARNERS.get(rule.partition(":")[0], Disco())
     return msgspec.structs.replace(own, rule=rule)
 

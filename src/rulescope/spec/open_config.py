@@ -1,31 +1,38 @@
-"""OPEN, a learned optimiser, and Adam, each in the PPO loop that OPEN was made for; as data.
+"""Configurations of OPEN, a learned optimiser, and of Adam, each in OPEN's PPO loop.
 
-The defaults are those of the released program on MinAtar, which plays 64 games for 128 steps an
-iteration (``lanes`` and ``steps`` of the run, see :func:`rulescope.spec.learner_config.habits`).
+The defaults are those of the released program on MinAtar, which runs 64 games for 128 steps per
+iteration (``usual_shape``).
 """
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from collections.abc import Iterator
+from typing import Annotated, ClassVar, Self
 
 from msgspec import Meta
+from msgspec.structs import replace
 
-from rulescope.core.structs import Frozen
-from rulescope.spec.baseline_config import Fraction, NetworkSizes, NonNegative, Norm, Positive, Rate
+from rulescope.spec.baseline_config import NetworkSizes
+from rulescope.spec.field_types import Decay, Fraction, NonNegative, Norm, Positive, Rate
+from rulescope.spec.learner_base import LearnerBase, RunShape, minibatch_problems
 
-Decay = Annotated[float, Meta(ge=0.0, lt=1.0)]
+ADAM_RATES = {"breakout": 1e-2, "freeway": 1e-3}
+"""Tuned learning rates of :class:`OpenAdam`, by MinAtar game."""
 
 
-class _Loop(Frozen, frozen=True):
-    """PPO with a policy and a value that share nothing."""
+class _Loop(LearnerBase, frozen=True):
+    """PPO with separate networks for policy and value."""
+
+    usual_shape: ClassVar[RunShape] = RunShape(lanes=64, steps=128, iterations=56, log_every=1)
+    stepwise: ClassVar[bool] = True
 
     agent: NetworkSizes = NetworkSizes(hidden=(64, 64))
-    """Of each of the two networks, on the flattened observation: the rule has no convolutions."""
+    """Sizes of both networks, on the flattened observation: the rule has no convolutions."""
     discount: Fraction = 0.99
     trace: Fraction = 0.95
     """The lambda of generalised advantage estimation."""
     clip: Annotated[float, Meta(gt=0.0)] = 0.2
-    """How far from one a ratio of probabilities may gain, and from the old value a new one."""
+    """Clipping range of the probability ratio around one, and of a value around the old one."""
     value_coefficient: NonNegative = 0.5
     """Weight of *half* the mean squared error of the values."""
     entropy_coefficient: NonNegative = 0.01
@@ -34,38 +41,58 @@ class _Loop(Frozen, frozen=True):
     epochs: Positive = 4
     minibatches: Positive = 8
 
+    def problems(self, lanes: int, steps: int) -> Iterator[str]:
+        """Yield what is wrong with the configuration for such rollouts, the key first."""
+        if self.agent.torso == "channel":
+            yield "agent.torso: the rule has no convolutions; use 'grid'"
+        yield from minibatch_problems(self.minibatches, lanes * steps)
+
 
 class Open(_Loop, frozen=True, tag="open", tag_field="kind"):
     """PPO whose optimiser is an OPEN rule.
 
-    The carrier ``recurrent`` is what the rule's GRU remembers of each parameter of the policy and
-    of the value; ``moments`` are the momenta; ``schedule`` counts the steps, on which the rule's
-    sense of time depends (zeroing the momenta leaves it alone).
+    The carrier ``recurrent`` is the state of the rule's GRU for each parameter of the policy and
+    the value; ``moments`` are the momenta; ``schedule`` counts the steps, on which the rule's time
+    features depend (zeroing the momenta does not change it).
     """
 
     CARRIERS: ClassVar[tuple[str, ...]] = ("recurrent", "moments", "schedule", "params")
+    network_copies: ClassVar[int] = 40  # the rule remembers a vector for each parameter
 
     rule: str = "open-breakout"
     """A registered rule, ``open-random:SEED`` or ``open-random-large:SEED``."""
     horizon: Positive | None = None
-    """Iterations after which the rule believes its training to be over, if not the lifetime's."""
+    """Iterations of training that the rule's time features assume, if not those of the lifetime."""
+
+    def for_minatar(self, game: str) -> Self:
+        """Return the configuration with the rule trained on ``game``, if it has the default."""
+        own = self.rule == Open().rule
+        return replace(self, rule=f"open-{game}") if own else self
+
+    def describe(self, rule: str) -> str:  # noqa: ARG002
+        """Return the learner in words."""
+        return "PPO whose optimiser is the rule, in MinAtar"
 
 
 class OpenAdam(_Loop, frozen=True, tag="open-adam", tag_field="kind"):
-    """The same PPO with Adam: what OPEN is compared with.
+    """The same PPO with Adam, the baseline of OPEN.
 
     (No settings are published with OPEN. These are the same author's, tuned on Breakout for ten
-    million interactions; for those of other games see
-    :func:`rulescope.spec.learner_config.suited`.)
+    million interactions; :data:`ADAM_RATES` has those of other games.)
     """
 
     CARRIERS: ClassVar[tuple[str, ...]] = ("moments", "schedule", "params")
 
     learning_rate: Rate = 1e-2
     anneal: bool = True
-    """Whether the learning rate falls linearly over the lifetime, from iteration to iteration."""
+    """Whether the learning rate decreases linearly over the iterations of the lifetime."""
     decays: tuple[Decay, Decay] = (0.9, 0.99)
     epsilon: Annotated[float, Meta(gt=0.0)] = 1e-5
+
+    def for_minatar(self, game: str) -> Self:
+        """Return the configuration with the rate tuned on ``game``, if it has the default."""
+        own = self.learning_rate == OpenAdam().learning_rate
+        return replace(self, learning_rate=ADAM_RATES[game]) if own else self
 
 
 VARIANTS: dict[str, Open | OpenAdam] = {

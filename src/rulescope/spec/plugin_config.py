@@ -1,27 +1,26 @@
-"""A rule of somebody else's package, as data, and what such a rule is told when it is born."""
+"""The configuration of a learner whose rule another package provides."""
 
 from __future__ import annotations
 
-from typing import Annotated, NamedTuple
+from collections.abc import Iterator
+from typing import Annotated
 
 from msgspec import Meta
 
-from rulescope.core.structs import Frozen
-from rulescope.spec.baseline_config import NetworkSizes, Rate
+from rulescope.spec.baseline_config import NetworkSizes
+from rulescope.spec.field_types import Rate, Sha256
+from rulescope.spec.learner_base import HISTORY, LearnerBase
 
-Sha256 = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
 CarrierName = Annotated[str, Meta(pattern=r"^[^/]+\Z")]
 
-HISTORY = "recurrent"
-"""The carrier that is, in any rule, what it remembers of the lifetime: what an audit acts on."""
 CARRIERS = (HISTORY, "moments", "params")
 """Carriers of a rule that is an :class:`~rulescope.learners.update_rule.UpdateRule`."""
 LEARNING_RATE = 1e-3
-"""Of a rule that does not say otherwise."""
+"""Of a rule that declares none."""
 
 
-class Plugin(Frozen, frozen=True, tag="plugin", tag_field="kind"):
-    """A learner whose rule is a plug-in; :func:`rulescope.plugins.pinned` makes it from a name.
+class Plugin(LearnerBase, frozen=True, tag="plugin", tag_field="kind"):
+    """A learner whose rule is a plug-in; ``rulescope.learners.plugin_rule.pin_rule`` makes one.
 
     Everything here is data, so that a record can be read where the rule is not installed.
     """
@@ -29,31 +28,31 @@ class Plugin(Frozen, frozen=True, tag="plugin", tag_field="kind"):
     rule: Annotated[str, Meta(min_length=1)]
     """Name of an entry point of the group ``rulescope.rules``."""
     source: Sha256
-    """Of the package that it comes from: an edited rule is another rule, and another run."""
+    """Hash of its package's source: an edited rule is another rule, and another run."""
     carriers: Annotated[tuple[CarrierName, ...], Meta(min_length=1)] = CARRIERS
-    """What the learner carries, by name."""
+    """Names of the parts of the learner's persistent state."""
     agent: NetworkSizes = NetworkSizes()
-    """The network that a rule without one of its own is given."""
+    """The network of a rule that does not bring its own."""
     learning_rate: Rate = LEARNING_RATE
 
     @property
-    def CARRIERS(self) -> tuple[str, ...]:  # noqa: N802  # what other learners call a constant
+    def CARRIERS(self) -> tuple[str, ...]:  # type: ignore[override]  # noqa: N802
         """The carriers, under the name that they have in all learners."""
         return self.carriers
 
+    def problems(self, lanes: int, steps: int) -> Iterator[str]:  # noqa: ARG002
+        """Yield what is wrong with the configuration for such rollouts, the key first."""
+        names = self.carriers
+        if len(set(names)) < len(names):
+            yield f"carriers: {max(names, key=names.count)!r} is named twice"
 
-class Setup(NamedTuple):
-    """All that a rule's constructor is told, in one argument: more may be added, nothing moved."""
+    def missing_carrier(self, name: str) -> str:
+        """Return the message for a carrier ``name`` that the learner does not have."""
+        message = super().missing_carrier(name)
+        if name == HISTORY:
+            message += f" (the rule {self.rule!r} has no history under that name to intervene on)"
+        return message
 
-    observation_shape: tuple[int, ...]
-    actions: int
-    steps: int = 29
-    """Interactions of each lane in one rollout."""
-    seed: int = 0
-    """Of every random stream of the learner (see :mod:`rulescope.core.seeds`)."""
-    learning_rate: float = LEARNING_RATE
-    agent: NetworkSizes = NetworkSizes()
-    iterations: int | None = None
-    """Length of the lifetime, if it is known."""
-    device: str = "cpu"
-    """Where to compute, as torch names it."""
+    def describe(self, rule: str) -> str:  # noqa: ARG002
+        """Return the learner in words."""
+        return f"The plug-in rule {self.rule}"

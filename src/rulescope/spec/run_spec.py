@@ -1,4 +1,4 @@
-"""A lifetime as data: ``RunSpec`` is frozen, strictly decoded, and named by the hash of itself."""
+"""The specification of a run: frozen, strictly decoded, and identified by its own hash."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ import msgspec
 from msgspec import Meta
 
 from rulescope.core.decoding import explain, parsed
-from rulescope.core.errors import SpecError, nearest
+from rulescope.core.errors import SpecError
 from rulescope.core.structs import Frozen, expanded, without_defaults
 from rulescope.spec.disco_config import Disco
-from rulescope.spec.learner_config import LearnerSpec, stepwise, unfit
-from rulescope.spec.plugin_config import HISTORY, Plugin
-from rulescope.spec.world_config import Boundary, Catch, Change, EnvironmentSpec, misfit
+from rulescope.spec.learner_config import LearnerSpec
+from rulescope.spec.world_config import Boundary, Catch, Change, EnvironmentSpec, change_problem
 
 Mode = Literal["natural", "clamp"]
-"""``natural``: written once, then the learner goes on from it. ``clamp``: restored ever after."""
+"""``natural``: written once, then the learner continues from it. ``clamp``: restored after every
+later iteration."""
 Policy = Literal["terminal", "initial", "random"]
 Iteration = Annotated[int, Meta(ge=0)]
 Seed = Annotated[int, Meta(ge=0, le=2**32 - 1)]
 KEPT = ("averages", "recurrent")
-"""Carriers that are kept unless something else is said."""
+"""Carriers that are kept by default."""
 
 
 class _Operation(Frozen, frozen=True):
-    """What is done to one carrier; the operations follow."""
+    """Base of the operations on one carrier, which follow."""
 
     carrier: str
 
@@ -42,34 +42,34 @@ class _Operation(Frozen, frozen=True):
 class Pin(_Operation, frozen=True, tag="pin", tag_field="operation"):
     """Set every array to zero after every iteration.
 
-    (For ``averages`` that is not the state of a fresh learner, whose product of decays is one.)
+    (For ``averages`` that is not the initial state, whose product of decays is one.)
     """
 
 
 class PinSteps(Pin, frozen=True, tag="pin-steps", tag_field="operation"):
     """Set every array to zero after every step of the optimiser.
 
-    Some learners make many steps an iteration; at none of them do they see anything but zero.
+    Some learners make many steps per iteration; the carrier is zero at each of them.
     """
 
 
 class Freeze(_Operation, frozen=True, tag="freeze", tag_field="operation"):
-    """Restore, after every later iteration, the own value as it was after iteration ``at``."""
+    """Restore the value that the carrier had after iteration ``at``, after every later one."""
 
     at: Iteration
-    """0 is the fresh learner, before its first iteration."""
+    """0 is the initial learner, before its first iteration."""
 
 
 class Hold(_Operation, frozen=True, tag="hold", tag_field="operation"):
-    """Restore, after every later iteration, the own value as the first update left it.
+    """Restore, after every later iteration, the value that the carrier had after the first update.
 
     The first update is the first iteration that changed the carrier: a learner may collect data
-    for a while before it learns.
+    for some iterations before it learns.
     """
 
 
 class Reset(_Operation, frozen=True, tag="reset", tag_field="operation"):
-    """Once, after iteration ``at``, put back the value of the fresh learner; then go on.
+    """Restore the initial value once, after iteration ``at``.
 
     Reset the carrier ``replay`` to clear it.
     """
@@ -78,18 +78,18 @@ class Reset(_Operation, frozen=True, tag="reset", tag_field="operation"):
 
 
 class Transplant(_Operation, frozen=True, tag="transplant", tag_field="operation"):
-    """Begin with the value that the donor's lifetime ended with."""
+    """Start with the terminal value of the donor."""
 
     donor: RunSpec
     mode: Mode
 
 
 class RandomState(_Operation, frozen=True, tag="random", tag_field="operation"):
-    """Begin with a random value that resembles the donors' terminal values unit by unit.
+    """Start with a random value that has the donors' terminal mean and deviation in each unit.
 
-    Every unit is drawn on its own from a normal distribution with the mean and the standard
-    deviation (over all N, not N - 1) which that unit has over the donors. Arrays that are not of
-    floating point stay the recipient's own.
+    Every unit is drawn independently from a normal distribution with the mean and the standard
+    deviation (over N, not N - 1) of that unit over the donors. Arrays that are not of floating
+    point stay the recipient's own.
     """
 
     donors: Annotated[tuple[RunSpec, ...], Meta(min_length=2)]
@@ -97,10 +97,10 @@ class RandomState(_Operation, frozen=True, tag="random", tag_field="operation"):
 
 
 class Permute(_Operation, frozen=True, tag="permute", tag_field="operation"):
-    """After iteration ``at``, shuffle the units of the own value: the same numbers elsewhere.
+    """After iteration ``at``, permute the units of the carrier.
 
-    One permutation of the last axis serves all arrays of that width, so units stay whole (a
-    hidden unit keeps its cell). What still works did not depend on which unit says what.
+    One permutation of the last axis is used for all arrays of that width, so units stay whole (a
+    hidden unit keeps its cell). What still works did not depend on the identity of units.
     """
 
     at: Iteration
@@ -108,13 +108,13 @@ class Permute(_Operation, frozen=True, tag="permute", tag_field="operation"):
 
 
 class Ablate(_Operation, frozen=True, tag="ablate", tag_field="operation"):
-    """After iteration ``at``, take out of the own value what it says along some directions.
+    """After iteration ``at``, remove the part of the carrier along some directions.
 
-    Directions are those along which the donors' terminal values vary. Along them the own value
-    becomes the donors' mean; across them it stays what it is. Clamped, they are taken out again
-    after every later iteration, while the rest of the value goes on.
+    Directions are those along which the donors' terminal values vary. Along them the value becomes
+    the donors' mean; across them it is unchanged. Clamped, the part is removed again after every
+    later iteration, while the rest of the value evolves.
 
-    All arrays of floating point make up one vector, in the order of their names and in their own
+    All arrays of floating point form one vector, in the order of their names and in their own
     units; other arrays stay the recipient's own.
     """
 
@@ -122,8 +122,8 @@ class Ablate(_Operation, frozen=True, tag="ablate", tag_field="operation"):
     components: Annotated[int, Meta(ge=1)]
     """How many directions."""
     which: Literal["principal", "random", "complement"]
-    """``principal``: those along which the donors vary most. ``random``: as many others, all
-    directions in which the donors vary being alike. ``complement``: all but the principal ones."""
+    """``principal``: those along which the donors vary most. ``random``: as many, uniform over the
+    subspace in which the donors vary. ``complement``: all but the principal ones."""
     at: Iteration
     mode: Mode
 
@@ -138,11 +138,11 @@ Intervention = (
 
 
 class Fork(Frozen, frozen=True):
-    """Begin in the middle of another run's lifetime: with all that its learner, its world and
-    their chance were after iteration ``at``. Time goes on from there.
+    """Start from the state of another run after iteration ``at``: learner, world, random streams.
+    Iterations are counted on from there.
 
-    What is not done to the learner here has not been done to it there, so a fork without
-    interventions lives the rest of the other's life to the bit.
+    The interventions of the other run do not carry over: a fork without interventions continues it
+    bit-identically if it has none either.
     """
 
     run: RunSpec
@@ -151,22 +151,22 @@ class Fork(Frozen, frozen=True):
 
 
 class Evaluation(Frozen, frozen=True):
-    """A frozen policy at play, when the lifetime is over: it acts, and nothing is learned.
+    """Evaluation of fixed policies after the lifetime: they act, and nothing is learned.
 
-    Worlds and the noise of actions follow from the run's seed alone, so that all runs of a seed
-    play the same games with the same luck. Rewards are in the world's own units.
+    Worlds and action noise depend on the run's seed alone, so all runs of a seed are evaluated in
+    the same worlds with the same noise. Rewards are in the world's own units.
     """
 
     lanes: Annotated[int, Meta(ge=1, le=4096)] = 32
     steps: Annotated[int, Meta(ge=1)] = 4096
     """Interactions of each lane."""
     policies: Annotated[tuple[Policy, ...], Meta(min_length=1)] = ("terminal", "initial", "random")
-    """``terminal``: the learner as the lifetime left it. ``initial``: as it was born. ``random``:
-    all actions alike."""
+    """``terminal``: the learner at the end of the lifetime. ``initial``: before its first
+    iteration. ``random``: uniformly random actions."""
 
 
 def _donors(item: Intervention) -> dict[str, RunSpec]:
-    """Return the runs whose terminal state ``item`` needs, by their key in it."""
+    """Return the runs whose terminal state ``item`` needs, by their key in ``item``."""
     match item:
         case Transplant(donor=donor):
             return {"donor": donor}
@@ -177,15 +177,15 @@ def _donors(item: Intervention) -> dict[str, RunSpec]:
 
 
 class RunSpec(Frozen, frozen=True):
-    """Everything that decides what happens in one lifetime, and nothing else."""
+    """Everything that determines one lifetime, and nothing else."""
 
     learner: LearnerSpec = Disco()
     environment: EnvironmentSpec = Catch()
     boundary: Boundary = Boundary()
     change: Change | None = None
-    """What changes in the world within the lifetime, if anything does."""
+    """The change of the world within the lifetime, if any."""
     scale: Annotated[float, Meta(gt=0.0, le=1e12)] = 1.0
-    """Reward multiplier seen by the learner; logged streams are in the world's own units."""
+    """Reward multiplier that the learner observes; logs are in the world's own units."""
     interventions: tuple[Intervention, ...] = ()
     iterations: Annotated[int, Meta(ge=1)] = 2000
     log_every: Annotated[int, Meta(ge=1)] = 20
@@ -195,18 +195,18 @@ class RunSpec(Frozen, frozen=True):
     """Interactions of each lane in one iteration."""
     seed: Seed = 0
     world_seed: Seed | None = None
-    """Seed of the world alone, if it is not ``seed``; the learner's streams keep to ``seed``."""
+    """Seed of the world alone, if not ``seed``; the learner's streams use ``seed``."""
     keep: tuple[str, ...] = KEPT
-    """Carriers whose terminal value is kept in the record; if nothing is said, those of the default
-    that the learner has."""
+    """Carriers whose terminal value is kept in the record; of the default, those that the learner
+    has."""
     remainder: Annotated[int, Meta(ge=0, le=65536)] = 0
-    """Steps of each lane after the last iteration, in which the learner acts and does not learn."""
+    """Steps of each lane after the last iteration, in which the learner acts without learning."""
     marks: tuple[Annotated[int, Meta(ge=1)], ...] = ()
-    """Iterations after which everything is kept in the record, so that forks can begin there."""
+    """Iterations after which the whole state is kept in the record, for forks to start from."""
     origin: Fork | None = None
-    """Where the lifetime begins, if not at birth."""
+    """The run and iteration to start from, if not a new learner."""
     evaluation: Evaluation | None = None
-    """How the policy is tried when the lifetime is over, if it is."""
+    """How policies are evaluated after the lifetime, if at all."""
     schema: Literal[1] = 1
     """Version of the specification schema; a change of meaning raises it."""
 
@@ -217,12 +217,12 @@ class RunSpec(Frozen, frozen=True):
 
     @property
     def interactions(self) -> int:
-        """Steps of the lifetime, all lanes together; those before a fork are the other run's."""
+        """Steps of the run, all lanes together; those before a fork belong to the other run."""
         return ((self.iterations - self.start) * self.steps + self.remainder) * self.lanes
 
     @property
     def start(self) -> int:
-        """The iteration after which the lifetime begins: 0, or that of the fork."""
+        """The iteration after which the run starts: 0, or that of the fork."""
         return 0 if self.origin is None else self.origin.at
 
     @property
@@ -232,13 +232,13 @@ class RunSpec(Frozen, frozen=True):
 
     @property
     def donors(self) -> tuple[RunSpec, ...]:
-        """The runs whose record this one needs, each once."""
+        """The runs whose records this one needs, each once."""
         found = [donor for item in self.interventions for donor in _donors(item).values()]
         return tuple(dict.fromkeys(found if self.origin is None else [self.origin.run, *found]))
 
 
 def with_donors(specs: Iterable[RunSpec]) -> dict[str, RunSpec]:
-    """Return ``specs`` by id with all their donors, each before those who need it."""
+    """Return ``specs`` by id with all their donors, each before the runs that need it."""
     found: dict[str, RunSpec] = {}
     for item in specs:
         if item.id not in found:
@@ -281,45 +281,48 @@ def read(path: Path) -> RunSpec:
 def checked(spec: RunSpec, source: str = "spec") -> RunSpec:
     """Return ``spec`` as it would be read back, or raise :class:`SpecError` naming the key.
 
-    Made in Python, nothing was checked: a list may stand for a tuple, which has another id.
+    A spec made in Python is unchecked: it may hold a list instead of a tuple, with another id.
     """
     try:
         return convert(msgspec.to_builtins(spec), source)
-    except TypeError as fault:  # such as a number of NumPy's
+    except TypeError as fault:  # such as a NumPy scalar
         raise SpecError(f"{source}: {fault}") from None
 
 
 def _problems(spec: RunSpec) -> list[str]:
-    """List what no single field can tell: combinations that make no sense."""
+    """Return the problems that no single field shows: invalid combinations."""
     boundary = spec.boundary
-    found = [f"{key}: {value} is not finite" for key, value in _infinite(expanded(spec))]
+    found = [f"{key}: {value} is not finite" for key, value in _find_non_finite(expanded(spec))]
     if boundary.terminals == "synthetic" and boundary.interval is None:
         found.append("boundary.interval: synthetic terminals need an interval, such as 29")
     if boundary.terminals != "synthetic" and boundary.interval is not None:
         found.append(f"boundary.interval: has no meaning with terminals {boundary.terminals!r}")
     if spec.change is not None:
-        found += [f"change.{problem}" for problem in _no_change(spec.change, spec)]
+        found += [f"change.{problem}" for problem in _change_problems(spec.change, spec)]
     if spec.iterations // spec.log_every <= spec.start // spec.log_every:
-        lived = f"{spec.start} to {spec.iterations}" if spec.start else f"({spec.iterations})"
+        span = f"{spec.start} to {spec.iterations}" if spec.start else f"({spec.iterations})"
         found.append(
-            f"log_every: {spec.log_every} is more than iterations {lived}, so nothing would be "
+            f"log_every: {spec.log_every} is more than iterations {span}, so nothing would be "
             "logged"
         )
-    found += [f"learner.{problem}" for problem in unfit(spec.learner, spec.lanes, spec.steps)]
+    found += [f"learner.{problem}" for problem in spec.learner.problems(spec.lanes, spec.steps)]
     if spec.keep != KEPT:
-        found += [f"keep: {problem}" for name in spec.keep for problem in _no_carrier(name, spec)]
+        missing = [name for name in spec.keep if name not in spec.learner.CARRIERS]
+        found += [f"keep: {spec.learner.missing_carrier(name)}" for name in missing]
     found += [f"keep: {name!r} is named twice" for name in spec.keep if spec.keep.count(name) > 1]
     for place, item in enumerate(spec.interventions):
-        found += [f"interventions[{place}].{problem}" for problem in _misuse(item, spec)]
-    found += [f"marks: {problem}" for problem in _no_mark(spec)]
+        found += [
+            f"interventions[{place}].{problem}" for problem in _intervention_problems(item, spec)
+        ]
+    found += [f"marks: {problem}" for problem in _mark_problems(spec)]
     if spec.origin is not None:
-        found += [f"origin.{problem}" for problem in _no_fork(spec.origin, spec)]
+        found += [f"origin.{problem}" for problem in _fork_problems(spec.origin, spec)]
     if spec.evaluation is not None and spec.change is not None:
-        found.append("evaluation: before or after the change? A run with a change has none")
+        found.append("evaluation: a run with a change has none (before or after the change?)")
     return found
 
 
-def _no_mark(spec: RunSpec) -> Iterator[str]:
+def _mark_problems(spec: RunSpec) -> Iterator[str]:
     for mark in spec.marks:
         if not spec.start < mark < spec.iterations:
             yield f"{mark} is not between {spec.start} and the last iteration ({spec.iterations})"
@@ -328,41 +331,32 @@ def _no_mark(spec: RunSpec) -> Iterator[str]:
 
 
 FORKED = ("interventions", "log_every", "keep", "remainder", "marks", "origin", "evaluation")
-"""In what a fork may differ from the run that it leaves."""
+"""Fields in which a fork may differ from the run that it continues."""
 
 
-def _no_fork(fork: Fork, spec: RunSpec) -> Iterator[str]:
-    """Yield what is wrong with the fork that ``spec`` begins with."""
+def _fork_problems(fork: Fork, spec: RunSpec) -> Iterator[str]:
+    """Yield what is wrong with the fork that ``spec`` starts from."""
     yield from (f"run.{problem}" for problem in _problems(fork.run))
     if fork.at not in fork.run.marks:
-        yield f"run.marks: the run must keep {fork.at}, where the fork begins"
+        yield f"run.marks: the run must keep {fork.at}, where the fork starts"
     for name in RunSpec.__struct_fields__:
         if name not in FORKED and getattr(fork.run, name) != getattr(spec, name):
-            yield f"run.{name}: a fork lives on as it was, with the same {name}"
+            yield f"run.{name}: a fork must have the same {name} as the run that it continues"
 
 
-def _no_change(change: Change, spec: RunSpec) -> Iterator[str]:
+def _change_problems(change: Change, spec: RunSpec) -> Iterator[str]:
     if change.at >= spec.iterations:
         last = f"the last iteration ({spec.iterations})"
         yield f"at: {change.at} is not before {last}, so nothing would change"
-    problem = misfit(spec.environment, change)
+    problem = change_problem(spec.environment, change)
     if problem is not None:
         yield problem
 
 
-def _no_carrier(name: str, spec: RunSpec) -> list[str]:
-    valid = spec.learner.CARRIERS
-    if name in valid:
-        return []
-    told = f"no carrier {name!r}{nearest(name, valid)}"
-    if isinstance(spec.learner, Plugin) and name == HISTORY:
-        told += f" (the rule {spec.learner.rule!r} has no history under that name to intervene on)"
-    return [told]
-
-
-def _misuse(item: Intervention, spec: RunSpec) -> Iterator[str]:
+def _intervention_problems(item: Intervention, spec: RunSpec) -> Iterator[str]:
     """Yield what is wrong with one intervention of ``spec``, its donors included."""
-    yield from (f"carrier: {problem}" for problem in _no_carrier(item.carrier, spec))
+    if item.carrier not in spec.learner.CARRIERS:
+        yield f"carrier: {spec.learner.missing_carrier(item.carrier)}"
     if item.carrier == "replay" and isinstance(item, RandomState | Permute | Ablate):
         yield f"operation: {item.operation!r} makes no trajectories; it has no meaning for replay"
     at = getattr(item, "at", spec.start)
@@ -371,8 +365,8 @@ def _misuse(item: Intervention, spec: RunSpec) -> Iterator[str]:
         yield f"at: {at} is not before {last}, so nothing would be done"
     if at < spec.start:
         yield f"at: {at} is before the fork ({spec.start}), so nothing would be done"
-    if isinstance(item, PinSteps) and not stepwise(spec.learner):
-        kind = spec.learner.__struct_config__.tag
+    if isinstance(item, PinSteps) and not spec.learner.stepwise:
+        kind = spec.learner.kind
         yield f"operation: the learner {kind!r} can be pinned after iterations only; use 'pin'"
     if isinstance(item, Ablate) and item.components >= len(set(item.donors)):
         different = f"{len(set(item.donors))} different donors"
@@ -383,13 +377,13 @@ def _misuse(item: Intervention, spec: RunSpec) -> Iterator[str]:
             yield f"{key}.keep: a donor must keep its {item.carrier!r}"
 
 
-def _infinite(data: Any, path: str = "") -> Iterator[tuple[str, float]]:
-    """Yield the key and value of every float in ``data`` that JSON could not write."""
+def _find_non_finite(data: Any, path: str = "") -> Iterator[tuple[str, float]]:
+    """Yield the key and value of every float in ``data`` that is not finite."""
     if isinstance(data, dict):
         for name, part in data.items():
-            yield from _infinite(part, f"{path}.{name}" if path else name)
+            yield from _find_non_finite(part, f"{path}.{name}" if path else name)
     elif isinstance(data, list):
         for place, part in enumerate(data):
-            yield from _infinite(part, f"{path}[{place}]")
+            yield from _find_non_finite(part, f"{path}[{place}]")
     elif isinstance(data, float) and not math.isfinite(data):
         yield path, data

@@ -1,4 +1,4 @@
-"""Worlds, boundaries and changes as data; ``WORLDS`` gives worlds the names of the command line."""
+"""Configurations of worlds, boundaries and changes."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from rulescope.core.structs import Frozen
+from rulescope.spec.field_types import Sha256
 
 Size = Annotated[int, Meta(ge=2, le=256)]
-Sha256 = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
 Half = Annotated[float, Meta(ge=0.0, le=0.5)]
-"""A probability of drifting at which it is still best to stay under what drifts."""
+"""A probability of drift at which following the target is still optimal."""
 
 
 class Catch(Frozen, frozen=True, tag="catch", tag_field="kind"):
@@ -28,7 +28,7 @@ class Catch(Frozen, frozen=True, tag="catch", tag_field="kind"):
 
 
 class CatchStream(Frozen, frozen=True, tag="catch-stream", tag_field="kind"):
-    """Catch without episodes: the ball bounces, the paddle is never put back."""
+    """Catch without episodes: the ball bounces, the paddle is never moved back."""
 
     rows: Size = 8
     columns: Size = 8
@@ -37,7 +37,7 @@ class CatchStream(Frozen, frozen=True, tag="catch-stream", tag_field="kind"):
 
 
 class Tracking(Frozen, frozen=True, tag="tracking", tag_field="kind"):
-    """Keep a cursor on a wandering target: 1 for each step in its column; no episodes."""
+    """Keep a cursor on a randomly moving target: 1 for each step in its column; no episodes."""
 
     columns: Size = 8
     drift: Half = 0.3
@@ -45,12 +45,12 @@ class Tracking(Frozen, frozen=True, tag="tracking", tag_field="kind"):
 
 
 class DeepSea(Frozen, frozen=True, tag="deep-sea", tag_field="kind"):
-    """Dive to the right at a small cost, for a reward that only the last column holds."""
+    """Move right at a small cost, for a reward that only the last column holds."""
 
     depth: Size = 8
     """Rows, columns, and steps of an episode."""
     mapping: Annotated[int, Meta(ge=0, le=2**32 - 1)] | None = None
-    """Seed of a random meaning of the two actions in each cell; none: 0 is left, 1 is right."""
+    """Seed of a random mapping of the two actions in each cell; None: 0 is left, 1 is right."""
 
 
 class MinAtar(Frozen, frozen=True, tag="minatar", tag_field="kind"):
@@ -62,7 +62,7 @@ class MinAtar(Frozen, frozen=True, tag="minatar", tag_field="kind"):
     actions: Literal["full", "minimal"] = "full"
     """All six actions, or the three that differ in this game."""
     limit: Annotated[int, Meta(ge=1)] | None = None
-    """Steps after which an episode ends at the latest, besides the ends that the game makes."""
+    """Largest number of steps of an episode; None: only the game ends it."""
 
 
 Plain = bool | int | float | str | None
@@ -78,14 +78,14 @@ class Argument(Frozen, frozen=True):
 class Gymnasium(Frozen, frozen=True, tag="gymnasium", tag_field="kind"):
     """Any registered Gymnasium environment with discrete actions.
 
-    References that nobody gives are unknown, and so are then the scores.
-    :func:`rulescope.plugins.pinned_gymnasium` makes it with its ``source``.
+    Without references, scores are unknown.
+    ``rulescope.envs.gymnasium_adapter.pin_gymnasium`` makes one with its ``source``.
     """
 
     id: Annotated[str, Meta(min_length=1)]
     """As for ``gymnasium.make``; "module:Name-v0" imports the module that registers the world."""
     flat: bool = False
-    """Make a vector of the observation, whatever its shape."""
+    """Whether to flatten the observation, whatever its shape."""
     observation: Annotated[str, Meta(min_length=1)] | None = None
     """The key of the part that is observed, where the observation is a dictionary: "image" in
     MiniGrid. None: all of it."""
@@ -101,7 +101,7 @@ class Gymnasium(Frozen, frozen=True, tag="gymnasium", tag_field="kind"):
 
 
 class PluginWorld(Frozen, frozen=True, tag="plugin", tag_field="kind"):
-    """A world of somebody else's package; :func:`rulescope.plugins.pinned_world` makes it."""
+    """A world of another package; ``rulescope.envs.plugin_world.pin_plugin_world`` makes one."""
 
     name: Annotated[str, Meta(min_length=1)]
     """Name of an entry point of the group ``rulescope.worlds``."""
@@ -123,17 +123,17 @@ WORLDS: dict[str, EnvironmentSpec] = {
     },
     "minatar-breakout": MinAtar(game="breakout"),
     "minatar-freeway": MinAtar(game="freeway"),
-    # The same games as gymnax plays them, which is what the OPEN rule was made for.
+    # The games as gymnax implements them, which the OPEN rules were trained on.
     "gymnax-breakout": MinAtar(game="breakout", sticky=0.0, actions="minimal", limit=1000),
     "gymnax-freeway": MinAtar(game="freeway", sticky=0.0, actions="minimal", limit=2500),
 }
 
 
 class Boundary(Frozen, frozen=True):
-    """What the learner is told about episode ends; the world itself is never changed.
+    """The episode ends that the learner observes; the world itself is unchanged.
 
-    ``episodic`` tells the truth, ``masked`` never tells of an end, ``synthetic`` claims one every
-    ``interval`` steps of a lane, counted from construction and never reset by a real episode.
+    ``episodic`` reports the true ends, ``masked`` none, ``synthetic`` one every ``interval`` steps
+    of a lane, counted from the reset of the environment and not restarted by a true end.
     """
 
     terminals: Literal["episodic", "masked", "synthetic"] = "episodic"
@@ -141,10 +141,10 @@ class Boundary(Frozen, frozen=True):
 
 
 class _Change(Frozen, frozen=True):
-    """One mapping of the world that changes within a lifetime; the changes follow."""
+    """Base of the changes of the world within a lifetime, which follow."""
 
     at: Annotated[int, Meta(ge=0)]
-    """Iteration after which the world has changed, at once and in the middle of an episode."""
+    """Iteration after which the world changes, at once and in the middle of an episode."""
 
     @property
     def kind(self) -> str:
@@ -153,23 +153,23 @@ class _Change(Frozen, frozen=True):
 
 
 class ActionFlip(_Change, frozen=True, tag="action-flip", tag_field="kind"):
-    """Left and right change places (in Freeway up and down; elsewhere the order is reversed)."""
+    """Left and right are exchanged (in Freeway up and down; elsewhere the order is reversed)."""
 
 
 class RewardMove(_Change, frozen=True, tag="reward-move", tag_field="kind"):
-    """The column that pays is no longer that of the ball (or target) but another one for each."""
+    """The column that pays is no longer that of the ball (or target) but a mapped one."""
 
     map: Annotated[str, Meta(pattern=r"^(mirror|shift(:[1-9][0-9]{0,2})?)$")] = "shift"
     """``shift:k``: k columns to the right, around the edge; ``shift``: by a quarter of the
-    columns; ``mirror``: as seen from the other side."""
+    columns; ``mirror``: in reverse order."""
 
 
 class ObservationFlip(_Change, frozen=True, tag="observation-flip", tag_field="kind"):
-    """The columns of the board are shown in reverse order; the world is as before."""
+    """The columns of the observation are reversed; the world is unchanged."""
 
 
 class RewardSign(_Change, frozen=True, tag="reward-sign", tag_field="kind"):
-    """What was paid is now charged, and the other way round."""
+    """The reward is negated."""
 
 
 Change = ActionFlip | RewardMove | ObservationFlip | RewardSign
@@ -178,7 +178,7 @@ CHANGES: dict[str, type[Change]] = {
     str(kind.__struct_config__.tag): kind
     for kind in (ActionFlip, RewardMove, ObservationFlip, RewardSign)
 }
-"""The changes by name."""
+"""Changes by name."""
 
 
 def reward_columns(change: RewardMove, columns: int) -> list[int]:
@@ -194,15 +194,15 @@ def reward_columns(change: RewardMove, columns: int) -> list[int]:
     return [(column + by) % columns for column in range(columns)]
 
 
-def misfit(environment: EnvironmentSpec, change: Change) -> str | None:
-    """Say why this change cannot be made in this world (key first), or return None."""
+def change_problem(environment: EnvironmentSpec, change: Change) -> str | None:
+    """Return why this change is impossible in this world (key first), or None."""
     world = environment.__struct_config__.tag
     if isinstance(change, RewardMove):
         if not isinstance(environment, Catch | CatchStream | Tracking):
-            return f"kind: the reward of {world!r} is not in a column that could be moved"
+            return f"kind: the reward of {world!r} does not depend on a column that could be moved"
         columns = environment.columns
         if reward_columns(change, columns) == list(range(columns)):
-            return f"map: {change.map!r} moves nothing on {columns} columns"
+            return f"map: {change.map!r} moves no reward on {columns} columns"
     if isinstance(change, ObservationFlip) and isinstance(environment, Gymnasium | PluginWorld):
-        return f"kind: nobody knows where the columns are in an observation of {world!r}"
+        return f"kind: the columns in an observation of {world!r} are not known"
     return None

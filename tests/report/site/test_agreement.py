@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from named_rows import rows
 from rulescope.assays import ASSAYS
 from rulescope.assays.plan import Plan
 from rulescope.assays.published_agreement import AGREEMENT_RULE
@@ -28,12 +29,15 @@ RESULTS = Results(
     budget="somebody's",
     axes={"arm": ("live", "pin")},
     seeds=12,
-    estimates={
-        NEAR: Estimate(0.994, 0.985, 0.999, 12, 10_000),
-        WIDE: Estimate(0.8, 0.2, 0.99, 12, 10_000),
-        FAR: Estimate(0.2, 0.1, 0.3, 12, 10_000),
-        "displacement/catch/live/1/h": Estimate(0.0, 0.0, 0.0, 12, 10_000),
-    },
+    estimates=rows(
+        "E1",
+        {
+            NEAR: Estimate(0.994, 0.985, 0.999, 12, 10_000),
+            WIDE: Estimate(0.8, 0.2, 0.99, 12, 10_000),
+            FAR: Estimate(0.2, 0.1, 0.3, 12, 10_000),
+            "displacement/catch/live/1/h": Estimate(0.0, 0.0, 0.0, 12, 10_000),
+        },
+    ),
     tables=(),
     iterations=E1.budget("paper").iterations,
 )
@@ -101,7 +105,7 @@ def test_the_same_estimate_on_the_pages_of_two_agents_counts_once(judged: Site) 
         AssayPage(
             f"E3{agent}",
             Plan.of(change, replace(change.budget("paper"), agent=agent)),
-            Results("E3", "", axes, 18, ours, (), iterations=3000, agent=agent),
+            Results("E3", "", axes, 18, rows("E3", ours), (), iterations=3000, agent=agent),
             (),
         )
         for agent in ("published", "historical")

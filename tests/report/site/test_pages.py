@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from named_rows import rows
 from report.site.pages_read import Page, broken
 from report.site.site_samples import DONOR, HOSTILE, MISSING, PLAN, RECIPIENT, profile
 from rulescope.assays.results import Column
@@ -125,7 +126,8 @@ def test_estimates_of_widths_have_their_windows_beside_them(found: Site) -> None
     [each] = found.pages
     key = next(iter(each.results.estimates))
     window = {key: Window(2.0, 0.1, 10.0, "interval")}
-    widths = replace(each, results=replace(each.results, windows=window))
+    estimates = rows(each.results.assay, each.results.estimates, windows=window)
+    widths = replace(each, results=replace(each.results, estimates=estimates))
     first = estimate_tables.kinds(widths)[0].table
     assert first.columns[-1].heading == "Window"
     assert first.rows[0][-1] == "interval 0.1 to 10"

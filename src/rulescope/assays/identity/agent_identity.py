@@ -33,6 +33,7 @@ from rulescope.assays.analysis import (
 from rulescope.assays.assay import Assay, Budget, Cell, lifetime
 from rulescope.assays.change.switch_readouts import readouts, switch, switch_of
 from rulescope.assays.cohorts import EVERY_AGENT
+from rulescope.assays.estimates import Estimates, Label
 from rulescope.assays.frame import Floats, Frame
 from rulescope.assays.published import Published
 from rulescope.assays.published_agreement import as_estimate
@@ -186,9 +187,11 @@ def _displaced(vector: str) -> Readout:
     )
 
 
-READOUTS: dict[str, Readout] = {
-    **{f"score/{cell}": _of_e1(cell) for cell in CELLS if cell not in (FLIP, "live-1000")},
-    "score-e2/live-0.001": Readout(
+ReadoutKey = tuple[str, str]
+"""A quantity, and the cell, vector or scale that it is about."""
+READOUTS: dict[ReadoutKey, Readout] = {
+    **{("score", cell): _of_e1(cell) for cell in CELLS if cell not in (FLIP, "live-1000")},
+    ("score-e2", "live-0.001"): Readout(
         "E2 score, live at 0.001",
         "reference-indexed",
         "E2",
@@ -197,7 +200,7 @@ READOUTS: dict[str, Readout] = {
         _score("live-0.001"),
         0.02,
     ),
-    "bins/live-1": Readout(
+    ("bins", "live-1"): Readout(
         "E-IF effective bins, default",
         "reference-indexed",
         "E-IF",
@@ -207,14 +210,14 @@ READOUTS: dict[str, Readout] = {
         0.05,
         span=(1.0, 5.0),
     ),
-    "auc/action-flip": _of_e3("area after the flip", "auc", _change("auc"), 0.02),
-    "final/action-flip": _of_e3("last tenth after the flip", "final", _change("final"), 0.02),
-    "back/action-flip": _of_e3(
+    ("auc", "action-flip"): _of_e3("area after the flip", "auc", _change("auc"), 0.02),
+    ("final", "action-flip"): _of_e3("last tenth after the flip", "final", _change("final"), 0.02),
+    ("back", "action-flip"): _of_e3(
         "iterations back to 0.8 after the flip", "rmd:/0.8", _back, 40.0
     )._replace(statistic=finite_mean, span=(0.0, 1500.0)),
-    "displacement/h": _displaced("h"),
-    "displacement/c": _displaced("c"),
-    "crossing/live-1": Readout(
+    ("displacement", "h"): _displaced("h"),
+    ("displacement", "c"): _displaced("c"),
+    ("crossing", "live-1"): Readout(
         "exposure: iterations to 0.8 at unit scale",
         "historical",
         "exposure",
@@ -225,7 +228,7 @@ READOUTS: dict[str, Readout] = {
         span=(0.0, 116_000.0),
         unit=58.0,
     ),
-    "gap/1000": Readout(
+    ("gap", "1000"): Readout(
         "conventions: live − pinned at 1000, share of the span",
         "historical",
         "conventions",
@@ -291,15 +294,19 @@ def analyse(frame: Frame) -> Results:
     """Place each printed number among those that cohorts of each candidate would print."""
     notes = missing(frame)
     arms = [str(arm) for arm in frame.axes["arm"]]
-    fits: dict[tuple[str, str], Fit] = {}
+    fits: dict[tuple[ReadoutKey, str], Fit] = {}
     with noted(notes):
         for name, readout in READOUTS.items():
             if set(readout.cells) <= set(frame.axes["cell"]):
                 for i, arm in enumerate(arms):
                     fits[name, arm] = _fit(readout, _part(frame, i), len(frame.seeds))
-    found = {f"{name}/{arm}": fit.ours for (name, arm), fit in fits.items()}
-    for (name, arm), fit in fits.items():
-        found[f"probability/{name}/{arm}"] = exactly(fit.probability, fit.ours.n)
+    found = Estimates()
+    for ((quantity, about), arm), fit in fits.items():
+        seeds = fit.seeds if fit.ours.n and len(fit.seeds) else None
+        found.add(quantity, fit.ours, {**_labels(quantity, about), "arm": arm}, seeds=seeds)
+    for ((quantity, about), arm), fit in fits.items():
+        labels = {"readout": quantity, "cell": about, "arm": arm}
+        found.add("probability", exactly(fit.probability, fit.ours.n), labels)
     tables, sentences = [_values(frame, fits, arms)], []
     if frame.rule != Disco().rule or not _as_published(frame):
         notes.append(
@@ -310,12 +317,14 @@ def analyse(frame: Frame) -> Results:
         judged = {cohort: _judged(fits, arms, cohort) for cohort in COHORTS}
         tables += [_probabilities(frame, fits, arms), _verdicts(frame, judged)]
         sentences = [verdict(cohort, each) for cohort, each in judged.items() if each]
-    series = {
-        f"seeds/{name}/{arm}": fit.seeds
-        for (name, arm), fit in fits.items()
-        if fit.ours.n and len(fit.seeds)
-    }
-    return summed_up(ID, frame, found, tuple(tables), [*sentences, *notes], series)
+    return summed_up(ID, frame, found, tuple(tables), [*sentences, *notes])
+
+
+def _labels(quantity: str, about: str) -> dict[str, Label]:
+    """Return what a readout is about as a label."""
+    if quantity == "gap":
+        return {"scale": float(about)}
+    return {"vector" if quantity == "displacement" else "cell": about}
 
 
 def _as_published(frame: Frame) -> bool:
@@ -373,7 +382,7 @@ class Judged(NamedTuple):
     """Fewest lifetimes behind any printed number of the cohort; 0 if one could not be placed."""
     probability: float
     """The least of those that rest on enough lifetimes, adjusted for their number; 1 if none do."""
-    worst: str
+    worst: ReadoutKey
     """The readout that it belongs to."""
 
     @property
@@ -385,7 +394,7 @@ class Judged(NamedTuple):
 
 
 def _judged(
-    fits: Mapping[tuple[str, str], Fit], arms: Sequence[str], cohort: CohortName
+    fits: Mapping[tuple[ReadoutKey, str], Fit], arms: Sequence[str], cohort: CohortName
 ) -> list[Judged]:
     """Return every candidate that has lifetimes, judged by one cohort.
 
@@ -438,7 +447,7 @@ def verdict(cohort: str, judged: Sequence[Judged]) -> str:
     return f"{said}; excluded: {', '.join(out)}" if out else said
 
 
-def _values(frame: Frame, fits: Mapping[tuple[str, str], Fit], arms: Sequence[str]) -> Table:
+def _values(frame: Frame, fits: Mapping[tuple[ReadoutKey, str], Fit], arms: Sequence[str]) -> Table:
     rows: list[tuple[Value, ...]] = [
         (
             readout.title,
@@ -464,7 +473,9 @@ def _values(frame: Frame, fits: Mapping[tuple[str, str], Fit], arms: Sequence[st
     )
 
 
-def _probabilities(frame: Frame, fits: Mapping[tuple[str, str], Fit], arms: Sequence[str]) -> Table:
+def _probabilities(
+    frame: Frame, fits: Mapping[tuple[ReadoutKey, str], Fit], arms: Sequence[str]
+) -> Table:
     rows: list[tuple[Value, ...]] = []
     for name, readout in READOUTS.items():
         if (name, arms[0]) in fits:

@@ -17,13 +17,13 @@ from rulescope.assays.analysis import ATLAS_DRAWS, below, final, missing, noted,
 from rulescope.assays.assay import EPISODIC, MASKED, Arm, Assay, Budget, Cell, lifetimes
 from rulescope.assays.change.switch_readouts import switch
 from rulescope.assays.cohorts import CONVENTIONS
+from rulescope.assays.estimates import Estimates
 from rulescope.assays.frame import Floats, Frame
 from rulescope.assays.results import Column, Results, Table, Value
 from rulescope.core.errors import SpecError
 from rulescope.spec.run_spec import Pin, RunSpec
 from rulescope.spec.world_config import WORLDS, ActionFlip, Boundary, DeepSea
 from rulescope.stats import (
-    Estimate,
     deep_sea_tail,
     estimate,
     paired_differences,
@@ -169,7 +169,7 @@ def grid(budget: Budget) -> list[Cell]:
 def analyse(frame: Frame) -> Results:
     """Estimate each comparison under both conventions, and the shift from one to the other."""
     notes = missing(frame)
-    found: dict[str, Estimate] = {}
+    found = Estimates()
     with noted(notes):
         for name in (str(name) for name in frame.axes["comparison"]):
             part, what = frame.part(comparison=name), COMPARISONS[name]
@@ -177,8 +177,9 @@ def analyse(frame: Frame) -> Results:
             shift = paired_differences(gaps["reference"], gaps["legacy"])
             blocks = seed_blocks(len(shift), what.draws)
             for convention, gap in gaps.items():
-                found[f"gap/{name}/{convention}"] = estimate(gap, blocks)
-            found[f"shift/{name}"] = estimate(shift, blocks)
+                labels = {"comparison": name, "convention": convention}
+                found.add("gap", estimate(gap, blocks), labels)
+            found.add("shift", estimate(shift, blocks), {"comparison": name})
     results = summed_up("conventions", frame, found, (_table(frame, found),), notes)
     return replace(results, iterations=_length(frame))
 
@@ -203,11 +204,16 @@ def _gap(frame: Frame, what: Comparison, arms: tuple[str, str]) -> Floats:
     return paired_differences(first, second)
 
 
-def _table(frame: Frame, found: Mapping[str, Estimate]) -> Table:
+def _table(frame: Frame, found: Estimates) -> Table:
     rows: list[tuple[Value, ...]] = []
     for name in (str(name) for name in frame.axes["comparison"]):
-        keys = (f"gap/{name}/legacy", f"gap/{name}/reference", f"shift/{name}")
-        own = [found[key] for key in keys]
+        own = [
+            *(
+                found.at("gap", comparison=name, convention=convention)
+                for convention in ("legacy", "reference")
+            ),
+            found.at("shift", comparison=name),
+        ]
         cell = COMPARISONS[name].printed.replace("disco", frame.subject)
         rows.append((cell, max(one.n for one in own), *own))
     return Table(

@@ -8,7 +8,15 @@ compare with.
 
 from __future__ import annotations
 
-from rulescope.assays.analysis import ATLAS_DRAWS, by_seed, missing, noted, summed_up, tail10
+from rulescope.assays.analysis import (
+    ATLAS_DRAWS,
+    below,
+    estimate_cells,
+    missing,
+    noted,
+    summed_up,
+    tail10,
+)
 from rulescope.assays.assay import (
     EPISODIC,
     MASKED,
@@ -18,14 +26,16 @@ from rulescope.assays.assay import (
     Cell,
     at_unit_scale,
     lifetimes,
+    sweep,
 )
 from rulescope.assays.cohorts import HISTORICAL
+from rulescope.assays.display_names import arm_name
+from rulescope.assays.estimates import Estimates
 from rulescope.assays.frame import Floats, Frame
-from rulescope.assays.results import Results
-from rulescope.assays.streams.stream_tables import masking, masking_paired
+from rulescope.assays.results import Column, Results, Table, Value
+from rulescope.assays.streams.stream_readouts import RATE
 from rulescope.stats import (
     estimate,
-    estimates,
     paired_differences,
     seed_blocks,
 )
@@ -34,20 +44,19 @@ ID = "masking"
 ARMS = ("disco", "a2c", "ppo", "dqn")
 SUBJECT = "disco"
 TASK = "minatar-breakout"
+RAW = f"{RATE}, in rewards of the game, mean of the last 10 % of the log rows"
 BOUNDARIES = {"episodic": EPISODIC, "masked": MASKED}
 
 
 def grid(budget: Budget) -> list[Cell]:
     """Return a cell for every boundary and arm of ``budget``."""
     at_unit_scale(budget, ID)
-    return [
-        Cell(
-            {"condition": name, "arm": arm},
-            lifetimes(budget, Arm(arm), task=TASK, boundary=BOUNDARIES[name]),
-        )
-        for name in budget.conditions
-        for arm in budget.arms
-    ]
+    return sweep(
+        {"condition": budget.conditions, "arm": budget.arms},
+        lambda at: lifetimes(
+            budget, Arm(str(at["arm"])), task=TASK, boundary=BOUNDARIES[str(at["condition"])]
+        ),
+    )
 
 
 def analyse(frame: Frame) -> Results:
@@ -56,18 +65,17 @@ def analyse(frame: Frame) -> Results:
     rates = tail10(frame, "reward_rate")
     with noted(notes):
         blocks = seed_blocks(len(frame.seeds), ATLAS_DRAWS)
-        by_cell = estimates(rates, blocks)
-        found = {f"rate/{name}": by_cell[place] for name, place in frame.places()}
+        found = estimate_cells(frame, "rate", rates, ATLAS_DRAWS)
         effects = _effects(frame, rates)
         for arm, each in effects.items():
-            found[f"effect/{arm}"] = estimate(each, blocks)
+            found.add("effect", estimate(each, blocks), {"arm": arm})
         for arm in effects if SUBJECT in effects else ():
             if arm != SUBJECT:
                 contrast = paired_differences(effects[SUBJECT], effects[arm])
-                found[f"contrast/{arm}"] = estimate(contrast, blocks)
-    made = (masking(frame, found), masking_paired(frame, found))
+                found.add("contrast", estimate(contrast, blocks), {"arm": arm})
+    made = (_levels_table(frame, found), _paired_table(frame, found))
     tables = tuple(table for table in made if table.rows)
-    return summed_up(ID, frame, found, tables, notes, by_seed(frame, rates, "rate"))
+    return summed_up(ID, frame, found, tables, notes)
 
 
 def _effects(frame: Frame, rates: Floats) -> dict[str, Floats]:
@@ -77,6 +85,59 @@ def _effects(frame: Frame, rates: Floats) -> dict[str, Floats]:
     masked, episodic = (frame.axes["condition"].index(name) for name in ("masked", "episodic"))
     each = paired_differences(rates[masked], rates[episodic])
     return {str(arm): each[i] for i, arm in enumerate(frame.axes["arm"])}
+
+
+def _levels_table(frame: Frame, found: Estimates) -> Table:
+    """Return the reward rate with and without the terminal flag, and what the flag is worth."""
+    conditions = [str(label) for label in frame.axes["condition"]]
+    rows: list[tuple[Value, ...]] = []
+    for arm in map(str, frame.axes["arm"]):
+        rates = [found.at("rate", condition=condition, arm=arm) for condition in conditions]
+        effect = found.lookup("effect", arm=arm)
+        n = min(rate.n for rate in rates) if effect is None else effect.n
+        rows.append((arm_name(arm, frame.subject), n, *rates, effect))
+    return Table(
+        "v5:tab:app-minatar-masking",
+        "MinAtar Breakout with and without the terminal flag",
+        (
+            Column("Algorithm"),
+            Column("n"),
+            *(Column(condition.capitalize(), 6, interval=False) for condition in conditions),
+            Column("Masked minus episodic [95% CI]", 7),
+        ),
+        tuple(rows),
+        below(
+            frame,
+            f"rates: {RAW}, integer-trimmed mean over seeds; differences: within seeds first, "
+            "then trimmed",
+            ATLAS_DRAWS,
+        ),
+        tells_n=False,
+    )
+
+
+def _paired_table(frame: Frame, found: Estimates) -> Table:
+    """Return how much more the flag is worth to the rule than to each other learner."""
+    rows: list[tuple[Value, ...]] = [
+        (
+            f"masking penalty: {frame.subject} − {arm_name(str(row.labels['arm']), frame.subject)}",
+            row.estimate.n,
+            row.estimate,
+        )
+        for row in found.where("contrast")
+    ]
+    return Table(
+        "v5:tab:app-minatar-masking-paired",
+        f"The effect of masking on {frame.subject}, minus that on other learners",
+        (Column("Contrast"), Column("n"), Column("Paired difference [95% CI]", 7)),
+        tuple(rows),
+        below(
+            frame,
+            f"effect: masked minus episodic, {RAW}; both differences within seeds, then trimmed",
+            ATLAS_DRAWS,
+        ),
+        tells_n=False,
+    )
 
 
 def _budget(seeds: int, iterations: int, arms: tuple[str, ...] = ARMS) -> Budget:

@@ -7,20 +7,20 @@ counts is the reward of training in its last tenth, without the multiplier.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 from rulescope.assays.analysis import adjusted, below, missing, noted, summed_up, tail10
-from rulescope.assays.assay import Arm, Assay, Budget, Cell, enough, lifetimes
+from rulescope.assays.assay import Arm, Assay, Budget, Cell, enough, lifetimes, sweep
 from rulescope.assays.cohorts import HISTORICAL
 from rulescope.assays.comparison_families import CONTEXT_PAIRS, MINATAR_CONTEXT
+from rulescope.assays.estimates import Estimates, Label, label_text
 from rulescope.assays.frame import Floats, Frame
 from rulescope.assays.marginals import DRAWS, Marginals
 from rulescope.assays.open import open_carry
 from rulescope.assays.open.open_carry import GAMES, TASKS, comparable
-from rulescope.assays.results import Column, Results, Table, Value, scale_label
+from rulescope.assays.results import Column, Results, Table, Value
 from rulescope.spec.run_spec import RunSpec
-from rulescope.stats import Estimate, trimmed_mean
+from rulescope.stats import trimmed_mean
 
 ID = "minatar-context"
 ARMS = ("disco", "open", "open-adam", "disco-minatar")
@@ -38,12 +38,10 @@ RATE = (
 
 def grid(budget: Budget) -> list[Cell]:
     """Return a cell for every game, arm and scale of ``budget``."""
-    return [
-        Cell({"task": task, "arm": arm, "scale": scale}, _runs(budget, arm, task, scale))
-        for task in budget.tasks
-        for arm in budget.arms
-        for scale in sorted(budget.scales)
-    ]
+    return sweep(
+        {"task": budget.tasks, "arm": budget.arms, "scale": sorted(budget.scales)},
+        lambda at: _runs(budget, str(at["arm"]), str(at["task"]), float(at["scale"])),
+    )
 
 
 def _runs(budget: Budget, arm: str, task: str, scale: float) -> tuple[RunSpec, ...]:
@@ -66,47 +64,54 @@ def analyse(frame: Frame) -> Results:
     """Estimate the rate of every cell and the differences between learners."""
     notes = missing(frame)
     with noted(notes):
-        cells = Marginals.of(rates(frame), trimmed_mean)
-        found = {f"rate/{name}": cells.level(name) for name in cells.cells}
-        found |= _differences(frame, cells)
+        each = rates(frame)
+        cells = Marginals.of(
+            {_name(*place): values for place, values in each.items()}, trimmed_mean
+        )
+        found = Estimates()
+        for (task, arm, scale), values in each.items():
+            level = cells.level(_name(task, arm, scale))
+            found.add("rate", level, {"task": task, "arm": arm, "scale": scale}, seeds=values)
+        _add_differences(found, frame, cells)
     made = (_table(frame, found), _levels(frame, found))
     tables = tuple(table for table in made if table.rows)
-    series = {f"seeds/rate/{name}": values for name, values in cells.cells.items()}
-    return comparable(summed_up(ID, frame, found, tables, notes, series), frame)
+    return comparable(summed_up(ID, frame, found, tables, notes), frame)
 
 
-def rates(frame: Frame) -> dict[str, Floats]:
-    """Return the last rates [seeds] by ``game/arm/scale``; learners log at intervals of theirs."""
-    found: dict[str, Floats] = {}
+def _name(task: str, arm: str, scale: float) -> str:
+    """Return the name of a cell among the marginals."""
+    return f"{task} {arm} {scale:g}"
+
+
+def rates(frame: Frame) -> dict[tuple[str, str, float], Floats]:
+    """Return the last rates [seeds] by game, arm and scale; learners differ in log intervals."""
+    found: dict[tuple[str, str, float], Floats] = {}
     for i, task in enumerate(frame.axes["task"]):
         for j, arm in enumerate(frame.axes["arm"]):
             every = tail10(frame.part(task=task, arm=arm), "reward_rate")
             for k, scale in enumerate(frame.axes["scale"]):
                 if frame.planned[i, j, k].any():
-                    found[f"{task}/{arm}/{scale_label(float(scale))}"] = every[k]
+                    found[str(task), str(arm), float(scale)] = every[k]
     return found
 
 
-def _differences(frame: Frame, cells: Marginals) -> dict[str, Estimate]:
-    """Estimate the planned differences, and those of the control if it was run."""
-    planned = [member.removeprefix(f"{ID}:") for member in MINATAR_CONTEXT.members]
-    if "disco-minatar" in frame.axes["arm"]:
-        planned += [
-            f"disco-minatar{key.removeprefix('disco')}" for key in planned if "disco" in key
-        ]
-    found: dict[str, Estimate] = {}
-    for key in planned:
-        pair, task, scale = key.split("/")
-        first, second = (f"{task}/{arm}/{scale}" for arm in pair.split("-minus-"))
-        found[key] = cells.contrast([first], [second], family=MINATAR_CONTEXT.size)
-    return found
+def _add_differences(found: Estimates, frame: Frame, cells: Marginals) -> None:
+    """Add the planned differences, and those of the control if it was run."""
+    control = [("disco-minatar", second) for first, second in CONTEXT_PAIRS if first == "disco"]
+    pairs = [*CONTEXT_PAIRS, *(control if "disco-minatar" in frame.axes["arm"] else ())]
+    for first, second in pairs:
+        for task in TASKS:
+            for scale in SCALES:
+                difference = cells.contrast(
+                    [_name(task, first, scale)],
+                    [_name(task, second, scale)],
+                    family=MINATAR_CONTEXT.size,
+                )
+                labels: dict[str, Label] = {"task": task, "scale": scale}
+                found.add(f"{first}-minus-{second}", difference, labels)
 
 
-def _scales(frame: Frame) -> list[str]:
-    return [scale_label(float(scale)) for scale in frame.axes["scale"]]
-
-
-def _table(frame: Frame, found: Mapping[str, Estimate]) -> Table:
+def _table(frame: Frame, found: Estimates) -> Table:
     pairs = {
         f"{first}-minus-{second}": f"{NAMES[first]} − {NAMES[second]}".format(frame.subject)
         for first, second in PAIRS
@@ -114,10 +119,10 @@ def _table(frame: Frame, found: Mapping[str, Estimate]) -> Table:
     }
     rows: list[tuple[Value, ...]] = []
     for task in map(str, frame.axes["task"]):
-        for scale in _scales(frame):
-            cells = [found.get(f"{pair}/{task}/{scale}") for pair in pairs]
+        for scale in frame.axes["scale"]:
+            cells = [found.lookup(pair, task=task, scale=scale) for pair in pairs]
             if any(one is not None and one.n for one in cells):
-                rows.append((GAMES[task], scale, *cells))
+                rows.append((GAMES[task], label_text(scale), *cells))
     return Table(
         "tab:minatar-context",
         "MinAtar: learners at one number of interactions",
@@ -127,12 +132,16 @@ def _table(frame: Frame, found: Mapping[str, Estimate]) -> Table:
     )
 
 
-def _levels(frame: Frame, found: Mapping[str, Estimate]) -> Table:
+def _levels(frame: Frame, found: Estimates) -> Table:
     arms = [str(arm) for arm in frame.axes["arm"]]
     rows = tuple(
-        (GAMES[task], scale, *(found.get(f"rate/{task}/{arm}/{scale}") for arm in arms))
+        (
+            GAMES[task],
+            label_text(scale),
+            *(found.lookup("rate", task=task, arm=arm, scale=scale) for arm in arms),
+        )
         for task in map(str, frame.axes["task"])
-        for scale in _scales(frame)
+        for scale in frame.axes["scale"]
     )
     return Table(
         "minatar-context-levels",

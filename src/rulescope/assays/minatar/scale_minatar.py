@@ -12,16 +12,23 @@ from dataclasses import replace
 
 import numpy as np
 
-from rulescope.assays.analysis import below, by_seed, exactly, missing, noted, summed_up, tail10
-from rulescope.assays.assay import Arm, Assay, Budget, Cell, lifetimes
+from rulescope.assays.analysis import (
+    below,
+    estimate_cells,
+    exactly,
+    missing,
+    noted,
+    summed_up,
+    tail10,
+)
+from rulescope.assays.assay import Arm, Assay, Budget, Cell, lifetimes, sweep
 from rulescope.assays.cohorts import HISTORICAL
+from rulescope.assays.estimates import Estimates, Label, label_text
 from rulescope.assays.frame import Floats, Frame
-from rulescope.assays.results import Column, Results, Table, Value, scale_label
+from rulescope.assays.results import Column, Results, Table, Value
 from rulescope.spec.run_spec import Hold, Pin
 from rulescope.stats import (
-    Estimate,
     estimate,
-    estimates,
     retention,
     retention_ratios,
     seed_blocks,
@@ -51,69 +58,51 @@ PAIRS = "n: seeds whose rates at the scale and at scale 1 give a finite ratio"
 
 def grid(budget: Budget) -> list[Cell]:
     """Return a cell for every game, arm and scale of ``budget``."""
-    return [
-        Cell(
-            {"task": task, "arm": arm, "scale": scale},
-            lifetimes(budget, ARMS[arm], task=task, scale=scale),
-        )
-        for task in budget.tasks
-        for arm in budget.arms
-        for scale in sorted(budget.scales)
-    ]
+    axes = {"task": budget.tasks, "arm": budget.arms, "scale": sorted(budget.scales)}
+    return sweep(
+        axes,
+        lambda at: lifetimes(
+            budget, ARMS[str(at["arm"])], task=str(at["task"]), scale=float(at["scale"])
+        ),
+    )
 
 
 def analyse(frame: Frame) -> Results:
     """Estimate rates, what is retained of them, and how many scales are usable."""
     rates = tail10(frame, "reward_rate")
     notes = missing(frame)
-    found: dict[str, Estimate] = {}
     with noted(notes):
-        cells = estimates(rates, seed_blocks(len(frame.seeds), DRAWS))
+        found = estimate_cells(frame, "rate", rates, DRAWS)
         for i, task in enumerate(frame.axes["task"]):
             for j, arm in enumerate(frame.axes["arm"]):
-                name = f"{task}/{arm}"
-                for k, scale in enumerate(frame.axes["scale"]):
-                    found[f"rate/{name}/{scale_label(float(scale))}"] = cells[i, j, k]
-                found |= _retained(name, frame, rates[i, j])
+                _add_retention(found, {"task": task, "arm": arm}, frame, rates[i, j])
     tables = (_retention(frame, found), _usable(frame, found))
-    series = by_seed(frame, rates, "rate")
-    return summed_up("M1", frame, found, tables, notes, series, _other_grid(frame, found))
+    return summed_up("M1", frame, found, tables, notes)
 
 
-def _other_grid(frame: Frame, found: Mapping[str, Estimate]) -> frozenset[str]:
-    """Return the keys of counts over other scales than the published."""
-    other: set[str] = set()
-    for task, arm in _names(frame):
-        scales = tuple(
-            scale
-            for scale in frame.axes["scale"]
-            if found[f"rate/{task}/{arm}/{scale_label(float(scale))}"].n
-        )
-        if scales != SCALES:
-            other |= {f"{kind}/{task}/{arm}" for kind in ("usable", "usable-low", "usable-high")}
-    return frozenset(other)
-
-
-def _retained(name: str, frame: Frame, rates: Floats) -> dict[str, Estimate]:
-    """Estimate the retention of one arm [scales, seeds] at each scale, and count usable ones."""
+def _add_retention(
+    found: Estimates, cell: Mapping[str, Label], frame: Frame, rates: Floats
+) -> None:
+    """Add the retention of one arm [scales, seeds] at each scale, and how many are usable."""
     scales = [float(scale) for scale in frame.axes["scale"]]
     unit = rates[scales.index(1.0)] if 1.0 in scales else np.full(len(frame.seeds), np.nan)
     blocks = seed_blocks(len(frame.seeds), DRAWS)
-    found: dict[str, Estimate] = {}
+    retained = []
     for scale, values in zip(scales, rates, strict=True):
         kept = estimate(retention_ratios(unit, values), blocks)
         known = math.isfinite(retention(unit, values))
-        found[f"retention/{name}/{scale_label(scale)}"] = (
-            kept if known else exactly(math.nan, kept.n)
-        )
-    usable = usable_scales(scales, [one.value for one in found.values()], PASSING)
-    fewest = min((one.n for one in found.values() if one.n), default=0)
+        retained.append(kept if known else exactly(math.nan, kept.n))
+        found.add("retention", retained[-1], {**cell, "scale": scale})
+    usable = usable_scales(scales, [one.value for one in retained], PASSING)
+    fewest = min((one.n for one in retained if one.n), default=0)
     count = usable.count if usable.measured else math.nan
-    return found | {
-        f"usable/{name}": exactly(count, fewest),
-        f"usable-low/{name}": exactly(usable.low, fewest),
-        f"usable-high/{name}": exactly(usable.high, fewest),
-    }
+    run = tuple(scale for scale in scales if found.at("rate", **cell, scale=scale).n)
+    for quantity, value in (
+        ("usable", count),
+        ("usable-low", usable.low),
+        ("usable-high", usable.high),
+    ):
+        found.add(quantity, exactly(value, fewest), cell, other_grid=run != SCALES)
 
 
 def _names(frame: Frame) -> list[tuple[str, str]]:
@@ -122,15 +111,18 @@ def _names(frame: Frame) -> list[tuple[str, str]]:
     return [(str(task), arm) for task in frame.axes["task"] for arm in arms]
 
 
-def _retention(frame: Frame, found: Mapping[str, Estimate]) -> Table:
+def _retention(frame: Frame, found: Estimates) -> Table:
     rows: list[tuple[Value, ...]] = []
     for task, arm in _names(frame):
-        for scale in (scale_label(float(scale)) for scale in frame.axes["scale"]):
-            rate, kept = (found[f"{key}/{task}/{arm}/{scale}"] for key in ("rate", "retention"))
+        for scale in frame.axes["scale"]:
+            rate, kept = (
+                found.at(quantity, task=task, arm=arm, scale=scale)
+                for quantity in ("rate", "retention")
+            )
             passing = None if kept.missing else "yes" if kept.value >= PASSING else "no"
             n = kept.n if 1.0 in frame.axes["scale"] else rate.n
             name = NAMES[arm].format(frame.subject)
-            rows.append((GAMES[task], name, scale, n, rate, kept, passing))
+            rows.append((GAMES[task], name, label_text(scale), n, rate, kept, passing))
     return Table(
         "v5:tab:app-minatar-retention",
         "MinAtar: reward rates by reward scale",
@@ -149,13 +141,14 @@ def _retention(frame: Frame, found: Mapping[str, Estimate]) -> Table:
     )
 
 
-def _usable(frame: Frame, found: Mapping[str, Estimate]) -> Table:
+def _usable(frame: Frame, found: Estimates) -> Table:
     rows: list[tuple[Value, ...]] = []
     for task, arm in _names(frame):
         count, low, high = (
-            found[f"{key}/{task}/{arm}"] for key in ("usable", "usable-low", "usable-high")
+            found.at(quantity, task=task, arm=arm)
+            for quantity in ("usable", "usable-low", "usable-high")
         )
-        ends = [None if end.missing else scale_label(end.value) for end in (low, high)]
+        ends = [None if end.missing else label_text(end.value) for end in (low, high)]
         rows.append((GAMES[task], NAMES[arm].format(frame.subject), count, *ends))
     return Table(
         "v5:tab:app-minatar-usable",

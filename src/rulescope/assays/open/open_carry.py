@@ -18,19 +18,20 @@ import msgspec
 import numpy as np
 
 from rulescope.assays.analysis import adjusted, below, missing, noted, summed_up
-from rulescope.assays.assay import Arm, Assay, Budget, Cell, enough, lifetimes
+from rulescope.assays.assay import Arm, Assay, Budget, Cell, enough, lifetimes, sweep
 from rulescope.assays.cohorts import NO_DISCO
-from rulescope.assays.comparison_families import OPEN_CARRY
+from rulescope.assays.comparison_families import CARRY_CONTRASTS, OPEN_CARRY
+from rulescope.assays.estimates import Estimates, Label, label_text
 from rulescope.assays.frame import Floats, Frame
 from rulescope.assays.marginals import DRAWS, Marginals
 from rulescope.assays.open import open_gate
-from rulescope.assays.results import Column, Results, Table, Value, scale_label
+from rulescope.assays.results import Column, Results, Table, Value
 from rulescope.core.errors import SpecError
 from rulescope.rules.loading import CONTENT
-from rulescope.spec.learner_config import Habits
+from rulescope.spec.learner_base import RunShape
 from rulescope.spec.open_config import Open
 from rulescope.spec.run_spec import Evaluation, Fork, Pin, PinSteps, Reset, RunSpec
-from rulescope.stats import Estimate, exact_iqm
+from rulescope.stats import exact_iqm
 
 ID = "OPEN"
 TASKS = ("gymnax-breakout", "gymnax-freeway")
@@ -77,16 +78,15 @@ def grid(budget: Budget) -> list[Cell]:
     rule = _rule(budget)
     for task in budget.tasks:
         enough(budget, "open", task, fewest=2)
-    cells = [
-        Cell(
-            {"task": task, "arm": arm, "scale": scale},
-            audited(budget, arm, task=task, scale=scale, rule=rule),
-        )
-        for task in budget.tasks
-        for arm in budget.arms
-        for scale in sorted(budget.scales)
-        if arm != "adam" or scale == UNIT
-    ]
+
+    def runs(at: Mapping[str, Label]) -> tuple[RunSpec, ...]:
+        arm, scale = str(at["arm"]), float(at["scale"])
+        if arm == "adam" and scale != UNIT:
+            return ()
+        return audited(budget, arm, task=str(at["task"]), scale=scale, rule=rule)
+
+    axes = {"task": budget.tasks, "arm": budget.arms, "scale": sorted(budget.scales)}
+    cells = sweep(axes, runs)
     if not cells:
         raise SpecError("--scales: Adam lives at reward scale 1 alone; add 1")
     return cells
@@ -98,7 +98,7 @@ def _rule(budget: Budget) -> str | None:
         return None
     if budget.subject is not None or not budget.rule.startswith(("open-", CONTENT)):
         raise SpecError(f"--rule: {budget.rule!r} is no OPEN rule, such as open-multi")
-    if budget.rule == Open().rule and budget.tasks != TASKS[:1]:  # see `suited`
+    if budget.rule == Open().rule and budget.tasks != TASKS[:1]:  # see `for_minatar`
         raise SpecError(f"--rule: {budget.rule!r} is of Breakout alone; add --tasks {TASKS[0]}")
     return budget.rule
 
@@ -138,9 +138,11 @@ def analyse(frame: Frame) -> Results:
     with noted(notes):
         each = rates(frame)
         found = open_gate.gates(each, places)
-        cells = Marginals.of(each, exact_iqm)
-        found |= {f"rate/{_turned(name)}": cells.level(name) for name in cells.cells}
-        found |= _contrasts(frame, cells)
+        cells = Marginals.of({_name(*cell): values for cell, values in each.items()}, exact_iqm)
+        for (arm, task, scale), values in each.items():
+            level = cells.level(_name(arm, task, scale))
+            found.add("rate", level, {"task": task, "arm": arm, "scale": scale}, seeds=values)
+        _add_contrasts(found, frame, cells)
     gate = open_gate.summary(found, places, GAMES)
     notes[:0] = [gate] if gate else []
     notes.append(
@@ -154,34 +156,38 @@ def analyse(frame: Frame) -> Results:
         _levels(frame, found),
     )
     tables = tuple(table for table in made if table.rows)
-    series = {f"seeds/rate/{_turned(name)}": values for name, values in cells.cells.items()}
-    return comparable(summed_up(ID, frame, found, tables, notes, series), frame)
+    return comparable(summed_up(ID, frame, found, tables, notes), frame)
 
 
 def comparable(results: Results, frame: Frame) -> Results:
     """Return ``results`` with the length of a lifetime as budgets tell it."""
-    usual = Habits()
+    usual = RunShape()
     return replace(results, iterations=frame.interactions // (usual.lanes * usual.steps))
 
 
-def rates(frame: Frame) -> dict[str, Floats]:
-    """Return reward rates [seeds] in the end, by ``arm/game/scale``.
+def _name(arm: str, task: str, scale: float) -> str:
+    """Return the name of a cell among the marginals."""
+    return f"{arm} {task} {scale:g}"
 
-    Arms ``initial`` and ``random`` are the policies that the live learner was born with, and that
-    takes all actions alike.
+
+def rates(frame: Frame) -> dict[tuple[str, str, float], Floats]:
+    """Return final reward rates [seeds] by arm, game and scale.
+
+    Arms ``initial`` and ``random`` are the initial policy of the live learner, and the policy that
+    takes all actions with equal probability.
     """
     tried = {name: _rate(frame, name) for name in POLICIES}
     arms = frame.axes["arm"]
     wanted = [("terminal", str(arm), str(arm)) for arm in arms]
     if "live" in arms:
         wanted += [(name, "live", name) for name in POLICIES[1:]]
-    found: dict[str, Floats] = {}
+    found: dict[tuple[str, str, float], Floats] = {}
     for policy, arm, name in wanted:
         for i, task in enumerate(frame.axes["task"]):
             for k, scale in enumerate(frame.axes["scale"]):
                 place = (i, arms.index(arm), k)
                 if frame.planned[place].any():
-                    found[f"{name}/{task}/{scale_label(float(scale))}"] = tried[policy][place]
+                    found[name, str(task), float(scale)] = tried[policy][place]
     return found
 
 
@@ -195,40 +201,35 @@ def _rate(frame: Frame, policy: str) -> Floats:
     return found
 
 
-def _turned(name: str) -> str:
-    """Return ``game/arm/scale`` for ``arm/game/scale``."""
-    arm, task, scale = name.split("/")
-    return f"{task}/{arm}/{scale}"
+def _add_contrasts(found: Estimates, frame: Frame, cells: Marginals) -> None:
+    """Add every planned contrast, and those of the control; what cannot be estimated is NaN."""
+    control = ("live-minus-zero-update",) if "zero-update" in frame.axes["arm"] else ()
+    for contrast in (*CARRY_CONTRASTS, *control):
+        for task in TASKS:
+            for scale in SCALES:
+                if (contrast, scale) != ("interaction", UNIT):
+                    terms = _terms(contrast, task, scale)
+                    estimate = cells.contrast(*terms, family=OPEN_CARRY.size)
+                    found.add(contrast, estimate, {"task": task, "scale": scale})
 
 
-def _contrasts(frame: Frame, cells: Marginals) -> dict[str, Estimate]:
-    """Estimate every planned contrast, and those of the control; what cannot be is NaN."""
-    planned = [member.removeprefix(f"{ID}:") for member in OPEN_CARRY.members]
-    if "zero-update" in frame.axes["arm"]:
-        effects = [key for key in planned if key.startswith("live-minus-zero/")]
-        planned += [key.replace("zero", "zero-update") for key in effects]
-    found: dict[str, Estimate] = {}
-    for key in planned:
-        contrast, task, scale = key.split("/")
-        if contrast == "interaction":
-            at, unit = (
-                [f"{arm}/{task}/{each}" for arm in ("live", "zero")] for each in (scale, "1")
-            )
-            terms = ([at[0], unit[1]], [at[1], unit[0]])
-        elif contrast in CONTRASTS:
-            first, second = CONTRASTS[contrast]
-            terms = ([f"{first}/{task}/{scale}"], [f"{second}/{task}/{scale}"])
-        else:  # soon after the reset nobody was tried
-            terms = ([key], [])
-        found[key] = cells.contrast(*terms, family=OPEN_CARRY.size)
-    return found
+def _terms(contrast: str, task: str, scale: float) -> tuple[list[str], list[str]]:
+    """Return the cells that a contrast adds, and those that it subtracts."""
+    if contrast == "interaction":
+        live, zero = (_name(arm, task, scale) for arm in ("live", "zero"))
+        live_unit, zero_unit = (_name(arm, task, UNIT) for arm in ("live", "zero"))
+        return [live, zero_unit], [zero, live_unit]
+    if contrast in CONTRASTS:
+        first, second = CONTRASTS[contrast]
+        return [_name(first, task, scale)], [_name(second, task, scale)]
+    return [contrast], []  # soon after the reset no policy was evaluated: there is no such cell
 
 
-def _row(found: Mapping[str, Estimate], contrast: str, task: str, scale: str) -> list[Value] | None:
-    one = found.get(f"{contrast}/{task}/{scale}")
+def _row(found: Estimates, contrast: str, task: str, scale: float) -> list[Value] | None:
+    one = found.lookup(contrast, task=task, scale=scale)
     if one is None or not one.n:
         return None
-    shown = f"{scale} − 1" if contrast == "interaction" else scale
+    shown = f"{scale:g} − 1" if contrast == "interaction" else label_text(scale)
     return [NAMES[contrast], GAMES[task], shown, one]
 
 
@@ -242,28 +243,32 @@ def _table(label: str, title: str, frame: Frame, rows: list[list[Value] | None])
     )
 
 
-def _places(frame: Frame) -> list[tuple[str, str]]:
+def _places(frame: Frame) -> list[tuple[str, float]]:
     """Return the games and scales that were run."""
-    scales = [scale_label(float(scale)) for scale in frame.axes["scale"]]
-    return [(str(task), scale) for task in frame.axes["task"] for scale in scales]
+    return [(str(task), float(at)) for task in frame.axes["task"] for at in frame.axes["scale"]]
 
 
-def _endpoints(frame: Frame, found: Mapping[str, Estimate]) -> Table:
+def _endpoints(frame: Frame, found: Estimates) -> Table:
     kinds = ("live-minus-zero", "live-minus-zero-update", "interaction", "reset-minus-live")
     rows = [_row(found, kind, *place) for kind in kinds for place in _places(frame)]
     return _table("tab:open-0", "OPEN: terminal contrasts", frame, rows)
 
 
-def _capability(frame: Frame, found: Mapping[str, Estimate]) -> Table:
+def _capability(frame: Frame, found: Estimates) -> Table:
     kinds = ("live-minus-initial", "live-minus-random")
     rows = [_row(found, kind, *place) for place in _places(frame) for kind in kinds]
     return _table("tab:open-1", "OPEN: what was learned at all", frame, rows)
 
 
-def _levels(frame: Frame, found: Mapping[str, Estimate]) -> Table:
-    arms = [arm for arm in (*ARMS, *POLICIES[1:]) if any(f"/{arm}/" in key for key in found)]
+def _levels(frame: Frame, found: Estimates) -> Table:
+    run = found.labels("rate", "arm", planned=True)
+    arms = [arm for arm in (*ARMS, *POLICIES[1:]) if arm in run]
     rows: list[tuple[Value, ...]] = [
-        (GAMES[task], scale, *(found.get(f"rate/{task}/{arm}/{scale}") for arm in arms))
+        (
+            GAMES[task],
+            label_text(scale),
+            *(found.lookup("rate", task=task, arm=arm, scale=scale) for arm in arms),
+        )
         for task, scale in _places(frame)
     ]
     return Table(

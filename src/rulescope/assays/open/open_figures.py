@@ -12,7 +12,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from rulescope.assays.comparison_families import CONTEXT_PAIRS
-from rulescope.assays.figure_data import Curve, caption, curve, estimate, estimates, evidence, parts
+from rulescope.assays.estimates import label_text
+from rulescope.assays.figure_data import (
+    Curve,
+    caption,
+    cell,
+    cells,
+    curve_along,
+    evidence,
+    labels_run,
+)
 from rulescope.assays.minatar.minatar_context import NAMES
 from rulescope.assays.open.open_carry import GAMES
 from rulescope.assays.panels import dots, draw_curve, scale_axis
@@ -80,15 +89,15 @@ def _families(found: Iterable[Estimate]) -> str:
 def open_carry(results: Mapping[str, Results]) -> Figure:
     """``open-carry``: levels in the end, what was learned at all, and contrasts of the carry."""
     found = results.get("OPEN")
-    games = [game for game in GAMES if game in parts(found, "rate/", 0)] or list(GAMES)
-    levels = estimates(found, "rate/")
-    contrasts = [one for kind in (*ENDPOINTS, *CAPABILITY) for one in estimates(found, f"{kind}/")]
+    games = [game for game in GAMES if game in labels_run(found, "rate", "task")] or list(GAMES)
+    levels = cells(found, "rate")
+    contrasts = [one for kind in (*ENDPOINTS, *CAPABILITY) for one in cells(found, kind)]
     words = caption(
         [found],
         evidence(levels),
         _families(contrasts),
         CARRY_WORDS if found is not None else "",
-        UPDATE_WORDS if estimates(found, "live-minus-zero-update/") else "",
+        UPDATE_WORDS if cells(found, "live-minus-zero-update") else "",
     )
     page = Page(0.1 + 2.15 * len(games), words)
     for turn, game in enumerate(games):
@@ -108,21 +117,24 @@ def open_carry(results: Mapping[str, Results]) -> Figure:
 
 def _levels(axes: Axes, found: Results | None, game: str) -> None:
     """Draw how each policy fares at each scale."""
-    arms = [arm for arm in LEVELS if arm in parts(found, f"rate/{game}/", 0)]
-    scales = sorted({s for arm in arms for s in parts(found, f"rate/{game}/{arm}/", 0)}, key=float)
+    run = labels_run(found, "rate", "arm", task=game)
+    arms = [arm for arm in LEVELS if arm in run]
+    scales = sorted(
+        {s for arm in arms for s in labels_run(found, "rate", "scale", task=game, arm=arm)}
+    )
     if not arms:
         absent(axes)
         return
     step = 0.8 / max(len(arms), 4)
     for turn, arm in enumerate(arms):
         shift = (turn - (len(arms) - 1) / 2) * step
-        marks = [estimate(found, f"rate/{game}/{arm}/{scale}") for scale in scales]
+        marks = [cell(found, "rate", task=game, arm=arm, scale=scale) for scale in scales]
         dots(axes, [place + shift for place in range(len(scales))], marks, LEVELS[arm], size=4.0)
     name_apart(
         axes, [End(LEVELS[arm].name, LEVELS[arm], 0.0, 0.0, -i) for i, arm in enumerate(arms)]
     )
     axes.set_ylim(min(0.0, axes.get_ylim()[0]), 1.05 * axes.get_ylim()[1])
-    axes.set_xticks(range(len(scales)), scales)
+    axes.set_xticks(range(len(scales)), [label_text(scale) for scale in scales])
     axes.set_xlim(-0.6, len(scales) - 0.4)
     axes.tick_params(axis="x", length=0)
     axes.locator_params(axis="y", nbins=5)
@@ -138,11 +150,11 @@ def _forest(
     rows: list[tuple[str, Look, Estimate]] = []
     gaps: list[int] = []
     for kind, (name, how) in kinds.items():
-        scales = sorted(parts(found, f"{kind}/{game}/", 0), key=float)
+        scales = sorted(labels_run(found, kind, "scale", task=game))
         for scale in scales:
-            one = estimate(found, f"{kind}/{game}/{scale}")
+            one = cell(found, kind, task=game, scale=scale)
             if one is not None:
-                rows.append((f"{name}, {scale}", how, one))
+                rows.append((f"{name}, {label_text(scale)}", how, one))
         gaps += [len(rows)] if scales else []
     if not rows:
         absent(axes)
@@ -184,13 +196,13 @@ def _difference_axis(axes: Axes) -> None:
 def minatar_context(results: Mapping[str, Results]) -> Figure:
     """``minatar-context``: rates over reward scale, and differences between learners."""
     found = results.get("minatar-context")
-    games = [game for game in GAMES if game in parts(found, "rate/", 0)] or list(GAMES)
+    games = [game for game in GAMES if game in labels_run(found, "rate", "task")] or list(GAMES)
     names = {arm: name.format(subject()) for arm, name in NAMES.items()}
     pairs = {f"{a}-minus-{b}": f"{names[a]} − {names[b]}" for a, b in CONTEXT_PAIRS}
-    differences = [one for pair in pairs for one in estimates(found, f"{pair}/")]
+    differences = [one for pair in pairs for one in cells(found, pair)]
     words = caption(
         [found],
-        evidence(estimates(found, "rate/")),
+        evidence(cells(found, "rate")),
         _families(differences),
         CONTEXT_WORDS if found is not None else "",
     )
@@ -203,14 +215,14 @@ def minatar_context(results: Mapping[str, Results]) -> Figure:
         panels = [page.axes(3.42 + place * 1.22, top, 1.1, 1.3) for place in range(len(pairs))]
         for place, (axes, pair) in enumerate(zip(panels, pairs, strict=True)):
             page.heading(axes, "BD"[turn] if place == 0 else "", pairs[pair], indent=0.36)
-            _differences(axes, found, f"{pair}/{game}/")
+            _differences(axes, found, pair, game)
         _share(panels)
     return page.figure
 
 
 def _curves(axes: Axes, found: Results | None, game: str) -> None:
-    arms = in_order(parts(found, f"rate/{game}/", 0))
-    lines = {arm: None if found is None else curve(found, f"rate/{game}/{arm}/") for arm in arms}
+    arms = in_order(set(labels_run(found, "rate", "arm", task=game)))
+    lines = {arm: curve_along(found, "rate", task=game, arm=arm) for arm in arms}
     curves: dict[str, Curve] = {arm: line for arm, line in lines.items() if line is not None}
     if not curves:
         absent(axes)
@@ -225,17 +237,17 @@ def _curves(axes: Axes, found: Results | None, game: str) -> None:
     name_ends(axes, [End(look(arm).name, look(arm), *c.last, c.level) for arm, c in curves.items()])
 
 
-def _differences(axes: Axes, found: Results | None, start: str) -> None:
+def _differences(axes: Axes, found: Results | None, pair: str, game: str) -> None:
     """Draw one pair's differences over reward scale, in thousandths."""
-    scales = sorted(parts(found, start, 0), key=float)
+    scales = sorted(labels_run(found, pair, "scale", task=game))
     if not scales:
         absent(axes)
         return
-    marks = [estimate(found, f"{start}{scale}") for scale in scales]
+    marks = [cell(found, pair, task=game, scale=scale) for scale in scales]
     how = Look("difference", DARK, "o")
     dots(axes, list(range(len(scales))), [one and _scaled(one) for one in marks], how, size=4.0)
     axes.axhline(0.0, color=GREY, lw=0.8, zorder=1)
-    axes.set_xticks(range(len(scales)), scales)
+    axes.set_xticks(range(len(scales)), [label_text(scale) for scale in scales])
     axes.tick_params(axis="x", length=0, labelsize=6.6)
     axes.set_xlim(-0.6, len(scales) - 0.4)
     axes.grid(axis="y", color=PALE)

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from rulescope.assays.estimates import Estimates, label_text
 from rulescope.assays.frame import Bools, Floats
 from rulescope.assays.results import Column, Table
 from rulescope.stats import Estimate, wilson
@@ -20,19 +21,19 @@ REFERENCES = ("initial", "random")
 PUBLISHED = 1.0
 """Share of live lifetimes above both references in each of the six published cells."""
 
-Place = tuple[str, str]
-"""A game and a scale, as they stand in keys."""
+Place = tuple[str, float]
+"""A game and a reward scale."""
 
 
-def gates(rates: Mapping[str, Floats], places: Sequence[Place]) -> dict[str, Estimate]:
+def gates(rates: Mapping[tuple[str, str, float], Floats], places: Sequence[Place]) -> Estimates:
     """Return the share of live lifetimes above both references, and above each of them.
 
-    ``rates`` are reward rates [seeds] by ``arm/game/scale``. The keys are ``gate/game/scale``,
-    ``gate-initial/game/scale`` and ``gate-random/game/scale``; a cell without values has none.
+    ``rates`` are reward rates [seeds] by arm, game and scale. Quantities are ``gate``,
+    ``gate-initial`` and ``gate-random``; a cell without values has none.
     """
-    found: dict[str, Estimate] = {}
+    found = Estimates()
     for task, scale in places:
-        cell = {arm: rates.get(f"{arm}/{task}/{scale}") for arm in ("live", *REFERENCES)}
+        cell = {arm: rates.get((arm, task, scale)) for arm in ("live", *REFERENCES)}
         values = [value for value in cell.values() if value is not None]
         if len(values) < len(cell):
             continue
@@ -43,7 +44,7 @@ def gates(rates: Mapping[str, Floats], places: Sequence[Place]) -> dict[str, Est
         for kind, some in kinds.items():
             share = share_above(live[known], [one[known] for one in some])
             if share is not None:
-                found[f"{kind}/{task}/{scale}"] = share
+                found.add(kind, share, {"task": task, "scale": scale})
     return found
 
 
@@ -64,19 +65,18 @@ def passed(gate: Estimate) -> bool:
     return gate.value == 1.0
 
 
-def summary(
-    found: Mapping[str, Estimate], places: Sequence[Place], names: Mapping[str, str]
-) -> str:
+def summary(found: Estimates, places: Sequence[Place], names: Mapping[str, str]) -> str:
     """Return the result of the gate over all cells; empty if no cell has one.
 
     ``names`` are those of the games.
     """
-    cells = {place: found[key] for place in places if (key := f"gate/{'/'.join(place)}") in found}
+    shares = {place: found.lookup("gate", task=place[0], scale=place[1]) for place in places}
+    cells = {place: share for place, share in shares.items() if share is not None}
     if not cells:
         return ""
     clear = sum(passed(gate) for gate in cells.values())
     failed = [
-        f"{names[task]}, scale {scale} ({_count(gate)})"
+        f"{names[task]}, scale {scale:g} ({_count(gate)})"
         for (task, scale), gate in cells.items()
         if not passed(gate)
     ]
@@ -85,19 +85,17 @@ def summary(
     return f"{said}; not passed in {'; '.join(failed)}" if failed else said
 
 
-def table(
-    found: Mapping[str, Estimate], places: Sequence[Place], names: Mapping[str, str], note: str
-) -> Table:
+def table(found: Estimates, places: Sequence[Place], names: Mapping[str, str], note: str) -> Table:
     """Return the gate cell by cell; ``note`` stands below it."""
     rows = []
-    for place in places:
+    for task, scale in places:
         kinds = ("gate-initial", "gate-random", "gate")
-        shares = [found.get(f"{kind}/{'/'.join(place)}") for kind in kinds]
+        shares = [found.lookup(kind, task=task, scale=scale) for kind in kinds]
         known = [share for share in shares if share is not None]
         if len(known) == len(kinds):
             counts = [f"{round(share.value * share.n)}/{share.n}" for share in known]
             result = "passed" if passed(known[-1]) else "failed"
-            rows.append((names[place[0]], place[1], *counts, result))
+            rows.append((names[task], label_text(scale), *counts, result))
     return Table(
         "open-gate",
         "OPEN: the capability gate, before any contrast",

@@ -18,7 +18,7 @@ from rulescope.assays.frame import Label
 from rulescope.assays.plan import Plan, interactions
 from rulescope.core.errors import RulescopeError
 from rulescope.report.site.subjects_found import PUBLISHED, Variant, variants
-from rulescope.spec.learner_config import Habits
+from rulescope.spec.learner_base import RunShape
 from rulescope.spec.run_spec import RunSpec, with_donors
 from rulescope.spec.world_config import DeepSea
 from rulescope.stats import updates_for_depth
@@ -183,7 +183,7 @@ def _condition(cell: Cell) -> list[Label]:
 
 def _lengths(specs: Iterable[RunSpec], by_episodes: bool) -> set[tuple[tuple[str, int], ...]]:
     """Return the lengths of lifetimes, as they are asked for."""
-    usual = Habits()
+    usual = RunShape()
     found: set[tuple[tuple[str, int], ...]] = set()
     for spec in specs:
         if by_episodes and isinstance(spec.environment, DeepSea):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from rulescope import __version__
 from rulescope.assays.results import Table, Value
+from rulescope.core.version import __version__
 from rulescope.render.table_formats import cell, note
 from rulescope.report.site.html import Child, Markup, el, join, script
 from rulescope.report.site.site_model import Site

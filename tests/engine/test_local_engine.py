@@ -1,4 +1,4 @@
-"""The local engine: the same records whatever the number of workers; donors before heirs."""
+"""The local engine: equal records for any number of workers; donors before recipients."""
 
 from __future__ import annotations
 
@@ -11,57 +11,43 @@ import pytest
 from typer.testing import CliRunner
 
 from engine import fakes
+from engine.campaigns import DONOR, LONG, SMALL, hashes, recipient
 from engine.fakes import endless, fake
-from learners.small import small_spec
 from rulescope.cli.main import app
 from rulescope.cli.progress import Meter
 from rulescope.engine.local_engine import Campaign, run_all
 from rulescope.records import Store
 from rulescope.runner import find_or_make
-from rulescope.spec.baseline_config import A2C, NetworkSizes
-from rulescope.spec.run_spec import RunSpec, Transplant, with_donors
-
-SMALL = small_spec(iterations=4, log_every=2)
-LONG = msgspec.structs.replace(
-    SMALL, learner=A2C(agent=NetworkSizes(hidden=(8, 8))), iterations=1500, log_every=100
-)
-DONOR = msgspec.structs.replace(SMALL, seed=7, scale=0.1)
+from rulescope.spec.run_spec import with_donors
 
 
-def recipient(donor: RunSpec, seed: int = 0) -> RunSpec:
-    item = Transplant(carrier="recurrent", donor=donor, mode="clamp")
-    return msgspec.structs.replace(SMALL, seed=seed, interventions=(item,))
-
-
-def hashes(specs: list[RunSpec], store: Store) -> list[str]:
-    return [store.read(spec.id).manifest.science_hash for spec in specs]
-
-
-@pytest.mark.usefixtures("eager_workers")
-def test_the_same_records_here_and_from_two_workers_one_of_them_killed(tmp_path: Path) -> None:
-    heirs = [recipient(DONOR), recipient(recipient(DONOR), seed=1)]  # a donor with a donor
-    specs = [LONG, DONOR, *heirs]
-    here, there = Store(tmp_path / "here"), Store(tmp_path / "there")
+@pytest.mark.usefixtures("fast_heartbeats")
+def test_records_are_equal_in_this_process_and_from_two_workers_one_of_them_killed(
+    tmp_path: Path,
+) -> None:
+    recipients = [recipient(DONOR), recipient(recipient(DONOR), seed=1)]  # a donor with a donor
+    specs = [LONG, DONOR, *recipients]
+    expected, store = Store(tmp_path / "expected"), Store(tmp_path / "store")
     for spec in specs:
-        find_or_make(spec, here)
+        find_or_make(spec, expected)
     killed: list[int] = []
 
-    def murder(campaign: Campaign) -> None:
+    def kill_once(campaign: Campaign) -> None:
         run = campaign.running.get(LONG.id)
         if run and run.worker and run.iteration and not killed:
             killed.append(run.worker)
             os.kill(run.worker, signal.SIGKILL)
 
-    campaign = run_all(reversed(specs), there, workers=2, report=murder)
+    campaign = run_all(reversed(specs), store, workers=2, report=kill_once)
     assert killed
     assert (campaign.runs, campaign.finished, campaign.failed) == (4, 4, {})
     assert campaign.done == campaign.total == 1512
-    assert hashes(specs, there) == hashes(specs, here)
-    assert there.read(heirs[1].id).manifest.parents == (heirs[0].id,)
+    assert hashes(specs, store) == hashes(specs, expected)
+    assert store.read(recipients[1].id).manifest.parents == (recipients[0].id,)
 
 
-@pytest.mark.usefixtures("eager_workers")
-def test_an_interrupted_campaign_goes_on_to_the_bit(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("fast_heartbeats")
+def test_an_interrupted_campaign_resumes_bit_for_bit(tmp_path: Path) -> None:
     store, whole = Store(tmp_path / "parts"), Store(tmp_path / "whole")
 
     def interrupt(campaign: Campaign) -> None:
@@ -83,9 +69,9 @@ def test_an_interrupted_campaign_goes_on_to_the_bit(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("fake_workers")
 class TestOrder:
-    """Which run comes when; nothing is lived here."""
+    """The order of runs, with fake workers."""
 
-    def test_what_is_there_is_not_run_again(self, tmp_path: Path) -> None:
+    def test_runs_with_a_record_are_not_run_again(self, tmp_path: Path) -> None:
         store = Store(tmp_path)
         seen: list[int] = []
         first = run_all([fake(1), fake(2)], store, workers=1, report=lambda c: seen.append(c.done))
@@ -96,7 +82,7 @@ class TestOrder:
         assert (again.finished, again.done) == (2, again.total)
         assert not reports
 
-    def test_runs_are_lived_in_the_order_given_donors_first(self, tmp_path: Path) -> None:
+    def test_runs_keep_the_given_order_with_donors_first(self, tmp_path: Path) -> None:
         second = recipient(recipient(DONOR), seed=1)
         order: list[str] = []
 
@@ -105,20 +91,20 @@ class TestOrder:
 
         last, first = fake(3, iterations=100), fake(9, iterations=100)
         store = Store(tmp_path)
-        lives = [msgspec.structs.replace(s, iterations=100) for s in (SMALL,)]
-        run_all([first, second, *lives, last], store, workers=1, report=report)
-        expected = [first.id, *with_donors([second]), lives[0].id, last.id]
+        third = msgspec.structs.replace(SMALL, iterations=100)
+        run_all([first, second, third, last], store, workers=1, report=report)
+        expected = [first.id, *with_donors([second]), third.id, last.id]
         assert [key for key in expected if key in order] == order
         assert order[0] == first.id
         assert len(list(store.ids())) == 6
 
     def test_recipients_of_a_failed_donor_fail_with_it(self, tmp_path: Path) -> None:
-        lost = msgspec.structs.replace(SMALL, seed=fakes.DIVERGES)
-        heir, grandchild = recipient(lost), recipient(recipient(lost), seed=1)
+        failing = msgspec.structs.replace(SMALL, seed=fakes.DIVERGES)
+        child, grandchild = recipient(failing), recipient(recipient(failing), seed=1)
         campaign = run_all([grandchild, fake(2)], Store(tmp_path), workers=1)
         assert campaign.finished == 1
-        assert set(campaign.failed) == {lost.id, heir.id, grandchild.id}
-        assert campaign.failed[grandchild.id] == f"its donor {heir.id[:12]} failed"
+        assert set(campaign.failed) == {failing.id, child.id, grandchild.id}
+        assert campaign.failed[grandchild.id] == f"its donor {child.id[:12]} failed"
         assert campaign.given_up == 12
 
 
@@ -141,10 +127,10 @@ class TestInterrupts:
             run_all(specs, store, workers=2, report=interrupt)
         assert signal.getsignal(number) is before
         kept = [store.load_checkpoint(spec.id) is not None for spec in specs]
-        assert kept == [True, True, False], "only runs under way have something to keep"
+        assert kept == [True, True, False], "only runs in progress have a checkpoint"
         assert not (tmp_path / "failures").exists()
 
-    def test_an_error_of_the_caller_does_too(self, tmp_path: Path) -> None:
+    def test_an_error_of_the_caller_stops_workers_at_a_checkpoint(self, tmp_path: Path) -> None:
         store = Store(tmp_path)
 
         def fail(campaign: Campaign) -> None:
@@ -155,7 +141,7 @@ class TestInterrupts:
             run_all([endless()], store, workers=1, report=fail)
         assert store.load_checkpoint(endless().id) is not None
 
-    def test_the_second_signal_does_not_wait(self, tmp_path: Path) -> None:
+    def test_a_second_signal_does_not_wait_for_the_iteration(self, tmp_path: Path) -> None:
         stuck = fake(fakes.STUCK)
         workers: list[int | None] = []
 
@@ -163,7 +149,7 @@ class TestInterrupts:
             if campaign.running and not campaign.stopping:
                 workers.extend(run.worker for run in campaign.running.values())
                 signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
-                signal.alarm(1)  # once we wait for the stuck one
+                signal.alarm(1)  # while we wait for the stuck run
                 signal.raise_signal(signal.SIGINT)
 
         before = signal.getsignal(signal.SIGALRM)

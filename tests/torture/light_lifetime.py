@@ -1,7 +1,7 @@
-"""Lifetimes that cost nothing, but inherit, log, pause and go on as real ones do.
+"""Lifetimes without computation, which use donors, logs and checkpoints as real ones do.
 
-What such a lifetime becomes depends on every iteration and on every donor's terminal state, to the
-bit: one that went on from a wrong place, or inherited from a wrong one, has another science hash.
+The result depends on every iteration and on the terminal state of every donor: a run that resumed
+from a wrong checkpoint, or had a wrong donor, has another science hash.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ STEP_SECONDS = 0.0005
 
 
 class LightLifetime:
-    """Stands in for :class:`rulescope.lifetime.Lifetime`."""
+    """Replaces :class:`rulescope.lifetime.Lifetime`."""
 
     def __init__(
         self,
@@ -94,17 +94,17 @@ class LightLifetime:
 
 
 @contextmanager
-def lightly() -> Iterator[None]:
-    """Let this process live such lifetimes for a while."""
+def light_lifetimes() -> Iterator[None]:
+    """Use light lifetimes in this process while entered."""
     before = runtime.single_threaded, vars(runner)["Lifetime"]
-    live_lightly()
+    use_light_lifetimes()
     try:
         yield
     finally:
         runtime.single_threaded, vars(runner)["Lifetime"] = before
 
 
-def live_lightly() -> None:
-    """Let this process live such lifetimes only, and never import torch."""
+def use_light_lifetimes() -> None:
+    """Use light lifetimes in this process, which never imports torch."""
     runtime.single_threaded = lambda *_: None
     vars(runner)["Lifetime"] = LightLifetime

@@ -1,6 +1,6 @@
-"""Every step that this process takes on the disk, seen just before, amid and after it is taken.
+"""Every disk step of this process, observed just before, amid and after it.
 
-Whoever watches may count, or raise the error that a disk would, or kill the process on the spot.
+An observer may count steps, raise the error of a bad disk, or kill the process.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from typing import Any, Literal, NamedTuple
 
 Moment = Literal["before", "amid", "after"]
 NAMES = ("fsync", "rename", "replace", "mkdir", "unlink", "rmdir")
-"""Functions of ``os`` that change what is on the disk, or wait for it."""
+"""Functions of ``os`` that change the disk, or wait for it."""
 
 
 class Step(NamedTuple):
-    """One step, such as ``rename``, and the file or folder that it is about."""
+    """One step, such as ``rename``, and its file or folder."""
 
     kind: str
     moment: Moment
@@ -29,31 +29,31 @@ class Step(NamedTuple):
 
     @property
     def phase(self) -> str:
-        """What it is called in a report."""
+        """Its name in a report."""
         return f"{self.moment} {self.kind}"
 
 
-Watcher = Callable[[Step], None]
+Observer = Callable[[Step], None]
 
 
 class Killer:
-    """Kills this process at its ``at``-th step (from 1), having noted which one that was."""
+    """Kills this process at its ``at``-th step (from 1), after logging the step."""
 
-    def __init__(self, at: int, diary: Path, who: str) -> None:
-        self._left, self._who = at, who
-        self._diary = os.open(diary, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    def __init__(self, at: int, kill_log: Path, role: str) -> None:
+        self._left, self._role = at, role
+        self._kill_log = os.open(kill_log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
     def __call__(self, step: Step) -> None:
         self._left -= 1
         if self._left == 0:
-            os.write(self._diary, f"{self._who}\t{step.phase}\t{step.path}\n".encode())
+            os.write(self._kill_log, f"{self._role}\t{step.phase}\t{step.path}\n".encode())
             os.kill(os.getpid(), signal.SIGKILL)
 
 
 class Failer:
-    """Lets the ``at``-th step (from 1) fail, or all from there on, as a disk would.
+    """Raises a disk error at the ``at``-th step (from 1), or at all steps from there on.
 
-    A file may fail when half of it is written. A step that is done cannot fail afterwards.
+    A write may fail in the middle. A completed step does not fail.
     """
 
     def __init__(self, at: int, code: int, *, for_good: bool = False) -> None:
@@ -62,28 +62,28 @@ class Failer:
         self.failed: list[Step] = []
 
     def __call__(self, step: Step) -> None:
-        if step.moment == "after" or _is_tidying(step):
+        if step.moment == "after" or _is_removal(step):
             return
         if self._code == errno.EROFS and step.kind in ("write", "fsync"):
-            return  # where nothing can be written, no file is ever open for it
+            return  # on a read-only disk no file is open for writing
         self.taken += 1
         if self.taken == self._at or (self._for_good and self.taken > self._at):
             self.failed.append(step)
             raise OSError(self._code, os.strerror(self._code), step.path)
 
 
-def _is_tidying(step: Step) -> bool:
-    """Tell whether a step removes a folder: if that fails, rubbish stays, and nothing is lost."""
+def _is_removal(step: Step) -> bool:
+    """Return whether a step removes a temporary folder: if that fails, nothing is lost."""
     inside = step.kind == "unlink" and not os.path.isabs(step.path)  # noqa: PTH117
     return step.kind == "rmdir" or inside
 
 
 @contextmanager
-def watched(watcher: Watcher) -> Iterator[None]:
-    """Let ``watcher`` see every step that is taken within."""
+def observing(observer: Observer) -> Iterator[None]:
+    """Call ``observer`` at every step while entered."""
     before = {name: getattr(os, name) for name in NAMES}
     opened = io.open
-    watch(watcher)
+    observe(observer)
     try:
         yield
     finally:
@@ -92,64 +92,64 @@ def watched(watcher: Watcher) -> Iterator[None]:
         _set_open(opened)
 
 
-def watch(watcher: Watcher) -> None:
-    """Let ``watcher`` see every step from now on."""
+def observe(observer: Observer) -> None:
+    """Call ``observer`` at every step from now on."""
     for name in NAMES:
-        setattr(os, name, _seen(name, getattr(os, name), watcher))
-    _set_open(_opening(io.open, watcher))
+        setattr(os, name, _observed(name, getattr(os, name), observer))
+    _set_open(_observed_open(io.open, observer))
 
 
 def _set_open(function: Callable[..., Any]) -> None:
     io.open = builtins.open = function
 
 
-def _seen(name: str, real: Callable[..., Any], watcher: Watcher) -> Callable[..., Any]:
+def _observed(name: str, real: Callable[..., Any], observer: Observer) -> Callable[..., Any]:
     kind = "rename" if name == "replace" else name
 
     def step(target: Any, *arguments: Any, **options: Any) -> Any:
         path = _name(target) if name == "fsync" else os.fspath(target)
-        watcher(Step(kind, "before", path))
+        observer(Step(kind, "before", path))
         result = real(target, *arguments, **options)
-        watcher(Step(kind, "after", path))
+        observer(Step(kind, "after", path))
         return result
 
     return step
 
 
 def _name(handle: int) -> str:
-    """Return what an open file is called, where that can be told."""
+    """Return the path of an open file, if known."""
     try:
         return str(Path(f"/proc/self/fd/{handle}").readlink())
     except OSError:
         return f"file {handle}"
 
 
-def _opening(real: Callable[..., Any], watcher: Watcher) -> Callable[..., Any]:
+def _observed_open(real: Callable[..., Any], observer: Observer) -> Callable[..., Any]:
     def opening(file: Any, mode: str = "r", *arguments: Any, **options: Any) -> Any:
         if isinstance(file, int) or not set(mode) & set("wxa+"):
             return real(file, mode, *arguments, **options)
         path = os.fspath(file)
-        watcher(Step("open", "before", path))
+        observer(Step("open", "before", path))
         made = real(file, mode, *arguments, **options)
-        made.write = _writing(made, path, watcher)
+        made.write = _observed_write(made, path, observer)
         return made
 
     return opening
 
 
-def _writing(file: Any, path: str, watcher: Watcher) -> Callable[[Any], int]:
-    """Return how ``file`` writes from now on: in two halves, each of which reaches the disk."""
+def _observed_write(file: Any, path: str, observer: Observer) -> Callable[[Any], int]:
+    """Return a ``write`` for ``file`` that writes two halves and flushes each."""
     real = file.write
 
     def write(content: Any) -> int:
         half = len(content) // 2
-        watcher(Step("write", "before", path))
+        observer(Step("write", "before", path))
         real(content[:half])
         file.flush()
-        watcher(Step("write", "amid", path))
+        observer(Step("write", "amid", path))
         real(content[half:])
         file.flush()
-        watcher(Step("write", "after", path))
+        observer(Step("write", "after", path))
         return len(content)
 
     return write

@@ -1,4 +1,4 @@
-"""``python scripts/torture``: show that campaigns survive anything, with the figures."""
+"""``python scripts/torture``: stress tests of campaigns and stores, with the measured figures."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import get_args
 
-from torture.campaign import Lives
+from torture.campaign_process import Lifetimes
 from torture.promises import PARTS, Say, Shown, Sizes
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Torture; return 0 if every promise was kept."""
+    """Run the chosen parts; return 0 if every promise was kept."""
     chosen = _chosen(arguments)
     sizes = Sizes(**{name: getattr(chosen, name) for name in Sizes._fields})
     shown: list[tuple[str, Shown]] = []
     with tempfile.TemporaryDirectory(prefix="rulescope-torture-", dir=chosen.folder) as folder:
-        Path(folder).chmod(0o755)  # others look into it, too
+        Path(folder).chmod(0o755)  # other users must be able to read it
         for part in chosen.only:
-            begun = time.monotonic()
+            start = time.monotonic()
 
-            def say(what: str, part: str = part, begun: float = begun) -> None:
-                print(f"{part}: {what} [{time.monotonic() - begun:.0f} s]", file=sys.stderr)
+            def say(what: str, part: str = part, start: float = start) -> None:
+                print(f"{part}: {what} [{time.monotonic() - start:.0f} s]", file=sys.stderr)
 
-            say("begins")
-            found = [(part, each) for each in _tried(part, Path(folder) / part, sizes, say)]
-            say("has ended")
+            say("started")
+            found = [(part, each) for each in _run_part(part, Path(folder) / part, sizes, say)]
+            say("finished")
             shown += found
             if not chosen.as_json:
                 _print_table(found)
@@ -40,8 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0 if all(each.kept for _, each in shown) else 1
 
 
-def _tried(part: str, folder: Path, sizes: Sizes, say: Say) -> list[Shown]:
-    """Return what one part shows; that it breaks down shows something, too."""
+def _run_part(part: str, folder: Path, sizes: Sizes, say: Say) -> list[Shown]:
+    """Return the findings of one part; an exception is one, too."""
     try:
         return list(PARTS[part](folder, sizes, say))
     except Exception as fault:
@@ -74,11 +74,11 @@ def _chosen(arguments: Sequence[str] | None) -> argparse.Namespace:
     for name in Sizes._fields:
         default = getattr(standard, name)
         option = f"--{name.replace('_', '-')}"
-        if name == "lives":
-            parser.add_argument(option, choices=get_args(Lives), default=default)
+        if name == "lifetimes":
+            parser.add_argument(option, choices=get_args(Lifetimes), default=default)
         else:
             parser.add_argument(option, type=int, default=default, metavar="N")
-    parser.add_argument("--folder", type=Path, help="for what is written meanwhile")
+    parser.add_argument("--folder", type=Path, help="folder for temporary stores")
     parser.add_argument("--json", action="store_true", dest="as_json")
     return parser.parse_args(arguments)
 

@@ -1,4 +1,4 @@
-"""What can go, and above all what must stay."""
+"""Cleanup: what is removed, and what must be kept."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from pathlib import Path
 
 import pytest
 
-from rulescope.records import Store, cleanup, staging
+from rulescope.records import Store, cleanup, store_layout
 
-from .samples import sample
+from .sample_record import sample
 
 RUN = sample().spec.id
 
 
-def dead() -> int:
-    """Return the number of a process that has ended."""
+def ended_process() -> int:
+    """Return the id of a process that has ended."""
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
     return process.pid
 
 
-def left(store: Store, pid: int, seconds: float, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Leave a write of a process in ``tmp``, so many seconds ago."""
+def leave_write(store: Store, pid: int, seconds: float, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Create an unfinished write of a process in ``tmp``, ``seconds`` ago."""
     with monkeypatch.context() as patch:
         patch.setattr(os, "getpid", lambda: pid)
-        folder = store.root / "tmp" / staging.name(RUN[:16])
+        folder = store.root / "tmp" / store_layout.temporary_name(RUN[:16])
     folder.mkdir(parents=True)
     (folder / "log.npz").write_bytes(b"half")
     for path in (folder / "log.npz", folder):
@@ -36,31 +36,31 @@ def left(store: Store, pid: int, seconds: float, monkeypatch: pytest.MonkeyPatch
     return folder
 
 
-def test_writes_of_dead_processes_go_and_those_of_living_ones_stay(
+def test_writes_of_crashed_processes_are_removed_and_those_of_running_ones_kept(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rubbish = left(store, dead(), 100, monkeypatch)
-    left(store, os.getpid(), 100, monkeypatch)
-    left(store, dead(), 1, monkeypatch)  # perhaps of another machine that goes by our name
-    old = left(store, os.getpid(), 2 * staging.ABANDONED_SECONDS, monkeypatch)
+    crashed = leave_write(store, ended_process(), 100, monkeypatch)
+    leave_write(store, os.getpid(), 100, monkeypatch)
+    leave_write(store, ended_process(), 1, monkeypatch)  # perhaps a machine of the same name
+    old = leave_write(store, os.getpid(), 2 * store_layout.ABANDONED_SECONDS, monkeypatch)
     found = cleanup.find(store)
-    assert {each.path for each in found} == {rubbish, old}
+    assert {each.path for each in found} == {crashed, old}
     assert {each.bytes for each in found} == {4}
     cleanup.remove(found)
     assert len(list((store.root / "tmp").iterdir())) == 2
-    cleanup.remove(found)  # somebody else was faster
+    cleanup.remove(found)  # already removed
 
 
-def test_a_write_of_another_machine_stays_for_a_day(
+def test_a_write_of_another_machine_is_kept_for_a_day(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(staging, "_host", lambda: "elsewhere")
-        left(store, dead(), 3600, monkeypatch)
+        patch.setattr(store_layout, "_host", lambda: "elsewhere")
+        leave_write(store, ended_process(), 3600, monkeypatch)
     assert cleanup.find(store) == []
 
 
-def test_checkpoints_go_when_there_is_a_record_and_only_then(store: Store) -> None:
+def test_checkpoints_are_removed_only_if_there_is_a_record(store: Store) -> None:
     store.save_checkpoint(RUN, sample().state)
     assert cleanup.find(store) == []
     store.commit(sample())
@@ -70,7 +70,7 @@ def test_checkpoints_go_when_there_is_a_record_and_only_then(store: Store) -> No
     assert store.verify() == []
 
 
-def test_quarantine_goes_only_if_asked_for_and_links_lead_nowhere(
+def test_quarantine_is_removed_only_if_asked_for_and_links_are_not_followed(
     store: Store, tmp_path: Path
 ) -> None:
     store.commit(sample())

@@ -1,4 +1,4 @@
-"""Records for TensorBoard and Weights & Biases, read back by their own formats."""
+"""Exports to TensorBoard and Weights & Biases, read back by their own libraries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from rulescope.core.errors import RecordError
 from rulescope.records import Store, trackers
 
-from .samples import STARTED, sample
+from .sample_record import STARTED, sample
 
 LOG = {
     "iteration": np.array([20.0, 40.0, 60.0]),
@@ -80,9 +80,7 @@ def test_tensorboard_reads_what_was_logged(filled: Store, tmp_path: Path) -> Non
     assert run.encode() in (folder / "record.json").read_bytes()
 
 
-def test_an_export_is_repeated_only_where_something_is_missing(
-    filled: Store, tmp_path: Path
-) -> None:
+def test_a_repeated_export_adds_only_missing_records(filled: Store, tmp_path: Path) -> None:
     pytest.importorskip("tensorboardX")
     out = tmp_path / "out"
     runs = list(filled.ids())
@@ -93,7 +91,7 @@ def test_an_export_is_repeated_only_where_something_is_missing(
     assert (made, kept, [problem.id for problem in problems]) == (0, 1, [runs[0]])
 
 
-def test_an_interrupted_export_leaves_no_half(
+def test_an_interrupted_export_leaves_no_partial_folder(
     filled: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("tensorboardX")
@@ -162,7 +160,7 @@ def test_wandb_reads_what_was_logged(filled: Store, tmp_path: Path) -> None:
         (trackers.to_wandb, "wandb", "wandb"),
     ],
 )
-def test_a_missing_extra_says_what_to_install(
+def test_the_error_for_a_missing_extra_says_what_to_install(
     filled: Store,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -183,7 +181,7 @@ def test_a_missing_extra_says_what_to_install(
     assert not (tmp_path / "out").exists()
 
 
-def test_logs_without_an_axis_are_counted() -> None:
+def test_rows_of_logs_without_an_axis_are_numbered() -> None:
     assert [step for step, _ in trackers.points({"score": np.zeros(3)})] == [0, 1, 2]
     nowhere = {"iteration": np.array([np.nan, 2.0]), "x": np.array([1.0, 2.0])}
     assert list(trackers.points(nowhere)) == [(0, {"x": 1.0}), (2, {"iteration": 2.0, "x": 2.0})]

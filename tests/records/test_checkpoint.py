@@ -11,7 +11,7 @@ from rulescope.core.arrays import Arrays
 from rulescope.core.errors import RecordError
 from rulescope.records import Store
 
-from .samples import sample
+from .sample_record import sample
 
 RUN = sample().spec.id
 
@@ -29,7 +29,7 @@ def file_of(store: Store, run: str = RUN) -> Path:
     return store.root / "checkpoints" / f"{run}.npz"
 
 
-def test_round_trip_and_replacement(store: Store) -> None:
+def test_a_checkpoint_can_be_read_and_replaced(store: Store) -> None:
     for value in (1.5, 2.5):
         store.save_checkpoint(RUN, some_state(value))
         again = store.load_checkpoint(RUN)
@@ -39,21 +39,21 @@ def test_round_trip_and_replacement(store: Store) -> None:
     assert list((store.root / "tmp").iterdir()) == []
 
 
-def test_dropping(store: Store) -> None:
+def test_a_dropped_checkpoint_is_gone(store: Store) -> None:
     store.save_checkpoint(RUN, some_state())
     store.drop_checkpoint(RUN)
     store.drop_checkpoint(RUN)
     assert store.load_checkpoint(RUN) is None
 
 
-def test_a_checkpoint_is_no_record(store: Store) -> None:
+def test_a_checkpoint_is_not_a_record(store: Store) -> None:
     store.save_checkpoint(RUN, some_state())
     assert RUN not in store
     assert list(store.ids()) == []
 
 
 def check_quarantined(store: Store, caplog: pytest.LogCaptureFixture) -> None:
-    """Check that the checkpoint is absent, put aside, and that this was told."""
+    """Check that the checkpoint is quarantined, and that this was logged."""
     with caplog.at_level(logging.WARNING):
         assert store.load_checkpoint(RUN) is None
     assert str(file_of(store)) in caplog.text
@@ -64,7 +64,7 @@ def check_quarantined(store: Store, caplog: pytest.LogCaptureFixture) -> None:
     assert (item.path / f"{RUN}.npz").is_file()
 
 
-def test_truncation_is_noticed(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+def test_truncation_is_detected(store: Store, caplog: pytest.LogCaptureFixture) -> None:
     store.save_checkpoint(RUN, some_state())
     content = file_of(store).read_bytes()
     file_of(store).write_bytes(content[:-20])
@@ -88,7 +88,7 @@ def test_no_flipped_bit_changes_what_is_loaded(store: Store) -> None:
     assert refused == len(store.quarantined()) > 100
 
 
-def test_one_that_is_replaced_while_it_is_read_is_no_damage(
+def test_a_checkpoint_replaced_while_it_is_read_is_not_damaged(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As by a worker that lives the run, while somebody verifies the store."""

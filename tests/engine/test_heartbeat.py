@@ -1,4 +1,4 @@
-"""What a running campaign leaves in the store for others to read, and what a dead one does."""
+"""Status files of running campaigns, and causes of failed runs, in the store."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from engine.fakes import fake
 from rulescope.core.errors import RecordError
 from rulescope.engine import failures, heartbeat
 from rulescope.engine.campaign import Campaign
-from rulescope.engine.heartbeat import Announcement, LiveCampaign
+from rulescope.engine.heartbeat import CampaignStatus, StatusFile
 from rulescope.engine.local_engine import run_all
 from rulescope.records import Store
 
@@ -25,7 +25,7 @@ RUN = fake(1, iterations=600)
 
 
 @pytest.mark.usefixtures("fake_workers")
-def test_a_campaign_can_be_seen_while_it_runs_and_not_afterwards(
+def test_a_campaign_has_a_status_file_while_it_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(heartbeat, "WRITE_SECONDS", 0.0)
@@ -33,7 +33,7 @@ def test_a_campaign_can_be_seen_while_it_runs_and_not_afterwards(
 
     def look(campaign: Campaign) -> None:
         if campaign.rate:
-            seen.extend(heartbeat.running(store))
+            seen.extend(heartbeat.load(store))
 
     run_all([RUN], store, workers=1, report=look, name="E9")
     last = seen[0]
@@ -44,94 +44,94 @@ def test_a_campaign_can_be_seen_while_it_runs_and_not_afterwards(
     assert 0 < run.iteration == last.done <= 600
     assert run.rate > 0
     assert last.seconds_left is not None
-    assert heartbeat.running(store) == []
+    assert heartbeat.load(store) == []
     assert list((tmp_path / "campaigns").iterdir()) == []
 
 
 def write(store: Store, name: str, **facts: object) -> Path:
-    said = {"host": platform.node(), "pid": os.getpid(), "started": 1.0, "updated": time.time()}
+    status = {"host": platform.node(), "pid": os.getpid(), "started": 1.0, "updated": time.time()}
     path = store.root / "campaigns" / name
     path.parent.mkdir(exist_ok=True, parents=True)
-    path.write_bytes(msgspec.json.encode(said | facts))
+    path.write_bytes(msgspec.json.encode(status | facts))
     return path
 
 
-def test_stale_campaigns_are_ignored_and_cleaned(tmp_path: Path) -> None:
+def test_stale_status_files_are_ignored_and_removed(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    dead = subprocess.Popen([sys.executable, "-c", ""])
-    dead.wait()
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
     here = write(store, "here.json", started=2.0)
-    there = write(store, "there.json", host="elsewhere", pid=dead.pid, started=1.0)
-    gone = write(store, "gone.json", pid=dead.pid)
+    there = write(store, "there.json", host="elsewhere", pid=ended.pid, started=1.0)
+    gone = write(store, "gone.json", pid=ended.pid)
     old = write(store, "old.json", host="elsewhere", updated=time.time() - 61)
     odd = store.root / "campaigns" / "odd.json"
     odd.write_text("{")
-    found = heartbeat.running(store)
+    found = heartbeat.load(store)
     assert [each.host for each in found] == ["elsewhere", platform.node()]
-    assert all(isinstance(each, LiveCampaign) for each in found)
+    assert all(isinstance(each, CampaignStatus) for each in found)
     assert here.exists()
     assert there.exists()
     assert not gone.exists()
     assert not old.exists()
 
 
-def test_looking_does_not_create_a_store(tmp_path: Path) -> None:
+def test_reading_does_not_create_a_store(tmp_path: Path) -> None:
     store = Store(tmp_path / "none")
-    assert heartbeat.running(store) == []
-    assert failures.known(store) == {}
+    assert heartbeat.load(store) == []
+    assert failures.load(store) == {}
     assert not store.root.exists()
 
 
-def test_what_cannot_be_announced_does_not_end_a_campaign(
+def test_a_status_file_that_cannot_be_written_does_not_end_a_campaign(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(heartbeat, "WRITE_SECONDS", 0.0)
     (tmp_path / "campaigns").touch()  # where the folder should be
-    monkeypatch.setattr(heartbeat, "running", lambda _: [])
-    with Announcement(Store(tmp_path), Campaign(1)) as announcement:
-        announcement.update()
-        announcement.update()
+    monkeypatch.setattr(heartbeat, "load", lambda _: [])
+    with StatusFile(Store(tmp_path), Campaign(1)) as status_file:
+        status_file.update()
+        status_file.update()
     assert len(caplog.records) == 1
 
 
-def test_failures_are_kept_over_campaigns_and_damaged_ones_say_nothing(tmp_path: Path) -> None:
+def test_failures_are_kept_over_campaigns_and_damaged_files_are_ignored(tmp_path: Path) -> None:
     store = Store(tmp_path)
     for n in range(failures.KEPT + 2):
         failures.add(store, RUN.id, f"cause {n}", iteration=n)
     failures.add(store, fake(2).id, "another")
-    known = failures.known(store)
+    known = failures.load(store)
     assert set(known) == {RUN.id, fake(2).id}
     assert known[RUN.id].cause == f"cause {failures.KEPT + 1}"
     assert known[RUN.id].attempts[0].iteration == 2
-    assert set(failures.known(store, [fake(2).id, fake(3).id])) == {fake(2).id}
+    assert set(failures.load(store, [fake(2).id, fake(3).id])) == {fake(2).id}
     (tmp_path / "failures" / f"{RUN.id}.json").write_text("{}")
-    assert set(failures.known(store)) == {fake(2).id}
+    assert set(failures.load(store)) == {fake(2).id}
     failures.clear(store, fake(2).id)
     failures.clear(store, fake(2).id)
-    assert failures.known(store) == {}
+    assert failures.load(store) == {}
 
 
-def test_what_anybody_may_have_put_there_stops_nobody(tmp_path: Path) -> None:
+def test_foreign_files_are_ignored(tmp_path: Path) -> None:
     store = Store(tmp_path)
     for number, pid in enumerate((2**40, -1, 0)):
         write(store, f"{number}.json", pid=pid, workers=7)
-    os.mkfifo(store.root / "campaigns" / "pipe.json")  # nobody will ever write to it
-    assert [each.workers for each in heartbeat.running(store)] == [7, 7, 7]
+    os.mkfifo(store.root / "campaigns" / "pipe.json")  # reading it would block
+    assert [each.workers for each in heartbeat.load(store)] == [7, 7, 7]
     (store.root / "failures").mkdir()
     attempts = [{"when": "", "cause": "stray"}]
     for name in ("stray", "0" * 64):
         content = msgspec.json.encode({"id": name, "attempts": attempts})
         (store.root / "failures" / f"{name}.json").write_bytes(content)
     os.mkfifo(store.root / "failures" / f"{'1' * 64}.json")
-    assert set(failures.known(store)) == {"0" * 64}
+    assert set(failures.load(store)) == {"0" * 64}
 
 
 @pytest.mark.parametrize(
     ("part", "touch"),
     [
-        (heartbeat.FOLDER, heartbeat.running),
-        (heartbeat.FOLDER, lambda store: Announcement(store, Campaign(1))),
-        (failures.FOLDER, failures.known),
+        (heartbeat.FOLDER, heartbeat.load),
+        (heartbeat.FOLDER, lambda store: StatusFile(store, Campaign(1))),
+        (failures.FOLDER, failures.load),
         (failures.FOLDER, lambda store: failures.add(store, RUN.id, "a cause")),
         (failures.FOLDER, lambda store: failures.clear(store, RUN.id)),
     ],

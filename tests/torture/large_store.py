@@ -1,7 +1,7 @@
-"""What a store of many records costs: to fill, to index, to ask about all logs, to tell the status.
+"""Costs of a store of many records: commits, index, queries over all logs, and status.
 
-The records are made up (see ``made_up_records``), 100 log rows each. Stopped, it goes on
-where it was. Times and memory are those of processes of their own, their start included.
+The records are made up (see ``made_up_records``), 100 log rows each. After an interrupt the next
+call continues. Times and memory are those of new processes, including their start.
 """
 
 from __future__ import annotations
@@ -22,46 +22,46 @@ from rulescope.records import Store
 from rulescope.spec.learner_config import VARIANTS
 from rulescope.spec.run_spec import RunSpec
 
-QUESTION = (
+QUERY = (
     "SELECT learner, scale, iteration, avg(score), stddev(score), max(effective_bins) "
     "FROM runs JOIN logs USING (id) GROUP BY ALL"
 )
 DURABLE = 100
-"""Records that are written as always, flushed to the disk; the others need not survive."""
+"""Records that are flushed to the disk as usual; the others are not."""
 
 
 class Cost(NamedTuple):
-    """Of one command: seconds, and megabytes at its peak."""
+    """The seconds and the peak megabytes of one command."""
 
     seconds: float
     memory: float
 
 
-class Scaled(NamedTuple):
-    """What a store of so many records costs."""
+class Costs(NamedTuple):
+    """The costs of a store of ``records`` records."""
 
     records: int
     commit: float
-    """Milliseconds a record, flushed to the disk; 0 if the store was there already."""
+    """Milliseconds per record, flushed to the disk; 0 if the store was complete already."""
     listing: float
     """Seconds to list all ids."""
     status: Cost
     first_query: Cost
     """Over all logs, without an index."""
     query: Cost
-    """Over all logs, with one."""
+    """Over all logs, with an index."""
     query_after_ten: Cost
-    """Over all logs, when ten records are new."""
+    """Over all logs, with ten new records."""
 
 
 def spec(number: int) -> RunSpec:
-    """Return the specification of one of any number of different lifetimes."""
+    """Return the specification of run ``number``; all are different."""
     learner = VARIANTS["disco" if number % 2 else "a2c"]
     return RunSpec(learner=learner, scale=10.0 ** (number % 7 - 3), seed=number)
 
 
 def fill(store: Store, count: int) -> float:
-    """Bring ``store`` to ``count`` records; return milliseconds a record that is flushed."""
+    """Fill ``store`` up to ``count`` records; return milliseconds per flushed record."""
     missing = [each for each in map(spec, range(count)) if each.id not in store]
     start = time.perf_counter()
     for each in missing[:DURABLE]:
@@ -78,7 +78,7 @@ def fill(store: Store, count: int) -> float:
 
 
 def cost(*command: str) -> Cost:
-    """Run ``rulescope`` with these words; return what it took."""
+    """Run ``rulescope`` with these arguments; return its cost."""
     program = "from rulescope.cli.main import run; run()"
     paths = str(Path(rulescope.__file__).parents[1])
     start = time.perf_counter()
@@ -98,8 +98,8 @@ def _megabytes(used: resource.struct_rusage) -> float:
     return used.ru_maxrss * (1 if sys.platform == "darwin" else 1024) / 1e6
 
 
-def torture(root: Path, count: int, say: Callable[[str], None] = lambda _: None) -> Scaled:
-    """Fill a store and measure what it costs."""
+def torture(root: Path, count: int, say: Callable[[str], None] = lambda _: None) -> Costs:
+    """Fill a store and measure its costs."""
     store = Store(root)
     commit = fill(store, count)
     say(f"{count:,} records are there")
@@ -109,9 +109,9 @@ def torture(root: Path, count: int, say: Callable[[str], None] = lambda _: None)
     assert listed == count, f"{root}: holds {listed:,} records instead of {count:,}"
     shutil.rmtree(root / "index", ignore_errors=True)
     where = ("--store", str(root))
-    query = ("records", "query", QUESTION, "--csv", *where)
+    query = ("records", "query", QUERY, "--csv", *where)
     status, first, later = cost("status", *where), cost(*query), cost(*query)
     for number in range(10):
         store.delete(spec(number).id)
     fill(store, count)
-    return Scaled(count, commit, listing, status, first, later, cost(*query))
+    return Costs(count, commit, listing, status, first, later, cost(*query))

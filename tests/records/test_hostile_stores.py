@@ -1,4 +1,4 @@
-"""Stores that come from anybody: links, pipes, giants and JSON of any shape."""
+"""Hostile stores: links, pipes, oversized files and arbitrary JSON."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rulescope.records import Store, query, sizes
 from rulescope.records import record as records
 from rulescope.records.merge import merge
 
-from .samples import sample
+from .sample_record import sample
 
 RUN = sample().spec.id
 
@@ -81,7 +81,7 @@ def test_nothing_is_written_through_a_link(store: Store, tmp_path: Path, part: s
     (store.root / part).symlink_to(target)
     with pytest.raises(RecordError, match=r"symbolic link|could not be moved"):  # noqa: PT012
         if part == "index":
-            with query.asking(store):
+            with query.open_database(store):
                 pass
         elif part == "quarantine":
             (store.folder(RUN) / "log.npz").write_bytes(b"")
@@ -91,7 +91,7 @@ def test_nothing_is_written_through_a_link(store: Store, tmp_path: Path, part: s
     assert list(target.iterdir()) == []
 
 
-def test_a_checkpoint_that_is_a_link_is_put_aside(store: Store, tmp_path: Path) -> None:
+def test_a_checkpoint_that_is_a_link_is_quarantined(store: Store, tmp_path: Path) -> None:
     store.save_checkpoint(RUN, {"a/b": np.zeros(1)})
     path = store.root / "checkpoints" / f"{RUN}.npz"
     path.rename(tmp_path / "real.npz")
@@ -101,7 +101,7 @@ def test_a_checkpoint_that_is_a_link_is_put_aside(store: Store, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("name", records.FILES)
-def test_a_pipe_does_not_hold_up_a_reader(store: Store, name: str) -> None:
+def test_a_pipe_does_not_block_a_reader(store: Store, name: str) -> None:
     store.commit(sample())
     (store.folder(RUN) / name).unlink()
     os.mkfifo(store.folder(RUN) / name)
@@ -110,7 +110,7 @@ def test_a_pipe_does_not_hold_up_a_reader(store: Store, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", records.FILES)
-def test_giants_are_refused_unread(store: Store, name: str) -> None:
+def test_oversized_files_are_refused_before_reading(store: Store, name: str) -> None:
     store.commit(sample())
     with (store.folder(RUN) / name).open("r+b") as file:
         file.truncate(arrays.MAX_BYTES + 1)  # a hole: it takes no room
@@ -156,11 +156,13 @@ def test_json_of_any_shape_is_damage(content: bytes) -> None:
         {"inherited": {"../x": "y"}},
     ],
 )
-def test_sealed_manifests_of_the_wrong_shape_are_damage(changes: dict[str, object]) -> None:
+def test_manifests_of_the_wrong_shape_with_a_valid_checksum_are_damage(
+    changes: dict[str, object],
+) -> None:
     files = records.encode(sample())
     plain = msgspec.json.decode(files["manifest.json"])
     plain.pop("checksum")
-    sealed = files | {"manifest.json": records._seal(plain | changes)}
+    sealed = files | {"manifest.json": records._encode_manifest(plain | changes)}
     with pytest.raises(records.DamageError):
         records.decode(RUN, sealed)
 
@@ -198,7 +200,9 @@ def test_nothing_is_overwritten_through_a_link_in_a_record(store: Store, tmp_pat
     assert [item.reason for item in store.quarantined()] == ["unknown"]
 
 
-def test_nothing_is_overwritten_or_awaited_in_an_index(store: Store, tmp_path: Path) -> None:
+def test_links_and_pipes_in_an_index_are_neither_followed_nor_read(
+    store: Store, tmp_path: Path
+) -> None:
     precious = tmp_path / "precious"
     precious.write_text("precious")
     store.commit(sample())
@@ -207,13 +211,13 @@ def test_nothing_is_overwritten_or_awaited_in_an_index(store: Store, tmp_path: P
     (store.root / "index" / ".gitignore").symlink_to(precious)
     os.mkfifo(folder / "runs.parquet")
     (folder / "logs.parquet").symlink_to("/dev/zero")
-    with query.asking(store) as questions:
-        assert questions.ids("true") == [RUN]
+    with query.open_database(store) as database:
+        assert database.ids("true") == [RUN]
     assert precious.read_text() == "precious"
     assert not folder.exists()
 
 
-def test_a_source_that_is_closed_to_us_is_named(
+def test_a_source_without_read_permission_is_named(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(_: Path) -> bool:

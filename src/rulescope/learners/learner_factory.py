@@ -1,0 +1,98 @@
+"""Builds a learner from its configuration; torch is imported only when one is built."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rulescope.core.errors import SpecError
+from rulescope.learners.learner import Learner
+from rulescope.learners.plugin_rule import Setup, make_plugin_learner
+from rulescope.rules import disco_format
+from rulescope.rules.loading import OPEN_KEY, RuleWeights, load
+from rulescope.spec.baseline_config import A2C, DQN, PPO, A2CPopArt, RandomPolicy
+from rulescope.spec.disco_config import Disco
+from rulescope.spec.learner_config import LearnerSpec
+from rulescope.spec.open_config import Open, OpenAdam
+from rulescope.spec.plugin_config import Plugin
+
+
+def make(
+    config: LearnerSpec,
+    observation_shape: tuple[int, ...],
+    actions: int,
+    steps: int,
+    seed: int,
+    *,
+    device: str = "cpu",
+    weights: Path | None = None,
+    interactions: int | None = None,
+    iterations: int | None = None,
+) -> Learner:
+    """Build a fresh learner for rollouts of ``steps`` interactions a lane.
+
+    ``weights`` says where its rule is, if not in the usual places. A learner with a schedule must
+    know the length of the lifetime: in ``interactions`` over all lanes (DQN) or in ``iterations``
+    (OPEN and its Adam).
+    """
+    match config:
+        case Disco():
+            return _disco(config, observation_shape, actions, steps, seed, device, weights)
+        case A2C():
+            from rulescope.learners.a2c import A2CLearner
+
+            return A2CLearner(config, observation_shape, actions, seed, device)
+        case PPO():
+            from rulescope.learners.ppo import PPOLearner
+
+            return PPOLearner(config, observation_shape, actions, seed, device)
+        case A2CPopArt():
+            from rulescope.learners.a2c_popart import PopArtLearner
+
+            return PopArtLearner(config, observation_shape, actions, seed, device)
+        case RandomPolicy():
+            from rulescope.learners.random_policy import UniformLearner
+
+            return UniformLearner(actions, seed)
+        case DQN():
+            from rulescope.learners.dqn import DQNLearner
+
+            if interactions is None:
+                raise ValueError("a DQN learner needs the lifetime's interactions")
+            return DQNLearner(config, observation_shape, actions, seed, interactions, device)
+        case Open() | OpenAdam():
+            from rulescope.learners.open_ppo import OpenLearner
+
+            if iterations is None:
+                raise ValueError("an OPEN learner needs the lifetime's iterations")
+            rule = _open_rule(config, weights) if isinstance(config, Open) else None
+            return OpenLearner(config, rule, observation_shape, actions, seed, iterations, device)
+        case Plugin(learning_rate=rate, agent=agent):
+            setup = Setup(observation_shape, actions, steps, seed, rate, agent, iterations, device)
+            return make_plugin_learner(config, setup)
+
+
+def _open_rule(config: Open, weights: Path | None) -> RuleWeights:
+    rule = load(config.rule, weights)
+    if set(rule.arrays) != {OPEN_KEY}:
+        valid = "open-breakout, open-multi, ..., open-random:SEED, open-random-large:SEED"
+        raise SpecError(f"learner.rule: {config.rule!r} is not an OPEN rule; valid: {valid}")
+    return rule
+
+
+def _disco(
+    config: Disco,
+    observation_shape: tuple[int, ...],
+    actions: int,
+    steps: int,
+    seed: int,
+    device: str,
+    weights: Path | None,
+) -> Learner:
+    from rulescope.learners.disco.disco_learner import DiscoLearner
+
+    rule = load(config.rule, weights)
+    if set(rule.arrays) != set(disco_format.shapes()):
+        raise SpecError(
+            f"learner.rule: {config.rule!r} is not a Disco rule; valid: disco103, random:SEED"
+        )
+    return DiscoLearner(config, rule, observation_shape, actions, steps, seed, device)

@@ -1,0 +1,100 @@
+"""The base of every learner configuration: what a learner declares about itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar, NamedTuple, Self
+
+from msgspec.structs import replace
+
+from rulescope.core.errors import nearest
+from rulescope.core.structs import Frozen
+
+HISTORY = "recurrent"
+"""The carrier that holds, in any rule, what it remembers of the lifetime; audits act on it."""
+
+
+class RunShape(NamedTuple):
+    """Length of a run and size of its rollouts, as in :class:`~rulescope.spec.run_spec.RunSpec`."""
+
+    lanes: int = 2
+    steps: int = 29
+    iterations: int = 2000
+    log_every: int = 20
+
+
+class ReplayShape(NamedTuple):
+    """Size of a first-in-first-out replay."""
+
+    capacity: int
+    """Entries kept."""
+    per_iteration: int
+    """Entries added in one iteration."""
+    observations: int
+    """Observations in one entry."""
+    overhead: int
+    """Bytes stored beside each observation, about."""
+
+
+class LearnerBase(Frozen, frozen=True):
+    """What the rest of the program needs to know of a learner without building it.
+
+    Subclasses override what differs. Nothing here is a field, so nothing here is part of a run's
+    id.
+    """
+
+    CARRIERS: ClassVar[tuple[str, ...]] = ()
+    """Names of the parts of its persistent state."""
+    usual_shape: ClassVar[RunShape] = RunShape()
+    """The shape of a run where nothing else is asked for."""
+    stepwise: ClassVar[bool] = False
+    """Whether an intervention can act after each step of the optimiser."""
+    network_copies: ClassVar[int] = 4
+    """Arrays as large as the network in a checkpoint: parameters, target and two moments."""
+    outputs: ClassVar[int] = 20
+    """Outputs of the network, about."""
+
+    @property
+    def kind(self) -> str:
+        """The name of the learner in a specification."""
+        return str(self.__struct_config__.tag)
+
+    @property
+    def history(self) -> tuple[str, ...]:
+        """The carriers that hold what the learner remembers of its lifetime."""
+        return tuple(name for name in self.CARRIERS if name == HISTORY)
+
+    def first_update(self, lanes: int, steps: int) -> int:  # noqa: ARG002
+        """Return the iteration in which the parameters are first updated."""
+        return 1
+
+    def replay(self, lanes: int, steps: int) -> ReplayShape | None:  # noqa: ARG002
+        """Return the size of the replay, or None if the learner has none."""
+        return None
+
+    def workspace(self, lanes: int, steps: int) -> int:
+        """Return the bytes that an update needs for intermediate results, about."""
+        return 10_000 * lanes * steps
+
+    def problems(self, lanes: int, steps: int) -> Iterator[str]:  # noqa: ARG002
+        """Yield what is wrong with the configuration for such rollouts, the key first."""
+        yield from ()
+
+    def missing_carrier(self, name: str) -> str:
+        """Return the message for a carrier ``name`` that the learner does not have."""
+        return f"no carrier {name!r}{nearest(name, self.CARRIERS)}"
+
+    def for_minatar(self, game: str) -> Self:  # noqa: ARG002
+        """Return the configuration for a MinAtar game: a torso for its channels."""
+        agent = getattr(self, "agent", None)
+        return self if agent is None else replace(self, agent=replace(agent, torso="channel"))
+
+    def describe(self, rule: str) -> str:  # noqa: ARG002
+        """Return the learner in words; ``rule`` is the printed name of its rule."""
+        return f"The learner {self.kind}"
+
+
+def minibatch_problems(minibatches: int, interactions: int) -> Iterator[str]:
+    """Yield what is wrong with so many minibatches of one iteration's ``interactions``."""
+    if minibatches > interactions:
+        yield f"minibatches: {minibatches} is more than an iteration has ({interactions})"
