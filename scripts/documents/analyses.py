@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from functools import cache, cached_property
 from typing import NamedTuple
 
@@ -101,14 +100,11 @@ class Analyses:
 
     def seeds(self, source: Source, name: str) -> list[float]:
         """Return the readout of every lifetime of a cell, in the order of the seeds."""
-        series = {
-            key.removeprefix("seeds/"): values
-            for key, values in self.results(source).series.items()
-            if key.startswith("seeds/")
-        }
-        if name not in series:
-            raise DocumentError(f"{source.assay}: no seeds of {name!r}{nearest(name, series)}")
-        return [float(value) for value in series[name] if not math.isnan(value)]
+        rows = self.results(source).estimates.rows
+        seeds = {row.name: row.finite_seeds for row in rows if row.seeds is not None}
+        if name not in seeds:
+            raise DocumentError(f"{source.assay}: no seeds of {name!r}{nearest(name, seeds)}")
+        return list(seeds[name])
 
     def crossings(self, source: Source, name: str, limit: float) -> list[int]:
         """Return when the score of each lifetime of a cell is first at ``limit``, if it ever is."""

@@ -128,7 +128,7 @@ def test_what_cannot_be_had_is_refused() -> None:
         ASSAY.grid(short)
     with pytest.raises(SpecError, match="--scales: E3"):
         ASSAY.grid(narrowed(ASSAY, PAPER, scales=[10.0]))
-    with pytest.raises(SpecError, match="--tasks: DQN lives in 'catch' only"):
+    with pytest.raises(SpecError, match="--tasks: DQN runs in 'catch' only"):
         ASSAY.grid(narrowed(ASSAY, PAPER, tasks=["catch-long"], arms=["dqn", "dqn-cleared"]))
     both = narrowed(ASSAY, PAPER, tasks=["catch-long"], arms=["disco", "dqn"])
     assert {cell.labels["arm"] for cell in ASSAY.grid(both)} == {"disco"}

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from rulescope.assays import ASSAYS
-from rulescope.assays.bimodal_cells import LEVELS, in_words, two_humped_cells
+from rulescope.assays.analysis import absent
+from rulescope.assays.bimodal_cells import LEVELS, describe_cells, two_humped_cells
+from rulescope.assays.estimates import Estimates
 from rulescope.assays.frame import Floats
 from rulescope.assays.scale.scale import analyse
 from rulescope.stats import exact_iqm, finite_mean, trimmed_mean
@@ -41,7 +43,8 @@ def test_every_level_has_the_values_of_its_seeds(name: str) -> None:
             continue
         centre = exact_iqm if name == "OPEN" else trimmed_mean
         centre = finite_mean if key.startswith("time/") else centre
-        seeds = results.series[f"seeds/{key}"]
+        seeds = results.estimates.row(key).seeds
+        assert seeds is not None, key
         assert np.isfinite(seeds).sum() == found.n, key
         assert float(centre(seeds)) == pytest.approx(found.value, nan_ok=True), key
     assert levels or name in ("discovery", "OPEN")
@@ -61,13 +64,20 @@ def test_two_humped_cells_are_named_in_notes_and_below_the_tables_that_show_them
 def test_cells_of_one_group_are_not_named() -> None:
     results = analyse(constant_frame(AXES, np.full((1, 2, 2, 8), 0.95)))
     assert not any("two-humped" in note for note in results.notes)
-    assert in_words({}) == ""
+    assert describe_cells({}) == ""
 
 
 def test_returns_without_a_known_optimum_have_no_humps() -> None:
-    series = {"seeds/endpoint/none/a2c": 10 * np.array(HUMPED)}
-    assert two_humped_cells("E-A4m", series) == {}
-    assert two_humped_cells("F2", {"seeds/endpoint/a2c": np.array(HUMPED)}) == {
+    returns = level("endpoint", {"condition": "none", "arm": "a2c"}, 10.0)
+    assert two_humped_cells("E-A4m", returns) == {}
+    assert two_humped_cells("F2", level("endpoint", {"arm": "a2c"})) == {
         "endpoint/a2c": Counts(3, 3, 8)
     }
-    assert two_humped_cells("E-IF", {"seeds/bins/default": np.array(HUMPED)}) == {}
+    assert two_humped_cells("E-IF", level("bins", {"arm": "default"})) == {}
+
+
+def level(quantity: str, labels: Labels, scale: float = 1.0) -> Estimates:
+    """Return one row, of lifetimes that fall into two groups."""
+    found = Estimates()
+    found.add(quantity, absent(), labels, seeds=scale * np.array(HUMPED))
+    return found

@@ -11,7 +11,7 @@ import pytest
 from numpy.random import Generator
 
 from rulescope.assays.streams import world_checks
-from rulescope.assays.streams.stream_tables import resets
+from rulescope.assays.streams.stream import describe_resets
 from rulescope.assays.streams.world_checks import (
     LANES,
     SAMPLED,
@@ -111,5 +111,5 @@ def test_tables_have_a_row_for_each_finding(found: WorldCheck) -> None:
 
 def test_the_note_of_the_stream_table_is_the_result_of_the_check() -> None:
     stream, control = structures()
-    assert f"CatchStream {stream.terminals} ends, {stream.snaps} paddle resets" in resets()
-    assert f"masked Catch 0 ends, 1 paddle resets, {control.jumps} ball jumps" in resets()
+    assert f"CatchStream {stream.terminals} ends, {stream.snaps} paddle resets" in describe_resets()
+    assert f"masked Catch 0 ends, 1 paddle resets, {control.jumps} ball jumps" in describe_resets()

@@ -11,7 +11,7 @@ from rulescope.assays.streams import world_checks
 from rulescope.core.errors import RulescopeError
 from rulescope.numerics import parity_table as families
 from rulescope.numerics.tolerances import Comparison
-from rulescope.numerics.value_parity import value_estimator
+from rulescope.numerics.value_parity import compare_value_estimator
 
 
 @pytest.fixture(autouse=True)
@@ -22,7 +22,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_committed_arrays_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     # One family suffices here: all of them are tested beside their code.
-    monkeypatch.setattr(families, "FAMILIES", (value_estimator,))
+    monkeypatch.setattr(families, "FAMILIES", (compare_value_estimator,))
     body = invoke_json("check")
     assert body["passed"] is True
     (family,) = body["families"]
@@ -44,7 +44,7 @@ def test_a_directory_without_golden_arrays_is_named(tmp_path: Path) -> None:
 
 
 def test_the_numerical_table_is_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(families, "FAMILIES", (value_estimator,))
+    monkeypatch.setattr(families, "FAMILIES", (compare_value_estimator,))
     body = invoke_json("check", "--out", tmp_path / "here")
     names = {Path(path).name for path in body["files"]}
     assert names == {"check.json", "tab-numeric.md", "tab-numeric.csv", "tab-numeric.tex"}

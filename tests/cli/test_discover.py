@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from command_line import invoke, invoke_json
-from discover.specs import TINY
+from discover.tiny_discovery import TINY
 from rulescope.core.errors import SpecError
 from rulescope.core.structs import expanded
-from rulescope.discover.discovery_spec import Discovery, decode
+from rulescope.discover.discovery_spec import Discovery, decode_discovery
 from rulescope.rules.loading import read_disco
 
 
@@ -33,7 +33,7 @@ def test_a_discovery_ends_in_a_rule(mine: Path, tmp_path: Path) -> None:
 
 def test_a_shown_specification_can_be_read_back() -> None:
     shown = invoke("discover", "sprout", "--seed", "3", "--show-spec")
-    spec = decode(shown.stdout.encode(), "shown")
+    spec = decode_discovery(shown.stdout.encode(), "shown")
     assert isinstance(spec, Discovery)
     assert spec.seed == 3
 

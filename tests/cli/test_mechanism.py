@@ -7,7 +7,7 @@ import pytest
 from command_line import invoke, invoke_json
 from plugin_packages import example_installed
 from rulescope.core.errors import SpecError, WeightsError
-from rulescope.mechanism.view_folder import exhibit
+from rulescope.mechanism.view_folder import read_view
 from rulescope.records import Store
 
 
@@ -22,9 +22,9 @@ def test_a_view_ends_in_a_folder_and_is_not_observed_twice(tmp_path: Path) -> No
         assert (
             Store(tmp_path / "store").read(run["id"]).manifest.science_hash == run["science_hash"]
         )
-    assert exhibit(Path(body["folder"])).name == "trajectory"
+    assert read_view(Path(body["folder"])).name == "trajectory"
     again = invoke(*words)
-    assert "Where the rule's recurrent state goes" in again.stdout
+    assert "Path of the rule's recurrent state" in again.stdout
     assert "80/80" in again.stderr
     assert "it/s" not in again.stderr
 

@@ -26,30 +26,36 @@ def two_states(agents: int = 2, steps: int = 4, lanes: int = 8) -> Experience:
     )
 
 
-def fresh(critic: Critic, agents: int) -> CriticState:
-    states = [critic.fresh(seed) for seed in range(agents)]
+def initial(critic: Critic, agents: int) -> CriticState:
+    states = [critic.initial(seed) for seed in range(agents)]
     stacked: CriticState = pytree.tree_map(lambda *x: torch.stack(x), *states)
     return stacked
 
 
-def test_the_critic_learns_what_the_world_gives_and_finds_the_better_action() -> None:
+def test_the_critic_learns_values_and_the_better_action_has_the_larger_advantage() -> None:
     critic = Critic((2,), Objective(critic_hidden=16, critic_rate=2e-2, critic_updates=8))
-    state, seen = fresh(critic, 2), two_states()
+    state, experience = initial(critic, 2), two_states()
     for _ in range(25):
-        advantages, state = critic.judge(state, seen)
+        advantages, state = critic.advantages(state, experience)
     values = torch.vmap(critic._value)(state.params, torch.eye(2).expand(2, 1, 2, 2))[:, 0]
-    told = [seen.payoffs[i][seen.observations[i, :-1, :, 0] == 1].mean() for i in range(2)]
-    assert torch.allclose(values[:, 0], torch.stack(told), atol=0.05)
+    means = [
+        experience.payoffs[i][experience.observations[i, :-1, :, 0] == 1].mean() for i in range(2)
+    ]
+    assert torch.allclose(values[:, 0], torch.stack(means), atol=0.05)
     assert values[:, 1].abs().max() < 0.05
-    paying = seen.observations[:, :-1, :, 0] == 1
-    assert advantages[paying & (seen.actions == 1)].min() > 0.5
-    assert advantages[paying & (seen.actions == 0)].max() < -0.5
+    paying = experience.observations[:, :-1, :, 0] == 1
+    assert advantages[paying & (experience.actions == 1)].min() > 0.5
+    assert advantages[paying & (experience.actions == 0)].max() < -0.5
 
 
-def test_an_episode_end_keeps_the_next_episode_out() -> None:
+def test_rewards_after_an_episode_end_have_no_effect() -> None:
     critic = Critic((2,), Objective(critic_hidden=4, critic_updates=1))
-    seen = two_states(agents=1)
-    later = seen._replace(payoffs=torch.cat([seen.payoffs[:, :3], 5 + seen.payoffs[:, 3:]], 1))
-    first, second = (critic._advantages(x, torch.zeros(1, 5, 8)) for x in (seen, later))
+    experience = two_states(agents=1)
+    later = experience._replace(
+        payoffs=torch.cat([experience.payoffs[:, :3], 5 + experience.payoffs[:, 3:]], 1)
+    )
+    first, second = (
+        critic._generalised_advantages(x, torch.zeros(1, 5, 8)) for x in (experience, later)
+    )
     assert torch.equal(first[:, :3], second[:, :3])
     assert torch.equal(first[:, 3] + 5, second[:, 3])

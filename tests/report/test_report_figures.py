@@ -105,8 +105,7 @@ def clashes(figure: Figure) -> list[str]:
 def test_every_figure_is_known_and_some_assay_or_the_audit_asks_for_it() -> None:
     asked = {label for assay in ASSAYS.values() for label in assay.figures}
     assert asked <= set(FIGURES)
-    views = {f"mechanism-{name}" for name in ("trajectory", "targets", "replay")}
-    assert set(FIGURES) - asked == {"scale-audit", *views, *SCHEMATICS}
+    assert set(FIGURES) - asked == {"scale-audit", *SCHEMATICS}
     for name in STATE:
         for label in set(ASSAYS[name].figures) & set(FIGURES):
             assert name in FED_BY[label], label

@@ -19,7 +19,7 @@ LARGEST = 1_000_000
 
 @pytest.mark.parametrize("rule", EMBEDDED.values(), ids=EMBEDDED)
 def test_a_rule_of_the_package_is_its_discovery_s(rule: Embedded) -> None:
-    manifest = discovery_runner.read(rule.folder)  # every file is checked against it
+    manifest = discovery_runner.read_manifest(rule.folder)  # every file is checked against it
     assert manifest["files"]["rule.npz"] == rule.sha256
     assert manifest["id"] == RECIPES[rule.name].id
     assert rule.path.stat().st_size < LARGEST

@@ -8,13 +8,13 @@ import pytest
 from rulescope.core import arrays
 from rulescope.core.errors import WeightsError
 from rulescope.discover.discovery_spec import RuleSizes
-from rulescope.discover.rule_weights import sizes
+from rulescope.discover.rule_weights import all_sizes
 from rulescope.rules import disco_format, loading
 from rulescope.rules.random_weights import fresh
 
 
 def test_sprouts_random_twin_is_what_a_discovery_starts_from() -> None:
-    assert sizes(RuleSizes()) == disco_format.SPROUT
+    assert all_sizes(RuleSizes()) == disco_format.SPROUT
     twin = loading.load("sprout-random:3")
     drawn = fresh(disco_format.SPROUT, 3)
     assert all(np.array_equal(twin.arrays[name], array) for name, array in drawn.items())

@@ -7,9 +7,10 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from rulescope.assays.bimodal_cells import in_words as in_words_of_humps
-from rulescope.assays.bimodal_cells import noted_below, two_humped_cells
-from rulescope.assays.estimates import Estimates
+import numpy as np
+
+from rulescope.assays.bimodal_cells import describe_cells, name_below, two_humped_cells
+from rulescope.assays.estimates import Estimates, join_labels
 from rulescope.assays.frame import Floats, Frame, Label
 from rulescope.assays.legacy_keys import as_rows
 from rulescope.assays.results import Results, Table, in_numbers
@@ -26,6 +27,7 @@ from rulescope.stats import (
     tail_mean,
     trimmed_mean,
 )
+from rulescope.stats import Estimates as EstimateArray
 from rulescope.stats import estimates as cell_estimates
 
 CORE_DRAWS = 10_000
@@ -72,7 +74,12 @@ def estimate_cells(
 
     All cells share the same draws of seeds. The values of single lifetimes go with their row.
     """
-    found = cell_estimates(values, seed_blocks(len(frame.seeds), draws), statistic)
+    blocks = seed_blocks(len(frame.seeds), draws)
+    return as_cells(frame, quantity, values, cell_estimates(values, blocks, statistic))
+
+
+def as_cells(frame: Frame, quantity: str, values: Floats, found: EstimateArray) -> Estimates:
+    """Return a row for every planned cell of ``found`` [*axes], made from ``values``."""
     rows = Estimates()
     for labels, place in frame.cells():
         seeds = values[place] if frame.counts[place] else None
@@ -163,16 +170,15 @@ def summed_up(
         if isinstance(estimates, Estimates)
         else as_rows(assay, estimates, series or {}, windows or {}, other_grid)
     )
-    seeds = {f"seeds/{row.name}": row.seeds for row in rows.rows if row.seeds is not None}
-    humped = two_humped_cells(assay, {**(series or {}), **seeds})
-    notes = [*notes, in_words_of_humps(humped)] if humped else notes
+    humped = two_humped_cells(assay, rows)
+    notes = [*notes, describe_cells(humped)] if humped else notes
     return Results(
         assay=assay,
         budget=in_words(frame),
         axes=dict(frame.axes),
         seeds=len(frame.seeds),
         estimates=rows,
-        tables=noted_below(tables, estimates, humped),
+        tables=name_below(tables, rows, humped),
         series=series or {},
         notes=tuple(notes),
         iterations=frame.iterations,
@@ -194,3 +200,18 @@ def below(frame: Frame, what: str, draws: int, kind: str = "pointwise") -> str:
     else:
         parts.append("too few seeds for a bootstrap interval")
     return "; ".join(parts) + "."
+
+
+def trajectories(frame: Frame, column: str) -> dict[str, Floats]:
+    """Return ``trajectory/<labels>`` for each cell with lifetimes, to be drawn.
+
+    Each is [3, rows]: value, low and high of a log column at every log row.
+    """
+    blocks = seed_blocks(len(frame.seeds), ATLAS_DRAWS)
+    series = {}
+    for labels, place in frame.cells():
+        if frame.counts[place]:
+            rows = cell_estimates(frame.log(column)[place].T, blocks)
+            name = join_labels("trajectory", *labels.values())
+            series[name] = np.stack([rows.value, rows.low, rows.high])
+    return series

@@ -36,7 +36,7 @@ class Row:
     @property
     def name(self) -> str:
         """The row in one word, as tables and notes print it: ``score/catch/live/0.001``."""
-        return "/".join([self.quantity, *map(label_text, self.labels.values())])
+        return join_labels(self.quantity, *self.labels.values())
 
     @property
     def known(self) -> bool:
@@ -179,3 +179,17 @@ def label_text(label: Label) -> str:
     ('0.001', '1000', 'live')
     """
     return label if isinstance(label, str) else f"{label:g}"
+
+
+def join_labels(*labels: Label) -> str:
+    """Return labels in one word, as they are printed.
+
+    >>> join_labels("score", "catch", "live", 0.001)
+    'score/catch/live/0.001'
+    """
+    return "/".join(map(label_text, labels))
+
+
+def count_text(share: Estimate) -> str | None:
+    """Return a share of lifetimes as a count, such as ``11/15``; None without lifetimes."""
+    return None if share.missing else f"{round(share.value * share.n)}/{share.n}"

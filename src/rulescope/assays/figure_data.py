@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rulescope.assays.bimodal_cells import SEEDS, in_words, two_humped_cells
+from rulescope.assays.bimodal_cells import describe_cells, two_humped_cells
 from rulescope.assays.estimates import Label, Row
+from rulescope.render.style import in_order
 from rulescope.stats import Estimate
 
 if TYPE_CHECKING:
@@ -110,6 +111,30 @@ def curve_along(
     return Curve(table[:, 0], table[:, 1], table[:, 2], table[:, 3], seeds if any(seeds) else ())
 
 
+def arms_run(
+    results: Results | None, quantity: str, *, planned: bool = False, **labels: Label
+) -> list[str]:
+    """Return the arms that have an estimate of ``quantity``, in the order of all figures."""
+    return in_order(set(labels_run(results, quantity, "arm", planned=planned, **labels)))
+
+
+def curves_by_arm(
+    results: Results | None, quantity: str, column: str = "scale", **labels: Label
+) -> dict[str, Curve]:
+    """Return the curve of each arm along ``column``, in the order of all figures."""
+    lines = {
+        arm: curve_along(results, quantity, column, arm=arm, **labels)
+        for arm in arms_run(results, quantity, planned=False, **labels)
+    }
+    return {arm: line for arm, line in lines.items() if line is not None}
+
+
+def family_of(found: Iterable[Estimate]) -> str:
+    """Return in words which family intervals are adjusted for; empty if they are pointwise."""
+    largest = max((one.family for one in found), default=1)
+    return f"adjusted for a family of {largest}" if largest > 1 else ""
+
+
 def with_seeds(row: Row) -> Estimate:
     """Return the estimate of ``row`` with the values of its lifetimes, where they are known."""
     return (
@@ -119,17 +144,10 @@ def with_seeds(row: Row) -> Estimate:
 
 def estimate(results: Results | None, key: str) -> Estimate | None:
     """Return the estimate at ``key``; None if it was not planned or could not be made."""
-    found = None if results is None else results.estimates.get(key)
-    if results is None or found is None or math.isnan(found.value):
+    if results is None or key not in results.estimates:
         return None
-    seeds = seeds_of(results, key)
-    return Cell(**asdict(found), seeds=seeds) if seeds else found
-
-
-def seeds_of(results: Results, key: str) -> tuple[float, ...]:
-    """Return the values of the lifetimes behind an estimate, if they are known."""
-    values = results.series.get(f"{SEEDS}{key}")
-    return () if values is None else tuple(values[np.isfinite(values)].tolist())
+    row = results.estimates.row(key)
+    return with_seeds(row) if row.known else None
 
 
 def reach(found: Iterable[Estimate | None]) -> list[float]:
@@ -176,7 +194,7 @@ def curve(results: Results, start: str, end: str = "") -> Curve | None:
     for key, found in results.estimates.items():
         middle = key.removeprefix(start).removesuffix(end)
         if key == f"{start}{middle}{end}" and "/" not in middle:
-            points.append((float(middle), found, seeds_of(results, key)))
+            points.append((float(middle), found, results.estimates.row(key).finite_seeds))
     points.sort(key=lambda point: point[0])
     if not any(math.isfinite(found.value) for _, found, _ in points):
         return None
@@ -235,9 +253,9 @@ def caption(results: Iterable[Results | None], *words: str, seeds: bool = True) 
         assays.setdefault(found.budget.rstrip("."), []).append(found.assay)
     budgets = [f"{', '.join(names)}: {budget}." for budget, names in assays.items()]
     drawn = seeds and any(
-        key.startswith(SEEDS) and np.isfinite(values).sum() > 1  # a single one is the cell's value
+        len(row.finite_seeds) > 1  # a single one is the cell's value
         for found in known
-        for key, values in found.series.items()
+        for row in found.estimates.rows
     )
     dots = FAINT if drawn else ""
     return " ".join(part for part in (*words, dots, _humped(known), *budgets) if part)
@@ -248,9 +266,9 @@ def _humped(results: Iterable[Results]) -> str:
     cells = {
         f"{found.assay} {key}": count
         for found in results
-        for key, count in two_humped_cells(found.assay, found.series).items()
+        for key, count in two_humped_cells(found.assay, found.estimates).items()
     }
-    words = in_words(cells)
+    words = describe_cells(cells)
     return f"{words[:1].upper()}{words[1:]}." if words else ""
 
 

@@ -30,8 +30,6 @@ from rulescope.assays.scale.scale_figures import app_scale, detail_scale, scale_
 from rulescope.assays.schematic_figures import SCHEMATICS
 from rulescope.assays.streams.stream_figures import app_streams, synthetic_terminals
 from rulescope.core.errors import RulescopeError, nearest
-from rulescope.mechanism.mechanism_figures import targets, trajectory
-from rulescope.mechanism.replay_figures import replay_ages
 from rulescope.render.result_files import stem
 from rulescope.render.style import save
 from rulescope.report.lifetime_figures import arms, describe, learning_curve
@@ -67,9 +65,6 @@ FIGURES: dict[str, Callable[[Mapping[str, Results]], Figure]] = {
     "interface-state": interface_state,
     "open-carry": open_carry,
     "minatar-context": minatar_context,
-    "mechanism-trajectory": trajectory,
-    "mechanism-targets": targets,
-    "mechanism-replay": replay_ages,
     **SCHEMATICS,
 }
 """Each takes results by assay id; panels of absent ones say so."""

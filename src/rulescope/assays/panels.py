@@ -10,12 +10,11 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 from matplotlib.transforms import ScaledTranslation
 
-from rulescope.assays.figure_data import Cell, Curve, Floats, curve, parts
+from rulescope.assays.figure_data import Cell, Curve, Floats
 from rulescope.render.line_labels import End, inches
 from rulescope.render.style import GREY, PALE, SMALL, Look, in_order, look
 
 if TYPE_CHECKING:
-    from rulescope.assays.results import Results
     from rulescope.stats import Estimate
 
 ASIDE = (0.0, 0.035, -0.035, 0.07, -0.07)
@@ -26,21 +25,22 @@ SINGLE = 5.0
 
 def score_curves(
     axes: Axes,
-    results: Results,
-    task: str,
+    curves: Mapping[str, Curve],
     *,
     bands: bool = True,
     thresholds: Sequence[float] = (0.8,),
 ) -> list[End]:
-    """Draw the score of every arm of a task over reward scale; return where the lines end."""
-    arms = in_order(parts(results, f"score/{task}/", 0))
-    found = {arm: curve(results, f"score/{task}/{arm}/") for arm in arms}
-    curves = {arm: c for arm, c in found.items() if c is not None}
+    """Draw the score of every arm over reward scale; return where the lines end."""
     for arm, line in curves.items():
         draw_curve(axes, line, look(arm), band=bands)
-    scale_axis(axes, [c.x for c in curves.values()])
+    scale_axis(axes, [line.x for line in curves.values()])
     score_axis(axes, curves.values(), thresholds)
-    return [End(look(a).name, look(a), *c.last, c.level) for a, c in curves.items()]
+    return [line_end(line, look(arm)) for arm, line in curves.items()]
+
+
+def line_end(line: Curve, how: Look) -> End:
+    """Return where a line ends, with the name of its look."""
+    return End(how.name, how, *line.last, line.level)
 
 
 def draw_curve(axes: Axes, line: Curve, how: Look, *, dots: bool = True, band: bool = True) -> None:
@@ -133,6 +133,12 @@ def power(exponent: int) -> str:
     return f"$10^{{{exponent}}}$"
 
 
+def scale_text(scale: float) -> str:
+    """Return a reward scale as it is printed: a power of ten if it is one."""
+    exponent = round(float(np.log10(scale)))
+    return power(exponent) if np.isclose(scale, 10.0**exponent) else f"{scale:g}"
+
+
 def score_axis(axes: Axes, curves: Iterable[Curve], thresholds: Sequence[float] = ()) -> None:
     """Make the vertical axis one of scores: never clipped, 0 and 1 always in sight."""
     lines = list(curves)
@@ -183,6 +189,19 @@ def dots(
         )
 
 
+def forest(
+    axes: Axes, rows: Sequence[tuple[str, Look, Estimate | None]], *, labelsize: float = 6.8
+) -> None:
+    """Draw estimates with their intervals, a row each from the top, named at the left."""
+    for turn, (_, how, one) in enumerate(rows):
+        dots(axes, [-float(turn)], [one], how, across=True)
+    axes.set_yticks([-turn for turn in range(len(rows))], [name for name, _, _ in rows])
+    for tick, (_, how, _) in zip(axes.get_yticklabels(), rows, strict=True):
+        tick.set_color(how.ink)
+    axes.tick_params(axis="y", length=0, labelsize=labelsize)
+    axes.set_ylim(-len(rows) + 0.4, 0.6)
+
+
 def widths(
     axes: Axes,
     groups: Sequence[tuple[str, Mapping[str, Estimate | None]]],
@@ -219,3 +238,51 @@ def decades_axis(axes: Axes, top: float) -> None:
     axes.set_ylim(-0.35, highest + 0.35)
     axes.set_yticks(range(highest + 1) if highest <= 8 else range(0, highest + 1, 2))
     axes.grid(axis="y")
+
+
+def name_rows(axes: Axes, rows: Sequence[tuple[str, Look]]) -> None:
+    """Name the rows of ``axes`` from the top at 0, -1, …, each in the colour of its look."""
+    axes.set_yticks([-turn for turn in range(len(rows))], [name for name, _ in rows])
+    for tick, (_, how) in zip(axes.get_yticklabels(), rows, strict=True):
+        tick.set_color(how.ink)
+    axes.tick_params(axis="y", length=0)
+    axes.set_ylim(-len(rows) + 0.4, 0.6)
+
+
+def write_beside(axes: Axes, words: Sequence[str]) -> None:
+    """Write words right of ``axes``, beside each of its rows from the top."""
+    for row, text in enumerate(words):
+        axes.annotate(
+            text,
+            (1.0, -row),
+            xycoords=axes.get_yaxis_transform(),
+            xytext=(4, 0),
+            textcoords="offset points",
+            va="center",
+            size=SMALL,
+        )
+
+
+def difference_axis(
+    panels: Sequence[Axes],
+    label: str,
+    *,
+    room: float = 0.08,
+    least: float = 0.1,
+    ticks: int = 3,
+) -> None:
+    """Give panels of differences that lie across one horizontal axis, with zero in sight.
+
+    ``room`` is the share of the axis that stays free at its ends, ``least`` the room if all
+    differences are zero.
+    """
+    ends = [x for axes in panels for line in axes.lines for x in np.ravel(line.get_xdata())]
+    known = np.array([*ends, 0.0], dtype=np.float64)
+    low, high = float(np.nanmin(known)), float(np.nanmax(known))
+    free = room * (high - low) or least
+    for axes in panels:
+        axes.axvline(0.0, color=GREY, lw=0.8, zorder=1)
+        axes.set_xlim(low - free, high + free)
+        axes.locator_params(axis="x", nbins=ticks)
+        axes.grid(axis="x")
+        axes.set_xlabel(label, labelpad=2)

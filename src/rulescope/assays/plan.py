@@ -16,7 +16,7 @@ from rulescope.assays import ASSAYS, Assay, Budget, Cell, Results, gather
 from rulescope.core.errors import RecordError, SpecError
 from rulescope.records import Record, Store
 from rulescope.spec.run_spec import RunSpec, with_donors
-from rulescope.stats import KeptDraws, keeping_draws, seed_blocks
+from rulescope.stats import RecordedDraws, recording_draws, seed_blocks
 
 CALIBRATION = 8
 """Iterations that are timed to estimate how long a campaign takes."""
@@ -84,7 +84,7 @@ class Plan:
             agent=budget.agent,
         )
         if draws:
-            with keeping_draws() as kept:
+            with recording_draws() as kept:
                 results = self.assay.analyse(frame)
             results = replace(results, draws=drawn(results, kept, frame.seeds))
         else:
@@ -134,7 +134,7 @@ class Plan:
 
 
 def drawn(
-    results: Results, kept: KeptDraws, seeds: Sequence[int]
+    results: Results, kept: RecordedDraws, seeds: Sequence[int]
 ) -> dict[str, NDArray[np.float64] | NDArray[np.int64]]:
     """Return the draws [draws] of every estimate that has any, and the seeds of each draw.
 

@@ -10,16 +10,16 @@ from rulescope.assays.bimodal_cells import LEVELS, RETURNS, is_level, learned_of
 from rulescope.assays.estimates import Row
 from rulescope.assays.frame import Floats
 from rulescope.assays.published import Published
-from rulescope.stats import Estimate, two_humped
+from rulescope.stats import Estimate, is_bimodal
 from rulescope.stats.agreement import (
     Counts,
-    difference,
-    learned,
+    estimate_difference,
+    learned_counts,
     least_seeds,
     share_difference,
     shares_differ,
 )
-from rulescope.stats.bimodality import groups
+from rulescope.stats.bimodality import split_groups
 
 Verdict = Literal[
     "differs",
@@ -106,12 +106,12 @@ def judge(assay: str, row: Row, printed: Published, rounded: float = 0.0) -> Agr
     if row.quantity in SHARES:
         counts = (_count(ours.value, ours.n), _count(printed.value, printed.n))
         return _of_shares(*counts, ours.family)
-    apart = _widened(difference(ours, as_estimate(printed)), rounded)
+    apart = _widened(estimate_difference(ours, as_estimate(printed)), rounded)
     if by_construction(row):
         return Agreement("exact by construction", apart, unit)
     if math.isnan(printed.low):
         return Agreement("no published interval", apart, unit)
-    if is_level(assay, row.quantity) and seeds is not None and two_humped(seeds):
+    if is_level(assay, row.quantity) and seeds is not None and is_bimodal(seeds):
         return _of_humps(ours, printed, seeds)
     if min(ours.n, printed.n) < least_seeds(ours.family) or math.isnan(apart.low):
         return Agreement("too few seeds to tell", apart, unit)
@@ -193,9 +193,9 @@ def _of_shares(ours: Counts, theirs: Counts, family: int) -> Agreement:
 
 def _of_humps(ours: Estimate, printed: Published, seeds: Floats) -> Agreement:
     """Judge a cell in which some lifetimes learned and the others did not."""
-    lower, upper = groups(seeds)
+    lower, upper = split_groups(seeds)
     own = learned_of(seeds)
-    theirs = learned(as_estimate(printed), float(lower[-1] + upper[0]) / 2)
+    theirs = learned_counts(as_estimate(printed), float(lower[-1] + upper[0]) / 2)
     return _of_shares(own, theirs, ours.family)._replace(learned=own, published_learned=theirs)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -122,3 +123,37 @@ def window_label(kind: WindowKind, low: float, high: float) -> str:
 def scale_label(scale: float) -> str:
     """Return a scale as it stands in keys: 0.001, 1, 1000."""
     return f"{scale:g}"
+
+
+def as_data(results: Results) -> dict[str, Any]:
+    """Return ``results`` as plain data for JSON; what is not a number is null."""
+    return {
+        "assay": results.assay,
+        "budget": results.budget,
+        "rule": results.rule,
+        "agent": results.agent,
+        "seeds": results.seeds,
+        "iterations": results.iterations,
+        "axes": {name: list(labels) for name, labels in results.axes.items()},
+        "estimates": {
+            key: {
+                "value": _finite(one.value),
+                "low": _finite(one.low),
+                "high": _finite(one.high),
+                "n": one.n,
+                "draws": one.draws,
+                "family": one.family,
+                "method": one.method,
+            }
+            for key, one in results.estimates.items()
+        },
+        "windows": {
+            key: {"kind": one.kind, "low": _finite(one.low), "high": _finite(one.high)}
+            for key, one in results.windows.items()
+        },
+        "notes": list(results.notes),
+    }
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None

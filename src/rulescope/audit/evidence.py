@@ -15,8 +15,8 @@ from rulescope.assays.frame import Floats
 from rulescope.assays.results import Results
 from rulescope.audit import history
 from rulescope.audit.profile import FROZEN, PINNED, Comparison, Figure, Groups
-from rulescope.stats import estimate, groups, paired_estimate, seed_blocks, two_humped
-from rulescope.stats.paired import PAIRED_DRAWS
+from rulescope.stats import estimate, is_bimodal, paired_estimate, seed_blocks, split_groups
+from rulescope.stats.paired_estimates import PAIRED_DRAWS
 
 Found = Mapping[str, Results]
 """Results by assay id."""
@@ -113,9 +113,9 @@ def _seeds(found: Found, pair: Pair) -> Seeds | None:
 
 def with_groups(figure: Figure, seeds: Floats) -> Figure:
     """Return ``figure`` of scores ``seeds`` [seeds], with their two groups if they form two."""
-    if not two_humped(seeds):
+    if not is_bimodal(seeds):
         return figure
-    lower, upper = groups(seeds)
+    lower, upper = split_groups(seeds)
     means = float(lower.mean()), float(upper.mean())
     return replace(figure, groups=Groups(len(lower), len(upper), *means))
 

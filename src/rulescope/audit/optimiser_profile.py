@@ -22,7 +22,7 @@ from rulescope.audit import history, verdicts
 from rulescope.audit.evidence import Found, labels
 from rulescope.audit.profile import PINNED, RULE, Axis, Comparison, Figure
 from rulescope.audit.profile_axes import Line, axis_of, between, effect
-from rulescope.stats import interaction_differences, widened
+from rulescope.stats import interaction_differences, widen_to_student
 
 ARMS = {"live": RULE, "zero": PINNED, "adam": "Adam", "initial": "untrained", "random": "random"}
 ID = "OPEN"
@@ -217,7 +217,7 @@ def _compared(results: Results, game: str, at: float) -> Comparison | None:
     levels = {arm: row.estimate for arm, row in rows.items() if row is not None}
     gain = max(levels["live"].value, levels["zero"].value) - levels["initial"].value
     margin = MARGIN * max(gain, 0.0)
-    difference = Figure.of(widened(planned, each))
+    difference = Figure.of(widen_to_student(planned, each))
     live, pinned = (_capable(results, game, at, arm) for arm in ("live", "zero"))
     result, reason = history.judge(live, pinned, difference, margin, history.GATE_FAILED)
     return Comparison(

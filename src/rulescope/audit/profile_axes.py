@@ -31,7 +31,7 @@ from rulescope.stats import (
     interaction_differences,
     paired_differences,
     paired_estimate,
-    widened,
+    widen_to_student,
 )
 
 LEARNERS = {
@@ -414,7 +414,7 @@ def _effect(results: Results, line: Line) -> dict[str, Figure]:
     each = None if line.each is None else line.each(results)
     if row is not None:
         planned = row.estimate
-        return {RULE: Figure.of(planned if each is None else widened(planned, each))}
+        return {RULE: Figure.of(planned if each is None else widen_to_student(planned, each))}
     if each is None or not np.isfinite(each).any():
         return {}
     return {RULE: Figure.of(paired_estimate(each, np.zeros_like(each)))}

@@ -51,7 +51,7 @@ def check(
         return
     from rulescope.numerics.golden import Golden, default_directory
     from rulescope.numerics.parity_summary import FOLDER
-    from rulescope.numerics.parity_table import run_all
+    from rulescope.numerics.parity_table import compare_all
     from rulescope.numerics.tolerances import summarise
     from rulescope.render.result_files import require_writable
 
@@ -61,13 +61,13 @@ def check(
     found: list[Comparison] = []
     with Console(stderr=True).status("comparing"):
         if live:  # first, because it fails at once where the original is not installed
-            from rulescope.numerics.jax_reference import compare_live
+            from rulescope.numerics.jax_reference import compare_with_original
 
-            found += compare_live()
-        found += run_all(arrays)
+            found += compare_with_original()
+        found += compare_all(arrays)
     paths = _write(found, list(arrays.rules().values()), folder)
     lines = summarise(found)
-    left_out = arrays.left_out()
+    left_out = arrays.skipped()
     if as_json:
         body = {
             "passed": all(line.passed for line in lines),
@@ -99,12 +99,11 @@ def check(
 def _write(found: Sequence[Comparison], rules: Sequence[str], folder: Path) -> list[Path]:
     """Write the published table with our numbers in it, and its data; return the paths."""
     from rulescope.core.runtime import runtime_identity
-    from rulescope.numerics.numeric_table import numeric_table
-    from rulescope.numerics.parity_summary import FILE, summed_up
+    from rulescope.numerics.parity_summary import FILE, numeric_table, summarise_check
     from rulescope.render.result_files import write_whole
     from rulescope.render.table_formats import write_table
 
-    summary = summed_up(found, rules, runtime_identity())
+    summary = summarise_check(found, rules, runtime_identity())
     data = write_whole(folder / FILE, summary.to_json())
     return [data, *write_table(numeric_table(summary), folder)]
 

@@ -15,7 +15,7 @@ from rulescope.core import disk
 from rulescope.records import Store
 
 if TYPE_CHECKING:
-    from rulescope.discover.meta_training import Outcome, Training
+    from rulescope.discover.meta_training import MetaStep, MetaTraining
 
 
 def discover(
@@ -84,14 +84,14 @@ def discover(
     total = chosen.warm_start + chosen.meta_steps
     with Meter(f"discovery {chosen.id[:8]}", total, "meta-steps") as meter:
 
-        def report(training: Training, outcome: Outcome) -> None:
-            scores = " ".join(f"{score:.2f}" for score in outcome.scores)
+        def report(training: MetaTraining, step: MetaStep) -> None:
+            scores = " ".join(f"{score:.2f}" for score in step.scores)
             meter.update(training.step, f"scores {scores}")
 
-        folder = discovery_runner.find_or_make(chosen, Store(store), report, start)
-    manifest = discovery_runner.read(folder)
+        folder = discovery_runner.find_or_run(chosen, Store(store), report, start)
+    manifest = discovery_runner.read_manifest(folder)
     if tensorboard is not None:
-        discovery_runner.to_tensorboard(folder, tensorboard)
+        discovery_runner.write_tensorboard(folder, tensorboard)
     if as_json:
         print(json.dumps(manifest | {"folder": str(folder)}))
         return

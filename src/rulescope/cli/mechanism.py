@@ -17,7 +17,7 @@ from rulescope.records import Store
 from rulescope.spec.disco_config import AGENTS
 
 if TYPE_CHECKING:
-    from rulescope.mechanism.view_request import Inquiry, View
+    from rulescope.mechanism.view_request import View, ViewRequest
 
 
 def mechanism(
@@ -76,13 +76,13 @@ def mechanism(
       rulescope mechanism replay --iterations 3000
     """
     # Here, because torch takes seconds to import.
-    from rulescope.mechanism.view_request import checked
-    from rulescope.mechanism.views import find
+    from rulescope.mechanism.view_request import validate_request
+    from rulescope.mechanism.views import find_view
 
-    chosen = find(view)
+    chosen = find_view(view)
     _require_disco(rule)
     _require_agent(rule, agent)
-    usual = chosen.default
+    usual = chosen.default_request
     request = replace(
         usual,
         rule=rule,
@@ -91,7 +91,7 @@ def mechanism(
         seeds=usual.seeds if seeds is None else seeds,
         iterations=usual.iterations if iterations is None else iterations,
     )
-    _observe(chosen, checked(request), Store(store), out, weights, as_json)
+    _observe(chosen, validate_request(request), Store(store), out, weights, as_json)
 
 
 def _require_disco(rule: str) -> None:
@@ -120,7 +120,7 @@ def _require_agent(rule: str, agent: str | None) -> None:
 
 
 def _observe(
-    view: View, request: Inquiry, store: Store, out: Path, weights: Path | None, as_json: bool
+    view: View, request: ViewRequest, store: Store, out: Path, weights: Path | None, as_json: bool
 ) -> None:
     """Observe the runs, analyse, write and print."""
     from rulescope.mechanism import instrumented_runs, view_folder
@@ -128,17 +128,17 @@ def _observe(
     from rulescope.render.table_formats import terminal
     from rulescope.rules.loading import load
 
-    total = instrumented_runs.total(view, request)
+    total = instrumented_runs.total_iterations(view, request)
     load(request.rule, weights)  # which fails before anything runs
     require_writable(out)
     store.require_writable()
     place = out / view_folder.folder_name(view, request)
     with Meter(view.label, total) as meter:
-        observed = instrumented_runs.observe(
-            view, request, store, place, weights=weights, report=meter.update
+        observed = instrumented_runs.observe_view(
+            view, request, store, place, weights=weights, progress=meter.update
         )
     results = view.analyse(request, observed)
-    paths = view_folder.write(view, request, results, observed, place)
+    paths = view_folder.write_view(view, request, results, observed, place)
     if as_json:
         body = json.loads(paths[1].read_text(encoding="utf-8"))
         print(json.dumps(body | {"folder": str(place)}))

@@ -14,6 +14,7 @@ from rich.console import Console
 from rulescope.assays import Results, assay_run
 from rulescope.assays.assay_run import folder_name, require_runnable
 from rulescope.assays.plan import Plan, interactions, seconds_left, write
+from rulescope.assays.results import as_data
 from rulescope.cli.console import console, span
 from rulescope.cli.engine_options import EngineOptions
 from rulescope.cli.options import (
@@ -101,8 +102,6 @@ def _run_plan(
     folder = out / folder_name(plan.assay, plan.budget)
     paths = write(plan, results, store, folder)
     _show_results(results, paths, screen)
-    from rulescope.report.results_folder import as_data
-
     return {"failed": failed, "results": as_data(results), "folder": str(folder)}
 
 

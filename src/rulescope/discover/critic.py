@@ -1,7 +1,7 @@
-"""The judge of a meta-step: a value function for every agent, learned apart from its learner.
+"""Critics of the objective: a value function for every agent, separate from its learner.
 
-It sees unscaled rewards and the true ends of episodes, so what counts as good does not depend on
-what an agent is told. Everything here has the agents' axis N in front.
+They learn from unscaled rewards and the true ends of episodes, so the objective does not depend on
+how an agent's rewards are scaled or its terminals masked. All arrays have the agents' axis N first.
 """
 
 from __future__ import annotations
@@ -40,40 +40,42 @@ class Critic:
         hidden = (config.critic_hidden, config.critic_hidden)
         self._network = Network(observation_shape, 1, NetworkSizes(hidden=hidden))
 
-    def fresh(self, seed: int) -> CriticState:
-        """Return one critic that has seen nothing."""
+    def initial(self, seed: int) -> CriticState:
+        """Return the initial state of one critic, without the axis N."""
         params = self._network.initial(seed)
         moments = Moments.fresh(params)._replace(updates=torch.zeros(()))
         return CriticState(params, moments, torch.tensor([0.0, 0.0, 1.0]))
 
     @torch.no_grad()
-    def judge(self, state: CriticState, seen: Experience) -> tuple[Tensor, CriticState]:
-        """Return normalised advantages [N, T, B] of ``seen``, and the critics after learning it."""
+    def advantages(self, state: CriticState, experience: Experience) -> tuple[Tensor, CriticState]:
+        """Return normalised advantages [N, T, B], and the critics after learning from them."""
         config = self.config
-        value = torch.vmap(self._value)(state.params, seen.observations)  # [N, T + 1, B]
-        advantage = self._advantages(seen, value)
-        aim = value[:, :-1] + advantage
-        moved = [
-            update_average(average, own, config.averages_decay)
-            for average, own in zip(state.average, advantage, strict=True)
-        ]
-        average = torch.stack(moved)
-        judged = torch.vmap(lambda x, a: normalise(x, a, centre=True))(advantage, average)
+        value = torch.vmap(self._value)(state.params, experience.observations)  # [N, T + 1, B]
+        advantage = self._generalised_advantages(experience, value)
+        target = value[:, :-1] + advantage
+        average = torch.stack(
+            [
+                update_average(average, own, config.averages_decay)
+                for average, own in zip(state.average, advantage, strict=True)
+            ]
+        )
+        normalised = torch.vmap(lambda x, a: normalise(x, a, centre=True))(advantage, average)
         params, moments = state.params, state.moments
+        gradient_of = torch.vmap(torch.func.grad(self._loss))
         for _ in range(config.critic_updates):
-            gradient = torch.vmap(torch.func.grad(self._loss))(params, seen.observations, aim)
+            gradient = gradient_of(params, experience.observations, target)
             params, moments = torch.vmap(self._descend)(params, gradient, moments)
-        return judged, CriticState(params, moments, average)
+        return normalised, CriticState(params, moments, average)
 
-    def _advantages(self, seen: Experience, value: Tensor) -> Tensor:
-        """Return the advantages [N, T, B] of what was done, for ``value`` [N, T + 1, B]."""
+    def _generalised_advantages(self, experience: Experience, value: Tensor) -> Tensor:
+        """Return the advantages [N, T, B] of the actions taken, for ``value`` [N, T + 1, B]."""
 
         def column(x: Tensor) -> NDArray[np.float64]:
             return x.transpose(0, 1).flatten(1).double().numpy()  # [T, N * B]
 
         found = generalised_advantages(
-            column(seen.payoffs),
-            column(seen.ended),
+            column(experience.payoffs),
+            column(experience.ended),
             column(value),
             self.config.discount,
             self.config.trace,
@@ -81,14 +83,13 @@ class Critic:
         return torch.tensor(found).float().view(len(found), len(value), -1).transpose(0, 1)
 
     def _value(self, params: Tensor, observations: Tensor) -> Tensor:
-        """Return the values [...] of ``observations`` [..., *shape] in the eyes of one critic."""
-        leading = observations.shape[:2]
+        """Return one critic's values [T, B] of ``observations`` [T, B, *observation_shape]."""
         rows = observations.flatten(0, 1)
-        said = self._network.outputs(self._network.layout.views(params), rows)
-        return said.view(leading)
+        values = self._network.outputs(self._network.layout.views(params), rows)
+        return values.view(observations.shape[:2])
 
-    def _loss(self, params: Tensor, observations: Tensor, aim: Tensor) -> Tensor:
-        return (self._value(params, observations)[:-1] - aim).square().mean()
+    def _loss(self, params: Tensor, observations: Tensor, target: Tensor) -> Tensor:
+        return (self._value(params, observations)[:-1] - target).square().mean()
 
     def _descend(
         self, params: Tensor, gradient: Tensor, moments: Moments

@@ -1,4 +1,4 @@
-"""From a specification to a discovered rule on disk: found, resumed, or made."""
+"""Running a discovery to a folder in the store, from its checkpoint if there is one."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from rulescope.core.errors import RecordError, SpecError
 from rulescope.core.signals import Interrupts
 from rulescope.core.structs import expanded
 from rulescope.discover import rule_weights
-from rulescope.discover.discovery_spec import Discovery, checked
-from rulescope.discover.meta_training import Outcome, Training
+from rulescope.discover.discovery_spec import Discovery, validate_discovery
+from rulescope.discover.meta_training import MetaStep, MetaTraining
 from rulescope.records import Store, trackers
 from rulescope.rules import disco_format, loading
 
@@ -29,88 +29,90 @@ CHECKPOINT_SECONDS = 60.0
 """A killed discovery loses at most about this much work."""
 RULE, LOG, MANIFEST = "rule.npz", "log.npz", "manifest.json"
 
-Report = Callable[[Training, Outcome], None]
+Callback = Callable[[MetaTraining, MetaStep], None]
+"""Called after every meta-step."""
 
 
-def find_or_make(
-    spec: Discovery, store: Store, report: Report | None = None, start: Path | None = None
+def find_or_run(
+    spec: Discovery, store: Store, callback: Callback | None = None, start: Path | None = None
 ) -> Path:
-    """Return the folder of the discovery of ``spec``, after making what is missing of it.
+    """Return the folder of the discovery of ``spec``, which is run unless ``store`` has it.
 
-    ``start`` is the file of the rule that ``spec`` starts from, if it does not start afresh.
-    It goes on from its checkpoint in ``store``, to the bit. Ctrl-C leaves one.
+    ``start`` is the file of the rule that ``spec.start`` names, if it names one. A run continues
+    from its checkpoint in ``store``, to the bit; Ctrl-C leaves one.
     """
     folder = store.root / "discoveries" / spec.id
     if (folder / MANIFEST).exists():
-        read(folder)
+        read_manifest(folder)
         return folder
-    spec = checked(spec)
-    rule = _start(spec, start)
+    spec = validate_discovery(spec)
+    rule = _read_start(spec, start)
     store.require_writable()
-    training = Training(spec, rule)
+    training = MetaTraining(spec, rule)
     runtime.require_one_source()
     identity = _identity()
     seconds = _resume(training, store, identity)
-    started = kept = time.monotonic()
+    started = saved = time.monotonic()
 
-    def keep() -> None:
-        nonlocal kept
-        kept = time.monotonic()
-        spent = np.array(seconds + kept - started)
+    def save_checkpoint() -> None:
+        nonlocal saved
+        saved = time.monotonic()
+        spent = np.array(seconds + saved - started)
         state = training.save() | {"made/identity": np.array(identity), "made/seconds": spent}
         store.save_checkpoint(spec.id, state)
 
     with Interrupts() as interrupts:
         while not training.finished:
-            outcome = training.advance()
-            if report is not None:
-                report(training, outcome)
+            meta_step = training.advance()
+            if callback is not None:
+                callback(training, meta_step)
             if interrupts.asked:
-                keep()
+                save_checkpoint()
                 raise KeyboardInterrupt
-            if time.monotonic() - kept >= CHECKPOINT_SECONDS:
-                keep()
+            if time.monotonic() - saved >= CHECKPOINT_SECONDS:
+                save_checkpoint()
     _write(folder, training, seconds + time.monotonic() - started, store)
     store.drop_checkpoint(spec.id)
     return folder
 
 
-def _start(spec: Discovery, path: Path | None) -> rule_weights.Rule | None:
-    """Return the rule that ``spec`` starts from, or None for a fresh one."""
+def _read_start(spec: Discovery, path: Path | None) -> rule_weights.Rule | None:
+    """Return the rule that ``spec`` starts from, or None for random weights."""
     if not spec.start:
         return None
     found = loading.load(spec.start, path)
-    if disco_format.sizes_of(found.arrays) != rule_weights.sizes(spec.sizes):
+    if disco_format.sizes_of(found.arrays) != rule_weights.all_sizes(spec.sizes):
         raise SpecError(f"{path}: the rule to start from has other sizes than the specification")
     return rule_weights.from_arrays(found.arrays)
 
 
 def _identity() -> str:
-    """Return what a continuation must share: the program and the machine."""
+    """Return a hash of the program and the machine, which a resumed run must share."""
     shared = [runtime.program_identity(), runtime.runtime_identity()]
     return hashlib.sha256(json.dumps(shared, sort_keys=True).encode()).hexdigest()
 
 
-def _resume(training: Training, store: Store, identity: str) -> float:
-    """Load the checkpoint, if there is one of this program and machine; return seconds spent."""
+def _resume(training: MetaTraining, store: Store, identity: str) -> float:
+    """Load the checkpoint, if there is one of this program and machine; return its seconds."""
     checkpoint = store.load_checkpoint(training.spec.id)
     if checkpoint is None:
         return 0.0
     if str(checkpoint.get("made/identity")) != identity:
         _log.warning(
-            "discovery %s starts again: its checkpoint is another version's", training.spec.id[:12]
+            "discovery %s starts again: its checkpoint is of another program or machine",
+            training.spec.id[:12],
         )
         return 0.0
     training.load(checkpoint)
     return float(checkpoint["made/seconds"])
 
 
-def _write(folder: Path, training: Training, seconds: float, store: Store) -> None:
-    """Write the finished discovery, all of it or nothing."""
+def _write(folder: Path, training: MetaTraining, seconds: float, store: Store) -> None:
+    """Write the folder of a finished discovery in one step."""
     runtime.require_one_source()
     files = {
-        RULE: arrays.pack(rule_weights.as_arrays(training.kept)),
-        LOG: arrays.pack(training.columns()),
+        RULE: arrays.pack(rule_weights.to_arrays(training.average)),
+        LOG: arrays.pack(training.log_columns()),
     }
     manifest = {
         "id": training.spec.id,
@@ -130,9 +132,9 @@ def _write(folder: Path, training: Training, seconds: float, store: Store) -> No
         disk.sync(folder.parent)
 
 
-def to_tensorboard(folder: Path, out: Path) -> Path:
+def write_tensorboard(folder: Path, out: Path) -> Path:
     """Write the meta-curves of a finished discovery for TensorBoard; return their folder."""
-    manifest, log = read(folder), arrays.read(folder / LOG)
+    manifest, log = read_manifest(folder), arrays.read(folder / LOG)
     place = out / f"discovery-{folder.name[:12]}"
     steps = log.pop("meta_step")
     rows = (
@@ -145,7 +147,7 @@ def to_tensorboard(folder: Path, out: Path) -> Path:
     return place
 
 
-def read(folder: Path) -> dict[str, Any]:
+def read_manifest(folder: Path) -> dict[str, Any]:
     """Return the manifest of a finished discovery, after checking every file against it."""
     path = folder / MANIFEST
     with disk.reading(path):

@@ -1,6 +1,6 @@
-"""A discovery as data: what is trained, on which worlds, through how much learning, towards what.
+"""The specification of a discovery: rule sizes, worlds, learner, objective, meta-optimiser.
 
-Like a run, a discovery is known by the hash of its specification, and every random stream in it is
+As for a run, the id of a discovery is the hash of its specification, and every random stream is
 derived from its seed by name.
 """
 
@@ -34,25 +34,25 @@ class RuleSizes(Frozen, frozen=True):
     hidden: Positive = 16
     """Of every encoder and of the policy block."""
     embedding: Positive = 4
-    """Channels of each action that the encoder leaves."""
+    """Channels per action of the encoder's output."""
     summary: Positive = 16
     """Width of the batch average that the lifetime network reads."""
 
 
 class World(Frozen, frozen=True):
-    """One kind of world, and the agents that live in it."""
+    """One kind of world, and the number of agents in it."""
 
     environment: EnvironmentSpec = Catch(rows=5, columns=5)
     agents: Positive = 8
     boundary: Boundary = Boundary()
     scales: tuple[Annotated[float, Meta(gt=0.0, le=1e6)], ...] = (1.0,)
-    """Each agent is born with one of these multipliers of its rewards."""
+    """Each agent starts with one of these multipliers of its rewards, drawn at random."""
 
 
 class Objective(Frozen, frozen=True):
-    """What a rule is judged by: the policy after learning, on fresh experience.
+    """The meta-objective: the policy after learning, on fresh experience.
 
-    The value function that judges it is learned apart, from unscaled rewards and true episode ends.
+    Its critic is separate from the learner, and has unscaled rewards and true episode ends.
     """
 
     discount: Fraction = 0.99
@@ -66,18 +66,18 @@ class Objective(Frozen, frozen=True):
     prediction_entropy: NonNegative = 0.001
     """Bonus for the entropy of both predictions after learning."""
     target_size: NonNegative = 0.001
-    """Price of the squared mean logit of each target."""
+    """Penalty on the squared mean logit of each target."""
     target_divergence: NonNegative = 0.01
-    """Price of KL(slow policy || policy target)."""
+    """Penalty on KL(slow policy || policy target)."""
 
 
 class Discovery(Frozen, frozen=True):
-    """The whole specification of a discovery."""
+    """The specification of a discovery."""
 
     seed: Annotated[int, Meta(ge=0, le=2**32 - 1)] = 0
     sizes: RuleSizes = RuleSizes()
     learner: Disco = SPROUT
-    """How the agents learn under the rule; its ``rule`` is the name that is being discovered."""
+    """How the agents learn under the rule; the name in its ``rule`` is not used."""
     worlds: Annotated[tuple[World, ...], Meta(min_length=1)] = (World(),)
     lanes: Positive = 2
     steps: Positive = 20
@@ -85,26 +85,25 @@ class Discovery(Frozen, frozen=True):
     updates: Positive = 4
     """Updates of every agent in one meta-step, through which the meta-gradient flows."""
     judged_lanes: Positive = 16
-    """Lanes of the fresh experience that the objective looks at."""
+    """Lanes of the fresh experience of the objective."""
     lifetime: tuple[Positive, Positive] = (100, 600)
-    """Updates after which an agent is replaced by a newborn: drawn between these two."""
+    """Updates after which an agent is replaced by an initial one: drawn between these two."""
     objective: Objective = Objective()
     learning_rate: Rate = 3e-4
     """Of the meta-optimiser, Adam."""
     averaging: Annotated[float, Meta(ge=0.0, lt=1.0)] = 0.0
-    """Decay of the running average of the rule, from the start on, which is what is kept; 0: the
-    last rule is."""
+    """Decay of the running average of the rule, which is the result; 0: the last rule is."""
     start: Annotated[str, Meta(pattern="^(sha256:[0-9a-f]{64})?$")] = ""
-    """The content of the rule to start from, as :func:`rulescope.rules.loading.name_of` tells it;
-    a fresh one if empty."""
+    """The content of the rule to start from, as :func:`rulescope.rules.loading.name_of` returns it;
+    random weights if empty."""
     meta_steps: Annotated[int, Meta(ge=0)] = 2000
     warm_start: Annotated[int, Meta(ge=0)] = 0
     """Meta-steps before the first, in which the policy target is fitted to a clipped-advantage
     improvement of the slow policy while the agents learn from that."""
     warm_rate: Rate = 1e-3
-    """Learning rate of the meta-optimiser in these."""
+    """Learning rate of the meta-optimiser in the warm start."""
     transplants: Fraction = 0.0
-    """Chance that an agent begins a meta-step with the recurrent state of another one."""
+    """Probability that an agent begins a meta-step with the recurrent state of another one."""
     log_every: Positive = 10
 
     @property
@@ -117,12 +116,12 @@ class Discovery(Frozen, frozen=True):
         return msgspec.json.encode(without_defaults(self), order="sorted")
 
 
-def decode(text: bytes, source: str) -> Discovery:
-    """Read a ``Discovery`` from JSON; any fault is a :class:`SpecError` that names the key."""
+def decode_discovery(text: bytes, source: str) -> Discovery:
+    """Read a ``Discovery`` from JSON; an invalid one is a :class:`SpecError` that names the key."""
     return _converted(parsed(text, source), source)
 
 
-def checked(spec: Discovery, source: str = "spec") -> Discovery:
+def validate_discovery(spec: Discovery, source: str = "spec") -> Discovery:
     """Return ``spec`` as it would be read back, or raise :class:`SpecError` naming the key."""
     return _converted(msgspec.to_builtins(spec), source)
 
@@ -134,10 +133,14 @@ def _converted(data: Any, source: str) -> Discovery:
         raise SpecError(f"{source}: {explain(fault, Discovery, data)}") from None
     first, last = spec.lifetime
     if first > last:
-        raise SpecError(f"{source}: lifetime: the shortest ({first}) is longer than the longest")
+        raise SpecError(
+            f"{source}: lifetime: the shortest ({first}) is longer than the longest ({last})"
+        )
     if spec.warm_start + spec.meta_steps == 0:
-        raise SpecError(f"{source}: meta_steps: nothing is to be done without any")
+        raise SpecError(f"{source}: meta_steps: 0 meta-steps and no warm start; give at least 1")
     for index, world in enumerate(spec.worlds):
         if not world.scales:
-            raise SpecError(f"{source}: worlds[{index}].scales: names no scale; give at least 1.0")
+            raise SpecError(
+                f"{source}: worlds[{index}].scales: empty; give at least one scale, such as 1.0"
+            )
     return spec

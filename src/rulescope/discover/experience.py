@@ -1,4 +1,4 @@
-"""What a population has lived: fresh rollouts, and the store that each agent learns from."""
+"""Experience of a population: fresh rollouts, and the replay that each agent learns from."""
 
 from __future__ import annotations
 
@@ -17,44 +17,44 @@ class Experience(NamedTuple):
     """B trajectories of T transitions for each of N agents."""
 
     observations: Tensor
-    """[N, T + 1, B, *shape]"""
+    """[N, T + 1, B, *observation_shape]"""
     actions: Tensor
     """[N, T, B] int64"""
     rewards: Tensor
-    """[N, T, B] as the agents are told"""
+    """[N, T, B] as the learner receives them: scaled"""
     terminals: Tensor
-    """[N, T, B] as the agents are told, 1.0 where an episode ended"""
+    """[N, T, B] as the learner receives them: 1.0 where an episode ended, unless masked"""
     behaviour: Tensor
-    """[N, T, B, A] logits that the actions were drawn from"""
+    """[N, T, B, A] logits of the policy that acted"""
     payoffs: Tensor
-    """[N, T, B] what the world gave"""
+    """[N, T, B] unscaled rewards"""
     ended: Tensor
-    """[N, T, B] 1.0 where an episode really ended"""
+    """[N, T, B] 1.0 where an episode ended in the world"""
 
 
-class Store:
+class PopulationReplay:
     """The latest ``capacity`` trajectories of each of N agents, first in first out."""
 
     def __init__(self, like: Experience, capacity: int) -> None:
-        """``like`` tells all shapes but the number of trajectories."""
+        """``like`` has all shapes but the number of trajectories."""
         self.capacity = capacity
         self._columns = [
             torch.zeros(len(x), x.shape[1], capacity, *x.shape[3:], dtype=x.dtype) for x in like
         ]
         self.appended = np.zeros(len(like.actions), dtype=np.int64)
-        """[N] trajectories that each agent has put in since it was born"""
+        """[N] trajectories that each agent has appended since its start"""
 
-    def append(self, lived: Experience) -> None:
-        """Put in the trajectories of every agent."""
-        width = lived.actions.shape[2]
+    def append(self, experience: Experience) -> None:
+        """Append the trajectories of every agent."""
+        width = experience.actions.shape[2]
         agents = torch.arange(len(self.appended)).unsqueeze(1)
         slots = torch.tensor((self.appended[:, None] + np.arange(width)) % self.capacity)
-        for column, new in zip(self._columns, lived, strict=True):
+        for column, new in zip(self._columns, experience, strict=True):
             column.transpose(1, 2)[agents, slots] = new.transpose(1, 2)
         self.appended += width
 
     def sample(self, stream: Generator, batch: int) -> Experience:
-        """Draw ``batch`` trajectories of each agent, with replacement."""
+        """Return ``batch`` trajectories of each agent, drawn uniformly with replacement."""
         filled = np.minimum(self.appended, self.capacity)[:, None]
         slots = torch.tensor((stream.random((len(filled), batch)) * filled).astype(np.int64))
         agents = torch.arange(len(filled)).unsqueeze(1)
@@ -63,7 +63,7 @@ class Store:
         )
 
     def clear(self, agent: int) -> None:
-        """Forget what ``agent`` has lived."""
+        """Remove the trajectories of ``agent``."""
         self.appended[agent] = 0
 
     def save(self) -> dict[str, NDArray[np.generic]]:
@@ -74,7 +74,7 @@ class Store:
         }
 
     def load(self, state: Arrays) -> None:
-        """Go on from what :meth:`save` returned."""
+        """Continue from what :meth:`save` returned."""
         for name, column in zip(Experience._fields, self._columns, strict=True):
             column.copy_(torch.tensor(state[name]))
         self.appended = np.array(state["appended"])

@@ -1,4 +1,4 @@
-"""The discovery itself: meta-steps that move a rule along gradients through learning."""
+"""Meta-training: steps of a rule along gradients through the learning of its agents."""
 
 from __future__ import annotations
 
@@ -13,35 +13,35 @@ from rulescope.core import runtime
 from rulescope.core.arrays import Arrays, prefix_names, unprefix
 from rulescope.discover import rule_weights
 from rulescope.discover.discovery_spec import Discovery
-from rulescope.discover.objective import Judgement, judge
-from rulescope.discover.population import Emitted, Population
+from rulescope.discover.objective import MetaLossTerms, meta_loss_terms
+from rulescope.discover.population import EmittedTargets, Population
 from rulescope.discover.rule_weights import Rule
 from rulescope.learners.direction_clipped_adam import EPSILON, FIRST_DECAY, SECOND_DECAY
 from rulescope.learners.disco.losses import kl
 
 
-class Outcome(NamedTuple):
-    """What one meta-step looked like."""
+class MetaStep(NamedTuple):
+    """Measurements of one meta-step."""
 
     scores: list[float]
-    """For each world, what was earned in the judged experience: 0 is random play, 1 optimal."""
-    judgement: Judgement
+    """Of each world in the evaluation experience: 0 is random play, 1 optimal."""
+    loss_terms: MetaLossTerms
     gradient_norm: float
-    """Mean over the agents' own meta-gradients, before the longer ones are cut."""
+    """Mean over the agents' own meta-gradients, before the longer ones are clipped."""
     broken: int
-    """Agents that were replaced because they, or their meta-gradients, were no longer finite."""
+    """Agents that were replaced because they, or their meta-gradients, were not finite."""
 
 
-class Training:
-    """A discovery, advanced one meta-step at a time; ``save`` and ``load`` go on to the bit."""
+class MetaTraining:
+    """A discovery, advanced one meta-step at a time; ``save`` and ``load`` continue to the bit."""
 
     def __init__(self, spec: Discovery, start: Rule | None = None) -> None:
-        """``start`` is the rule that ``spec`` names, if it names one."""
+        """``start`` is the rule that ``spec.start`` names, if it names one."""
         runtime.single_threaded()
         self.spec = spec
-        self.rule = rule_weights.fresh(spec.sizes, spec.seed) if start is None else start
-        self.kept = {name: array.clone() for name, array in self.rule.items()}
-        """The running average of the rule: what the discovery ends in."""
+        self.rule = rule_weights.draw_initial(spec.sizes, spec.seed) if start is None else start
+        self.average = {name: array.clone() for name, array in self.rule.items()}
+        """The running average of the rule: the result of the discovery."""
         self._first = {name: torch.zeros_like(array) for name, array in self.rule.items()}
         self._second = {name: torch.zeros_like(array) for name, array in self.rule.items()}
         self.population = Population(spec)
@@ -54,33 +54,35 @@ class Training:
         """Whether the last meta-step has been made."""
         return self.step >= self.spec.warm_start + self.spec.meta_steps
 
-    def advance(self) -> Outcome:
+    def advance(self) -> MetaStep:
         """Make one meta-step."""
         spec, population = self.spec, self.population
-        rule = rule_weights.copies(self.rule, population.agents)
+        rule = rule_weights.copy_per_agent(self.rule, population.agents)
         population.transplant()
-        emitted = [population.learn(rule) for _ in range(spec.updates)]
-        seen = population.live("judged", spec.steps)
-        advantages, population.critics = population.critic.judge(population.critics, seen)
-        judgement = judge(population.agent, population.state.params, seen, advantages, emitted)
+        emitted = [population.update(rule) for _ in range(spec.updates)]
+        fresh = population.collect("evaluation", spec.steps)
+        advantages, population.critics = population.critic.advantages(population.critics, fresh)
+        terms = meta_loss_terms(
+            population.agent, population.state.params, fresh, advantages, emitted
+        )
         warming = self.step < spec.warm_start
-        loss = _imitation(emitted) if warming else judgement.total(spec.objective)
-        own = _gradients(loss.sum(), rule)
+        loss = _imitation_loss(emitted) if warming else terms.total(spec.objective)
+        gradients = _gradients(loss.sum(), rule)
         population.detach()
-        mean, norm, broken = _combined(own, population.sound())
+        mean, norm, broken = _combine(gradients, population.are_finite())
         self.step += 1
         if mean is not None:
             self._descend(mean, spec.warm_rate if warming else spec.learning_rate)
-        for agent in np.flatnonzero(broken | (population.ages >= population.spans)):
-            population.replace(int(agent))
-        parts = Judgement(*(part.detach() for part in judgement))
-        outcome = Outcome(population.scores(seen), parts, norm, int(broken.sum()))
+        for agent in np.flatnonzero(broken | (population.ages >= population.lifetimes)):
+            population.replace_agent(int(agent))
+        detached = MetaLossTerms(*(term.detach() for term in terms))
+        made = MetaStep(population.scores(fresh), detached, norm, int(broken.sum()))
         if self.step % spec.log_every == 0:
-            self.log.append(self._row(outcome))
-        return outcome
+            self.log.append(self._log_row(made))
+        return made
 
     def _descend(self, gradient: Rule, rate: float) -> None:
-        """Make one step of Adam on the rule, and move its average along."""
+        """Make one step of Adam on the rule, and update its running average."""
         count = self.step
         for name, array in self.rule.items():
             first, second = self._first[name], self._second[name]
@@ -90,76 +92,79 @@ class Training:
             )
             scale = (second / (1.0 - SECOND_DECAY**count)).sqrt_().add_(EPSILON)
             array.addcdiv_(first, scale, value=-rate / (1 - FIRST_DECAY**count))
-            self.kept[name].lerp_(array, 1.0 - self.spec.averaging)
+            self.average[name].lerp_(array, 1.0 - self.spec.averaging)
 
-    def _row(self, outcome: Outcome) -> dict[str, float]:
-        scores = {f"score_{number}": score for number, score in enumerate(outcome.scores)}
-        parts = {name: float(x.mean()) for name, x in outcome.judgement._asdict().items()}
-        ends = {"gradient_norm": outcome.gradient_norm, "broken": float(outcome.broken)}
-        return {"meta_step": float(self.step)} | scores | parts | ends
+    def _log_row(self, made: MetaStep) -> dict[str, float]:
+        return {
+            "meta_step": float(self.step),
+            **{f"score_{number}": score for number, score in enumerate(made.scores)},
+            **{name: float(x.mean()) for name, x in made.loss_terms._asdict().items()},
+            "gradient_norm": made.gradient_norm,
+            "broken": float(made.broken),
+        }
 
     def save(self) -> dict[str, NDArray[Any]]:
         """Return a complete checkpoint."""
         parts: dict[str, Arrays] = {
-            "rule": rule_weights.as_arrays(self.rule),
-            "kept": rule_weights.as_arrays(self.kept),
-            "first": rule_weights.as_arrays(self._first),
-            "second": rule_weights.as_arrays(self._second),
+            "rule": rule_weights.to_arrays(self.rule),
+            "average": rule_weights.to_arrays(self.average),
+            "first": rule_weights.to_arrays(self._first),
+            "second": rule_weights.to_arrays(self._second),
             "loop": {"step": np.array(self.step)},
-            "log": self.columns(),
+            "log": self.log_columns(),
             "population": self.population.save(),
         }
         return prefix_names(parts)
 
     def load(self, checkpoint: Arrays) -> None:
-        """Go on from what :meth:`save` of the same specification returned."""
-        self.rule = rule_weights.from_arrays(unprefix("rule", checkpoint))
-        self.kept = rule_weights.from_arrays(unprefix("kept", checkpoint))
-        self._first = rule_weights.from_arrays(unprefix("first", checkpoint))
-        self._second = rule_weights.from_arrays(unprefix("second", checkpoint))
+        """Continue from what :meth:`save` of the same specification returned."""
+        self.rule, self.average, self._first, self._second = (
+            rule_weights.from_arrays(unprefix(part, checkpoint))
+            for part in ("rule", "average", "first", "second")
+        )
         self.step = int(checkpoint["loop/step"])
         columns = unprefix("log", checkpoint)
         rows = len(next(iter(columns.values()))) if columns else 0
         self.log = [{name: float(c[i]) for name, c in columns.items()} for i in range(rows)]
         self.population.load(unprefix("population", checkpoint))
 
-    def columns(self) -> dict[str, NDArray[np.float64]]:
-        """Return the log so far, one array [rows] a column."""
+    def log_columns(self) -> dict[str, NDArray[np.float64]]:
+        """Return the log so far: an array [rows] for each column."""
         names = self.log[0] if self.log else ()
         return {name: np.array([row[name] for row in self.log]) for name in names}
 
 
-def _imitation(emitted: list[Emitted]) -> Tensor:
-    """Return how far [N] the policy targets are from the improved policies of the warm start."""
-    apart = [kl(told.improved.detach(), told.policy).mean((1, 2)) for told in emitted]
-    return torch.stack(apart).mean(0)
+def _imitation_loss(emitted: list[EmittedTargets]) -> Tensor:
+    """Return the KL [N] of the policy targets from the improved policies of the warm start."""
+    divergences = [kl(each.improved.detach(), each.policy).mean((1, 2)) for each in emitted]
+    return torch.stack(divergences).mean(0)
 
 
 def _gradients(loss: Tensor, rule: Rule) -> Rule:
-    """Return the derivative of ``loss`` by every array of ``rule``; zero where there is none."""
+    """Return the gradient of ``loss`` in every array of ``rule``; zero where it has no effect."""
     found = torch.autograd.grad(loss, list(rule.values()), materialize_grads=True)
     return dict(zip(rule, found, strict=True))
 
 
-def _combined(own: Rule, alive: Tensor) -> tuple[Rule | None, float, NDArray[np.bool_]]:
-    """Return the mean of the agents' gradients, their mean length, and who is broken.
+def _combine(gradients: Rule, finite: Tensor) -> tuple[Rule | None, float, NDArray[np.bool_]]:
+    """Return the mean of the agents' gradients, their mean length, and which agents are broken [N].
 
-    Gradients that are longer than the mean are cut to it, so that no agent drowns the others; short
-    ones stay short, for they are those of agents that have nothing to tell. An agent [N] that is
-    not ``alive``, or whose gradient is not finite, has no say. The mean is in units of that length.
+    Gradients that are longer than the mean are clipped to it, so that no agent dominates; short
+    ones are not lengthened, for they belong to agents with little signal. Agents that are not
+    ``finite`` [N], or whose gradient is not, are left out. The unit of the mean is that length.
     """
     squares: Tensor = sum(
-        (g.flatten(1).square().sum(1) for g in own.values()), start=torch.zeros(())
+        (g.flatten(1).square().sum(1) for g in gradients.values()), start=torch.zeros(())
     )
     norms = squares.sqrt()
-    sound = norms.isfinite() & alive
+    sound = norms.isfinite() & finite
     if not bool(sound.any()):
         return None, float("nan"), ~sound.numpy()
     typical = norms[sound].mean() + 1e-12
     share = sound / norms.clamp_min(typical) / sound.sum()
     mean = {
         name: torch.where(_like(sound, g), g * _like(share, g), 0.0).sum(0)
-        for name, g in own.items()
+        for name, g in gradients.items()
     }
     return mean, float(typical), ~sound.numpy()
 

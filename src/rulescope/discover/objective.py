@@ -1,7 +1,7 @@
-"""The meta-loss: how good each agent's policy is after learning, and what the rule's targets cost.
+"""The meta-loss: quality of each agent's policy after learning, and regularisers of the targets.
 
-Differentiable in the agents' new parameters and in what the rule emitted, and through both of them
-in the rule. All functions have the agents' axis N in front and return one number for each agent.
+Differentiable in the agents' new parameters and in the targets that the rule emitted, and through
+both of them in the rule. All arrays have the agents' axis N first.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from torch import Tensor
 
 from rulescope.discover.discovery_spec import Objective
 from rulescope.discover.experience import Experience
-from rulescope.discover.population import Emitted
+from rulescope.discover.population import EmittedTargets
 from rulescope.learners.disco.agent_network import Agent
 from rulescope.learners.disco.losses import kl
 
 
-class Judgement(NamedTuple):
-    """The parts of the meta-loss, each [N]."""
+class MetaLossTerms(NamedTuple):
+    """The terms of the meta-loss, each [N]."""
 
     policy: Tensor
     """Mean of -log policy(action) * normalised advantage"""
     entropy: Tensor
     """Of the policy"""
     prediction_entropy: Tensor
-    """Of y and of z for the action taken, added"""
+    """Sum of those of y, and of z for the action taken"""
     target_size: Tensor
-    """Squared mean logits of the three targets, added"""
+    """Sum of the squared mean logits of the three targets"""
     target_divergence: Tensor
     """KL(slow policy || policy target)"""
 
@@ -43,50 +43,53 @@ class Judgement(NamedTuple):
         )
 
 
-def judge(
-    agent: Agent, params: Tensor, seen: Experience, advantages: Tensor, emitted: list[Emitted]
-) -> Judgement:
-    """Judge ``params`` [N, size] on fresh experience with ``advantages`` [N, T, B]."""
+def meta_loss_terms(
+    agent: Agent,
+    params: Tensor,
+    experience: Experience,
+    advantages: Tensor,
+    emitted: list[EmittedTargets],
+) -> MetaLossTerms:
+    """Evaluate ``params`` [N, size] on fresh experience with ``advantages`` [N, T, B].
 
-    def one(
-        flat: Tensor, observations: Tensor, actions: Tensor, worth: Tensor
+    ``emitted`` are the targets of each update that led to ``params``.
+    """
+
+    def of_agent(
+        flat: Tensor, observations: Tensor, actions: Tensor, advantages: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
-        said = agent.outputs(agent.layout.views(flat), observations[:-1].flatten(0, 1))
+        outputs = agent.outputs(agent.layout.views(flat), observations[:-1].flatten(0, 1))
         taken = actions.flatten()
-        log_policy = said.logits.log_softmax(-1)
-        chosen = log_policy.gather(-1, taken.unsqueeze(-1)).squeeze(-1)
-        z = said.z.take_along_dim(taken.view(-1, 1, 1), 1).squeeze(1)
-        policy = -(chosen * worth.flatten()).mean()
-        return policy, entropy(said.logits), entropy(said.y) + entropy(z)
+        log_policy = outputs.logits.log_softmax(-1)
+        log_taken = log_policy.gather(-1, taken.unsqueeze(-1)).squeeze(-1)
+        z = outputs.z.take_along_dim(taken.view(-1, 1, 1), 1).squeeze(1)
+        policy = -(log_taken * advantages.flatten()).mean()
+        return policy, mean_entropy(outputs.logits), mean_entropy(outputs.y) + mean_entropy(z)
 
-    policy, of_policy, of_predictions = torch.vmap(one)(
-        params, seen.observations, seen.actions, advantages
+    policy, entropy, prediction_entropy = torch.vmap(of_agent)(
+        params, experience.observations, experience.actions, advantages
     )
-    return Judgement(
+    return MetaLossTerms(
         policy=policy,
-        entropy=of_policy,
-        prediction_entropy=of_predictions,
-        target_size=_mean([_size(told) for told in emitted]),
-        target_divergence=_mean([_divergence(told) for told in emitted]),
+        entropy=entropy,
+        prediction_entropy=prediction_entropy,
+        target_size=torch.stack([_size(targets) for targets in emitted]).mean(0),
+        target_divergence=torch.stack([_divergence(targets) for targets in emitted]).mean(0),
     )
 
 
-def entropy(logits: Tensor) -> Tensor:
-    """Return the mean entropy of the distributions that ``logits`` [..., K] stand for."""
+def mean_entropy(logits: Tensor) -> Tensor:
+    """Return the mean entropy of the distributions with ``logits`` [..., K]."""
     log = logits.log_softmax(-1)
     return -(log.exp() * log).sum(-1).mean()
 
 
-def _size(told: Emitted) -> Tensor:
+def _size(targets: EmittedTargets) -> Tensor:
     return sum(
-        (logits.mean((1, 2, 3)).square() for logits in (told.policy, told.y, told.z)),
+        (logits.mean((1, 2, 3)).square() for logits in (targets.policy, targets.y, targets.z)),
         start=torch.zeros(()),
     )
 
 
-def _divergence(told: Emitted) -> Tensor:
-    return kl((told.slow + 1e-8).log(), told.policy).mean((1, 2))
-
-
-def _mean(items: list[Tensor]) -> Tensor:
-    return torch.stack(items).mean(0)
+def _divergence(targets: EmittedTargets) -> Tensor:
+    return kl((targets.slow + 1e-8).log(), targets.policy).mean((1, 2))

@@ -1,14 +1,14 @@
-"""A population of agents that live side by side, and learn as a rule in the making says.
+"""A population of agents that learn side by side under the rule that is being discovered.
 
-All agents take each step together: their parameters, optimisers and recurrent states are stacked
-along a first axis N, and the update of one agent is mapped over it with ``torch.vmap``. It is the
-same update that a lifetime makes (:meth:`DiscoUpdate.definition`), so what is differentiated here
-is what will be run.
+All agents step together: their parameters, optimisers and recurrent states are stacked along a
+first axis N, and the update of one agent is mapped over it with ``torch.vmap``. It is the same
+update as in a lifetime (:meth:`DiscoUpdate.definition`), so the meta-gradient is that of the
+update that the discovered rule will be used in.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -21,18 +21,21 @@ from rulescope.core import seeds
 from rulescope.core.arrays import Arrays, prefix_names, unprefix
 from rulescope.discover.critic import Critic
 from rulescope.discover.discovery_spec import Discovery
-from rulescope.discover.experience import Experience, Store
+from rulescope.discover.experience import Experience, PopulationReplay
 from rulescope.discover.rule_weights import Rule
-from rulescope.discover.world_mix import Habitat
+from rulescope.discover.world_mix import WorldMix
 from rulescope.learners.disco.agent_network import Agent
 from rulescope.learners.disco.batch import Batch
 from rulescope.learners.disco.rule_network import MetaNetwork, RuleState
 from rulescope.learners.disco.update import DiscoUpdate, LearnerState
 from rulescope.learners.disco.value_estimates import STD_EPSILON
 
+Purpose = Literal["training", "evaluation"]
+"""Agents learn from training worlds; the objective uses fresh experience of evaluation worlds."""
 
-class Emitted(NamedTuple):
-    """What the rule told each agent in one update; logits."""
+
+class EmittedTargets(NamedTuple):
+    """The rule's targets for each agent in one update (logits), and what they are compared with."""
 
     policy: Tensor
     """[N, T, B, A]"""
@@ -41,9 +44,9 @@ class Emitted(NamedTuple):
     z: Tensor
     """[N, T, B, P]"""
     slow: Tensor
-    """[N, T, B, A] probabilities of the slow policy, not of the rule's making"""
+    """[N, T, B, A] probabilities of the slow policy; they do not depend on the rule"""
     improved: Tensor
-    """[N, T, B, A] logits of the slow policy, moved by the clipped advantage of the action taken"""
+    """[N, T, B, A] logits of the slow policy plus the clipped advantage of the action taken"""
 
 
 class Population:
@@ -51,13 +54,14 @@ class Population:
 
     def __init__(self, spec: Discovery) -> None:
         self.spec = spec
-        self._homes = [world for world in spec.worlds for _ in range(world.agents)]
-        self.agents = len(self._homes)
-        self._habitats = {
-            "lived": Habitat(spec.worlds, spec.lanes),
-            "judged": Habitat(spec.worlds, spec.judged_lanes),
+        self._worlds = [world for world in spec.worlds for _ in range(world.agents)]  # [N]
+        self.agents = len(self._worlds)
+        """N"""
+        self._mixes: dict[Purpose, WorldMix] = {
+            "training": WorldMix(spec.worlds, spec.lanes),
+            "evaluation": WorldMix(spec.worlds, spec.judged_lanes),
         }
-        shape, actions = self._habitats["lived"].board, self._habitats["lived"].actions
+        shape, actions = self._mixes["training"].observation_shape, self._mixes["training"].actions
         learner = spec.learner
         self.agent = Agent(
             shape,
@@ -73,137 +77,137 @@ class Population:
             for name in ("action", "replay", "birth", "transplant")
         }
         self._observations = {
-            name: habitat.reset(int(self.streams["birth"].integers(2**31)))
-            for name, habitat in self._habitats.items()
+            purpose: mix.reset(int(self.streams["birth"].integers(2**31)))
+            for purpose, mix in self._mixes.items()
         }
         self.ages = np.zeros(self.agents, dtype=np.int64)
         """[N] updates made"""
-        self.spans = np.zeros(self.agents, dtype=np.int64)
+        self.lifetimes = np.zeros(self.agents, dtype=np.int64)
         """[N] updates after which each agent is replaced"""
         self.scales = np.ones(self.agents)
         """[N] multiplier of each agent's rewards"""
-        newborn = [self._newborn(agent) for agent in range(self.agents)]
-        self.state, self.critics = pytree.tree_map(lambda *parts: torch.stack(parts), *newborn)
+        initial = [self._initialise(agent) for agent in range(self.agents)]
+        self.state, self.critics = pytree.tree_map(lambda *parts: torch.stack(parts), *initial)
         # Lifetimes that began together would end together, and all agents be young at once.
-        self.spans -= self.streams["birth"].integers(self.spans)
-        self.spans = np.maximum(self.spans, 1)
-        self.store = Store(self._blank(), learner.capacity)
+        self.lifetimes -= self.streams["birth"].integers(self.lifetimes)
+        self.lifetimes = np.maximum(self.lifetimes, 1)
+        self.replay = PopulationReplay(self._empty_experience(), learner.capacity)
 
-    def _blank(self) -> Experience:
-        """Return an empty experience, which has every shape."""
-        habitat, n = self._habitats["lived"], self.agents
+    def _empty_experience(self) -> Experience:
+        """Return experience with B = 0."""
+        mix, n = self._mixes["training"], self.agents
         lead = (n, self.spec.steps, 0)
         return Experience(
-            observations=torch.zeros(n, self.spec.steps + 1, 0, *habitat.board),
+            observations=torch.zeros(n, self.spec.steps + 1, 0, *mix.observation_shape),
             actions=torch.zeros(lead, dtype=torch.int64),
             rewards=torch.zeros(lead),
             terminals=torch.zeros(lead),
-            behaviour=torch.zeros(*lead, habitat.actions),
+            behaviour=torch.zeros(*lead, mix.actions),
             payoffs=torch.zeros(lead),
             ended=torch.zeros(lead),
         )
 
-    def _newborn(self, agent: int) -> tuple[LearnerState, Any]:
-        """Return the state of a learner and a critic without history; draw the agent's fate."""
-        birth = self.streams["birth"]
+    def _initialise(self, agent: int) -> tuple[LearnerState, Any]:
+        """Draw lifetime and reward scale of ``agent``; return initial states of learner and critic.
+
+        The states have no axis N.
+        """
+        stream = self.streams["birth"]
         first, last = self.spec.lifetime
         self.ages[agent] = 0
-        self.spans[agent] = birth.integers(first, last + 1)
-        scales = self._homes[agent].scales
-        self.scales[agent] = scales[int(birth.integers(len(scales)))]
-        params = self.agent.initial(int(birth.integers(2**31)))
+        self.lifetimes[agent] = stream.integers(first, last + 1)
+        scales = self._worlds[agent].scales
+        self.scales[agent] = scales[int(stream.integers(len(scales)))]
+        params = self.agent.initial(int(stream.integers(2**31)))
         units = self.spec.sizes.lifetime
         state = LearnerState.fresh(params, RuleState(torch.zeros(units), torch.zeros(units)))
         state = state._replace(moments=state.moments._replace(updates=torch.zeros(())))
-        return state, self.critic.fresh(int(birth.integers(2**31)))
+        return state, self.critic.initial(int(stream.integers(2**31)))
 
-    def replace(self, agent: int) -> None:
-        """Put a newborn in the place of ``agent``, in the same world."""
-        newborn = self._newborn(agent)
+    def replace_agent(self, agent: int) -> None:
+        """Replace ``agent`` by an initial one in the same world."""
+        initial = self._initialise(agent)
 
         def put(stacked: Tensor, one: Tensor) -> None:
             stacked[agent] = one
 
-        pytree.tree_map_(put, (self.state, self.critics), newborn)
-        self.store.clear(agent)
+        pytree.tree_map_(put, (self.state, self.critics), initial)
+        self.replay.clear(agent)
 
     @torch.no_grad()
-    def live(self, kind: str, steps: int) -> Experience:
-        """Play ``steps`` interactions with the present policies, in a habitat of this ``kind``."""
-        habitat, observation = self._habitats[kind], self._observations[kind]
+    def collect(self, purpose: Purpose, steps: int) -> Experience:
+        """Return ``steps`` transitions of every lane under the current policies."""
+        mix, observation = self._mixes[purpose], self._observations[purpose]
         params = self.state.params.detach()
         policy = torch.vmap(lambda p, rows: self.agent.policy(self.agent.layout.views(p), rows))
-        observations, logits, actions, played = [observation], [], [], []
+        observations, logits, actions, transitions = [observation], [], [], []
         for _ in range(steps):
             rows = torch.from_numpy(observation).view(self.agents, -1, *observation.shape[1:])
-            said = policy(params, rows).flatten(0, 1).numpy()
-            noise = self.streams["action"].gumbel(size=said.shape)
-            chosen = (said + noise).argmax(axis=1)
-            step = habitat.step(chosen)
-            observation = step.observation
+            logits.append(policy(params, rows).flatten(0, 1).numpy())
+            noise = self.streams["action"].gumbel(size=logits[-1].shape)
+            actions.append((logits[-1] + noise).argmax(axis=1))
+            transitions.append(mix.step(actions[-1]))
+            observation = transitions[-1].observation
             observations.append(observation)
-            logits.append(said)
-            actions.append(chosen)
-            played.append(step)
-        self._observations[kind] = observation
+        self._observations[purpose] = observation
 
         def tensor(items: list[NDArray[Any]], dtype: torch.dtype = torch.float32) -> Tensor:
             stacked = torch.tensor(np.stack(items), dtype=dtype)  # [T, N * B, ...]
-            apart = stacked.view(len(items), self.agents, -1, *stacked.shape[2:])
-            return apart.transpose(0, 1).contiguous()
+            by_agent = stacked.view(len(items), self.agents, -1, *stacked.shape[2:])
+            return by_agent.transpose(0, 1).contiguous()
 
-        told = tensor([step.reward for step in played])
+        rewards = tensor([step.reward for step in transitions])
         return Experience(
             observations=tensor(observations),
             actions=tensor(actions, torch.int64),
-            rewards=told * torch.tensor(self.scales, dtype=torch.float32).view(-1, 1, 1),
-            terminals=tensor([step.terminal for step in played]),
+            rewards=rewards * torch.tensor(self.scales, dtype=torch.float32).view(-1, 1, 1),
+            terminals=tensor([step.terminal for step in transitions]),
             behaviour=tensor(logits),
-            payoffs=tensor([step.payoff for step in played]),
-            ended=tensor([step.ended for step in played]),
+            payoffs=tensor([step.payoff for step in transitions]),
+            ended=tensor([step.ended for step in transitions]),
         )
 
-    def learn(self, rule: Rule) -> Emitted:
-        """Let every agent live on and make one update; differentiable in ``rule`` [N, ...]."""
-        self.store.append(self.live("lived", self.spec.steps))
-        batch = self.store.sample(self.streams["replay"], self.spec.learner.batch)
-        self.state, emitted = torch.vmap(self._update)(rule, self.state, batch)
+    def update(self, rule: Rule) -> EmittedTargets:
+        """Collect experience and update every agent; differentiable in ``rule`` [N, ...]."""
+        self.replay.append(self.collect("training", self.spec.steps))
+        batch = self.replay.sample(self.streams["replay"], self.spec.learner.batch)
+        self.state, emitted = torch.vmap(self._update_agent)(rule, self.state, batch)
         self.ages += 1
         return emitted
 
-    def _update(
-        self, rule: Rule, state: LearnerState, seen: Experience
-    ) -> tuple[LearnerState, Emitted]:
-        """Make the update of one agent, which has no axis N."""
+    def _update_agent(
+        self, rule: Rule, state: LearnerState, experience: Experience
+    ) -> tuple[LearnerState, EmittedTargets]:
+        """Return the state after one update, and the targets; nothing here has the axis N."""
         conventions = self.spec.learner.conventions
         network = MetaNetwork(rule, conventions.sign_log, dense=True)
-        batch = as_batch(seen)
+        batch = to_batch(experience)
         state, step = DiscoUpdate(self.agent, network, self.spec.learner).definition(state, batch)
         targets, now = step.targets, batch.index[:-1]
         slow = step.slow.logits[now].detach()
         advantage = step.estimate.normalised_advantage.clamp(-1.0, 1.0).unsqueeze(-1)
         taken = functional.one_hot(batch.actions, self.agent.actions)
         improved = (slow + STD_EPSILON).log() + advantage * taken
-        return state, Emitted(targets.policy, *targets.logits, slow, improved)
+        return state, EmittedTargets(targets.policy, *targets.logits, slow, improved)
 
-    def scores(self, seen: Experience) -> list[float]:
-        """Return how much of what can be earned was earned, in each world."""
-        payoffs = seen.payoffs.transpose(0, 1).flatten(1).numpy()
-        return self._habitats["judged"].scores(payoffs)
+    def scores(self, experience: Experience) -> list[float]:
+        """Return the score of each world in evaluation ``experience``: 0 random, 1 optimal."""
+        payoffs = experience.payoffs.transpose(0, 1).flatten(1).numpy()
+        return self._mixes["evaluation"].scores(payoffs)
 
-    def sound(self) -> Tensor:
-        """Tell which agents [N] are finite in all that they carry."""
+    def are_finite(self) -> Tensor:
+        """Return for each agent [N] whether its whole state is finite."""
         leaves = pytree.tree_leaves(self.state)
         return torch.stack(
             [x.detach().view(self.agents, -1).isfinite().all(1) for x in leaves]
         ).all(0)
 
     def detach(self) -> None:
-        """Forget how the present states came about: the next meta-step starts from them."""
+        """Cut the graph of gradients: the next meta-step starts from the present states."""
         self.state = pytree.tree_map(lambda x: x.detach(), self.state)
 
     def transplant(self) -> None:
-        """Give some agents, by chance, the recurrent state of another one."""
+        """Give some agents, at random, the recurrent state of another one."""
         stream = self.streams["transplant"]
         chosen = stream.random(self.agents) < self.spec.transplants
         donors = torch.tensor(np.where(chosen, stream.permutation(self.agents), range(self.agents)))
@@ -212,44 +216,44 @@ class Population:
         self.state = self.state._replace(recurrent=recurrent)
 
     def save(self) -> dict[str, NDArray[Any]]:
-        """Return everything that :meth:`load` needs to go on to the bit."""
+        """Return everything that :meth:`load` needs to continue to the bit."""
         leaves, _ = pytree.tree_flatten((self.state, self.critics))
         parts: dict[str, Arrays] = {
             "leaf": {str(i): leaf.detach().numpy().copy() for i, leaf in enumerate(leaves)},
-            "store": self.store.save(),
+            "replay": self.replay.save(),
             "stream": {name: seeds.pack(stream) for name, stream in self.streams.items()},
-            "observation": dict(self._observations),
-            "fate": {"ages": self.ages, "spans": self.spans, "scales": self.scales},
-            **{f"habitat-{name}": habitat.save() for name, habitat in self._habitats.items()},
+            "agents": {"ages": self.ages, "lifetimes": self.lifetimes, "scales": self.scales},
         }
+        for purpose, mix in self._mixes.items():
+            parts[purpose] = {"observation": self._observations[purpose]}
+            parts[f"{purpose}-worlds"] = mix.save()
         return {name: np.array(array) for name, array in prefix_names(parts).items()}
 
     def load(self, state: Arrays) -> None:
-        """Go on from what :meth:`save` of the same specification returned."""
+        """Continue from what :meth:`save` of the same specification returned."""
         leaves, tree = pytree.tree_flatten((self.state, self.critics))
-        kept = unprefix("leaf", state)
-        new = [torch.tensor(kept[str(i)]) for i in range(len(leaves))]
+        saved = unprefix("leaf", state)
+        new = [torch.tensor(saved[str(i)]) for i in range(len(leaves))]
         self.state, self.critics = pytree.tree_unflatten(new, tree)
-        self.store.load(unprefix("store", state))
+        self.replay.load(unprefix("replay", state))
         self.streams = {name: seeds.unpack(w) for name, w in unprefix("stream", state).items()}
-        self._observations = {k: np.array(v) for k, v in unprefix("observation", state).items()}
-        fate = unprefix("fate", state)
-        self.ages, self.spans, self.scales = (
-            np.array(fate[name]) for name in ("ages", "spans", "scales")
+        self.ages, self.lifetimes, self.scales = (
+            np.array(state[f"agents/{name}"]) for name in ("ages", "lifetimes", "scales")
         )
-        for name, habitat in self._habitats.items():
-            habitat.load(unprefix(f"habitat-{name}", state))
+        for purpose, mix in self._mixes.items():
+            self._observations[purpose] = np.array(state[f"{purpose}/observation"])
+            mix.load(unprefix(f"{purpose}-worlds", state))
 
 
-def as_batch(seen: Experience) -> Batch:
-    """Return one agent's experience as a learner's batch, every step a row of its own."""
-    steps, width = seen.actions.shape
+def to_batch(experience: Experience) -> Batch:
+    """Return one agent's experience (without N) as a learner's batch; every step is its own row."""
+    steps, width = experience.actions.shape
     return Batch(
-        rows=seen.observations.flatten(0, 1),
+        rows=experience.observations.flatten(0, 1),
         index=torch.arange((steps + 1) * width).view(steps + 1, width),
-        actions=seen.actions,
-        rewards=seen.rewards,
-        terminals=seen.terminals,
-        behaviour=seen.behaviour,
+        actions=experience.actions,
+        rewards=experience.rewards,
+        terminals=experience.terminals,
+        behaviour=experience.behaviour,
         began=torch.zeros(width),
     )

@@ -1,4 +1,4 @@
-"""Discoveries that have a name; ``sprout`` is the one that made the embedded rule."""
+"""Discoveries with a name; ``sprout`` is the one of the embedded rule."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from rulescope.discover.discovery_spec import (
     Objective,
     RuleSizes,
     World,
-    checked,
-    decode,
+    decode_discovery,
+    validate_discovery,
 )
 from rulescope.rules.embedded import EMBEDDED
 from rulescope.rules.loading import name_of
@@ -28,8 +28,8 @@ _WORLDS = (
     World(environment=Tracking(columns=5), agents=2),
     World(environment=DeepSea(depth=4), agents=2),
 )
-"""Small worlds of every kind but those that a rule is tested in: no 8x8 board, no stream, no
-change within a lifetime, no sea deeper than four."""
+"""Small worlds, none of which a rule is tested in: no 8x8 board, no stream, no change within a
+lifetime, no DeepSea deeper than four."""
 
 _SCALES = (1e-2, 0.1, 1.0, 10.0, 100.0)
 
@@ -41,28 +41,28 @@ def _scaled(world: World) -> World:
 START = Discovery(worlds=_WORLDS, warm_start=600, meta_steps=0)
 EARLY = Discovery(
     worlds=_WORLDS,
-    # Plenty of fresh experience for every update, so that a few updates make a difference that the
-    # objective can see. With little, what a rule does for newborns is lost in noise.
+    # Much fresh experience for every update, so that the effect of a few updates on the objective
+    # exceeds its noise, also for agents at the start of their lifetime.
     lanes=16,
     learner=replace(LEARNER, batch=16, capacity=32),
     lifetime=(20, 300),
-    # What is judged is a policy a few updates later, which is best if it is greedy. A learner that
-    # lives on is better off undecided for longer: a tenth of the bonus made policies certain early.
+    # The objective evaluates a policy a few updates later, which favours greedy policies. A longer
+    # lifetime needs exploration: with a tenth of this bonus policies became deterministic early.
     objective=Objective(entropy=0.1),
     start=f"sha256:{EMBEDDED['sprout-start'].content}",
     meta_steps=600,
 )
 SPROUT = replace(
     EARLY,
-    # A rule whose agents die young forgets what it taught once they live longer than any it knew.
-    # It can be raised on long lives once most agents learn something: before, they are wasted.
+    # A rule that was trained on short lifetimes degrades in longer ones. Long ones are useful once
+    # most agents learn something under the rule; before, they waste experience.
     lifetime=(20, 1500),
     objective=Objective(entropy=0.05),
     start=f"sha256:{EMBEDDED['sprout-early'].content}",
-    # Sixteen agents move the rule to and fro; what they have in common is in the average.
+    # The gradient of sixteen agents is noisy; the average removes most of the noise.
     averaging=0.995,
     meta_steps=600,
-    seed=1,  # not the agents that it met before
+    seed=1,  # other agents than those of the stages before
 )
 
 RECIPES: dict[str, Discovery] = {
@@ -81,8 +81,8 @@ RECIPES: dict[str, Discovery] = {
     "sprout-scales": replace(SPROUT, worlds=tuple(_scaled(world) for world in _WORLDS)),
     "sprout-transplants": replace(SPROUT, transplants=0.05),
 }
-"""``smoke`` takes seconds and learns nothing; the last two add one term of an audit's profile to
-what a rule is judged by: reward scales, or recurrent states of another history."""
+"""``smoke`` takes seconds and does not learn. The last two add one axis of an audit to the
+training: reward scales, or recurrent states of another history."""
 
 
 def select_discovery(
@@ -94,7 +94,7 @@ def select_discovery(
     """
     if isinstance(recipe, Path):
         try:
-            found = decode(recipe.read_bytes(), str(recipe))
+            found = decode_discovery(recipe.read_bytes(), str(recipe))
         except OSError as fault:
             raise SpecError(f"{recipe}: cannot be read ({fault.strerror})") from None
     elif recipe in RECIPES:
@@ -104,4 +104,4 @@ def select_discovery(
     given = {name: value for name, value in changes.items() if value is not None}
     if start is not None:
         found = replace(found, start=name_of(start))
-    return checked(replace(found, **given), "options")
+    return validate_discovery(replace(found, **given), "options")

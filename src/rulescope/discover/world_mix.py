@@ -1,8 +1,8 @@
-"""Several worlds side by side, played as one: what a population of agents lives in.
+"""Several worlds that step as one: the worlds of a population of agents.
 
-Boards of different sizes are shown in the corner of one that is large enough for all, and where a
-world has fewer actions than another, those too many do what the first ones do. So agents of
-different worlds have the same shape, and are updated together.
+Observations of different sizes are padded with zeros to one shape, and where a world has fewer
+actions than another, surplus actions wrap around to its first ones. So agents of different worlds
+have parameters of one shape, and are updated together.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from rulescope.discover.discovery_spec import World
 from rulescope.envs.environment import Actions, Array, Step
 
 
-class Habitat:
-    """The worlds of N agents with ``lanes`` lanes each; the lanes of an agent are neighbours."""
+class WorldMix:
+    """The worlds of N agents with ``lanes`` lanes each; the lanes of an agent are adjacent."""
 
     def __init__(self, worlds: Sequence[World], lanes: int) -> None:
         self.worlds = [
@@ -28,7 +28,7 @@ class Habitat:
             for world in worlds
         ]
         self.actions = max(env.actions for env in self.worlds)
-        self.board = tuple(
+        self.observation_shape = tuple(
             max(sides) for sides in zip(*(e.observation_shape for e in self.worlds), strict=True)
         )
         ends = np.cumsum([env.lanes for env in self.worlds])
@@ -37,28 +37,28 @@ class Habitat:
         ]
 
     def reset(self, seed: int) -> Array:
-        """Start every world anew; return the first observations [lanes, *board]."""
-        return self._shown([env.reset(seed + i) for i, env in enumerate(self.worlds)])
+        """Reset every world; return the first observations [lanes, *observation_shape]."""
+        return self._padded([env.reset(seed + i) for i, env in enumerate(self.worlds)])
 
     def step(self, actions: Actions) -> Step:
-        """Advance every lane by one action."""
+        """Advance every lane by one of ``actions`` [lanes]."""
         steps = [
             env.step(actions[lanes] % env.actions)
             for env, lanes in zip(self.worlds, self._lanes, strict=True)
         ]
         return Step(
-            observation=self._shown([step.observation for step in steps]),
+            observation=self._padded([step.observation for step in steps]),
             reward=np.concatenate([step.reward for step in steps]),
             terminal=np.concatenate([step.terminal for step in steps]),
             payoff=np.concatenate([step.payoff for step in steps]),
             ended=np.concatenate([step.ended for step in steps]),
         )
 
-    def _shown(self, observations: list[Array]) -> Array:
-        boards = np.zeros((self._lanes[-1].stop, *self.board), np.float32)
+    def _padded(self, observations: list[Array]) -> Array:
+        padded = np.zeros((self._lanes[-1].stop, *self.observation_shape), np.float32)
         for lanes, own in zip(self._lanes, observations, strict=True):
-            boards[lanes, : own.shape[1], : own.shape[2]] = own
-        return boards
+            padded[lanes, : own.shape[1], : own.shape[2]] = own
+        return padded
 
     def scores(self, payoffs: NDArray[np.floating[Any]]) -> list[float]:
         """Return the score of each world for ``payoffs`` [..., lanes]: 0 random, 1 optimal play."""
@@ -76,6 +76,6 @@ class Habitat:
         }
 
     def load(self, state: Arrays) -> None:
-        """Go on from what :meth:`save` returned."""
+        """Continue from what :meth:`save` returned."""
         for i, env in enumerate(self.worlds):
             env.load(unprefix(str(i), state))

@@ -1,13 +1,14 @@
-"""Replay: how old what a learner learns from is, around a change of the world.
+"""Replay view: age of replayed experience around a change of the world.
 
-Disco and DQN with three replay memories (as in the change assay) live through a change at half of
-their lifetime. After every iteration the age of all that their replay holds, and of all that was
-drawn for updates, is known from a ledger; beside it stands what first-in-first-out says it must be.
+Disco, and DQN with three replay memories (as in the change assay), run through a change at half of
+their lifetime. After every iteration a ledger gives the ages of all entries of the replay and of
+all sampled ones; the ages expected from first in, first out are computed beside it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 from msgspec.structs import replace
@@ -18,52 +19,59 @@ from rulescope.assays.results import Column, Results, Table, Value
 from rulescope.core.arrays import Arrays
 from rulescope.core.errors import SpecError
 from rulescope.lifetime import Lifetime
-from rulescope.mechanism.fifo_ages import Fifo, Floats
-from rulescope.mechanism.replay_ledger import watched
-from rulescope.mechanism.view_request import LOG_EVERY, Group, Inquiry, Look, Observed, View
+from rulescope.mechanism.replay_ages import Fifo, Floats, Ints, attach_ledger
+from rulescope.mechanism.replay_figure import CAPTION, draw_replay
+from rulescope.mechanism.view_request import (
+    LOG_EVERY,
+    Observations,
+    Observer,
+    RunGroup,
+    View,
+    ViewRequest,
+)
 from rulescope.spec.baseline_config import VARIANTS
 from rulescope.spec.run_spec import Reset, RunSpec
 from rulescope.stats import Estimate
 
 ARMS = ("disco", "dqn", "dqn-28672", "dqn-cleared")
 CONDITION = "action-flip"
-PARTS = (0.05, 0.25, 0.5, 0.75, 0.95)
-"""Quantiles of ages that are kept."""
-AFTER = (0, 50, 100, 250, 500)
-"""Iterations since the switch at which the table tells the share from before it."""
-PUBLISHED = 3000
-"""Iterations of a lifetime in the published change assay."""
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+"""Levels of the quantiles of ages."""
+TABLE_DELAYS = (0, 50, 100, 250, 500)
+"""Iterations since the change at which the table has the share from before it."""
+PUBLISHED_ITERATIONS = 3000
+"""Length of a lifetime in the published change assay."""
 
 
-def stages(inquiry: Inquiry) -> list[list[Group]]:
-    """Return one lifetime of each arm and seed, each on its own."""
-    if inquiry.scales != (1.0,):
-        raise SpecError("--scales: what a replay holds does not depend on it; leave it out")
-    every = tuple(range(1, inquiry.iterations + 1))
+def stages(request: ViewRequest) -> list[list[RunGroup]]:
+    """Return one lifetime of each arm and seed, each in a group of its own."""
+    if request.scales != (1.0,):
+        raise SpecError("--scales: the replay view does not depend on it; leave it out")
+    every = tuple(range(1, request.iterations + 1))
     return [
         [
-            Group({f"{arm}/{seed}": _run(inquiry, arm, seed)}, every)
+            RunGroup({f"{arm}/{seed}": _run(request, arm, seed)}, every)
             for arm in ARMS
-            for seed in range(inquiry.seeds)
+            for seed in range(request.seeds)
         ]
     ]
 
 
-def _run(inquiry: Inquiry, arm: str, seed: int) -> RunSpec:
-    at = switch(inquiry.iterations, LOG_EVERY)
-    life = replace(inquiry.live(1.0, seed), change=change(CONDITION, at))
+def _run(request: ViewRequest, arm: str, seed: int) -> RunSpec:
+    at = switch(request.iterations, LOG_EVERY)
+    run = replace(request.run_without_intervention(1.0, seed), change=change(CONDITION, at))
     if arm == "disco":
-        return life
+        return run
     cleared = arm == "dqn-cleared"
     return replace(
-        life,
+        run,
         learner=VARIANTS["dqn" if cleared else arm],
         interventions=(Reset(carrier="replay", at=at),) if cleared else (),
     )
 
 
-def fifo(run: RunSpec) -> Fifo:
-    """Return the replay of ``run`` as a rule of what it holds."""
+def expected_ages(run: RunSpec) -> Fifo:
+    """Return the ages that first in, first out implies for the replay of ``run``."""
     cleared = next((item.at for item in run.interventions if isinstance(item, Reset)), None)
     replay = run.learner.replay(run.lanes, run.steps)
     if replay is None:
@@ -71,162 +79,166 @@ def fifo(run: RunSpec) -> Fifo:
     return Fifo(replay.capacity, replay.per_iteration, cleared)
 
 
-def observer(lives: Mapping[str, Lifetime]) -> Look:
-    """Return a look that reads the ledgers of all lifetimes."""
-    books = {
-        name: watched(life.learner, lambda life=life: life.iteration)  # type: ignore[misc]
-        for name, life in lives.items()
+def attach_observer(lifetimes: Mapping[str, Lifetime]) -> Observer:
+    """Return an observer that reads the ledgers of all lifetimes."""
+    ledgers = {
+        name: attach_ledger(lifetime.learner, partial(getattr, lifetime, "iteration"))
+        for name, lifetime in lifetimes.items()
     }
 
-    def look(iteration: int) -> Arrays:
-        found: dict[str, np.ndarray[tuple[int, ...], np.dtype[np.float64]]] = {}
-        for name, (ledger, length) in books.items():
-            altered = lives[name].spec.change
-            assert altered is not None
-            since = iteration - altered.at
-            held, drawn = ledger.held(length()), ledger.take()
-            for kind, ages in (("held", held), ("drawn", drawn)):
-                found[f"{name}/{kind}/count"] = np.array(float(len(ages)))
-                found[f"{name}/{kind}/before"] = np.array(share_at_least(ages, since))
-                found[f"{name}/{kind}/mean"] = np.array(_mean(ages))
-                found[f"{name}/{kind}/quantiles"] = quantiles(ages)
+    def observe(iteration: int) -> Arrays:
+        found: dict[str, Floats] = {}
+        for name, (ledger, length) in ledgers.items():
+            world_change = lifetimes[name].spec.change
+            assert world_change is not None
+            since = iteration - world_change.at
+            ages = {"held": ledger.stored_ages(length()), "drawn": ledger.take_sampled_ages()}
+            for kind, of_entries in ages.items():
+                for statistic, value in _summarise(of_entries, since).items():
+                    found[f"{name}/{kind}/{statistic}"] = value
         return found
 
-    return look
+    return observe
 
 
-def share_at_least(ages: np.ndarray[tuple[int], np.dtype[np.int64]], since: int) -> float:
-    """Return the share of ``ages`` [n] from before a moment ``since`` iterations ago.
+def _summarise(ages: Ints, since: int) -> dict[str, Floats]:
+    """Return statistics of ``ages`` [n]; all but the count are NaN if n is 0.
 
-    What was stored in the iteration of that moment itself is from before it: a change comes after
-    an iteration. NaN if there is nothing.
+    ``before`` is the share from before a change ``since`` iterations ago. A change comes after an
+    iteration, so entries stored in that iteration itself are from before it.
     """
-    return float((ages >= since).mean()) if len(ages) else float("nan")
-
-
-def quantiles(ages: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Floats:
-    """Return the ages that ``PARTS`` of the entries do not exceed; NaN if there is nothing."""
-    if not len(ages):
-        return np.full(len(PARTS), np.nan)
-    return np.quantile(ages, PARTS, method="inverted_cdf").astype(np.float64)
-
-
-def _mean(ages: np.ndarray[tuple[int], np.dtype[np.int64]]) -> float:
-    return float(ages.mean()) if len(ages) else float("nan")
-
-
-def analyse(inquiry: Inquiry, observed: list[Observed]) -> Results:
-    """Put what was measured beside what first-in-first-out says, here and as published."""
-    at = switch(inquiry.iterations, LOG_EVERY)
-    when = np.arange(1, inquiry.iterations + 1)
-    series: dict[str, Floats] = {
-        "iteration": when.astype(np.float64),
-        "switch": np.array([float(at)]),
-        "published": np.arange(1, PUBLISHED + 1, dtype=np.float64),
+    nothing = not len(ages)
+    return {
+        "count": np.array(float(len(ages))),
+        "before": np.array(np.nan if nothing else (ages >= since).mean()),
+        "mean": np.array(np.nan if nothing else ages.mean()),
+        "quantiles": np.full(len(QUANTILES), np.nan)
+        if nothing
+        else np.quantile(ages, QUANTILES, method="inverted_cdf").astype(np.float64),
     }
-    gathered: dict[str, list[Floats]] = {}
+
+
+def analyse(request: ViewRequest, observations: list[Observations]) -> Results:
+    """Compare measured ages with those of first in, first out, here and at published length."""
+    at = switch(request.iterations, LOG_EVERY)
+    iterations = np.arange(1, request.iterations + 1)
+    published = np.arange(1, PUBLISHED_ITERATIONS + 1)
+    series: dict[str, Floats] = {
+        "iteration": iterations.astype(np.float64),
+        "switch": np.array([float(at)]),
+        "published": published.astype(np.float64),
+    }
+    measured: dict[str, list[Floats]] = {}
     runs: dict[str, RunSpec] = {}
-    for one in observed:
+    for one in observations:
         [(name, run)] = one.group.runs.items()
         arm = name.split("/")[0]
         runs[arm] = run
-        for key, values in one.seen.items():
-            gathered.setdefault(f"{arm}/{key.split('/', 2)[2]}", []).append(values)
-        gathered.setdefault(f"{arm}/score", []).append(one.logs[name]["score"])
+        for key, values in one.values.items():
+            measured.setdefault(f"{arm}/{key.split('/', 2)[2]}", []).append(values)
+        measured.setdefault(f"{arm}/score", []).append(one.logs[name]["score"])
         series["logged"] = one.logs[name]["iteration"]
-    series |= {f"measured/{key}": np.stack(values) for key, values in gathered.items()}
-    found: dict[str, Estimate] = {}
+    series |= {f"measured/{key}": np.stack(of_seeds) for key, of_seeds in measured.items()}
+    estimates: dict[str, Estimate] = {}
     for arm, run in runs.items():
-        rule, then = fifo(run), switch(PUBLISHED, LOG_EVERY)
-        series[f"fifo/{arm}/before"] = rule.share_before(when, at)
-        series[f"fifo/{arm}/mean"] = rule.mean_age(when)
+        fifo = expected_ages(run)
+        series[f"fifo/{arm}/before"] = fifo.share_before(iterations, at)
+        series[f"fifo/{arm}/mean"] = fifo.mean_age(iterations)
         series[f"fifo/{arm}/quantiles"] = np.stack(
-            [rule.age_quantile(when, part) for part in PARTS], axis=1
+            [fifo.age_quantile(iterations, level) for level in QUANTILES], axis=1
         )
-        theirs = Fifo(rule.capacity, rule.each, None if rule.cleared is None else then)
-        later = np.arange(1, PUBLISHED + 1)
-        series[f"published/{arm}/before"] = theirs.share_before(later, then)
-        for since in AFTER:
-            if at + since <= inquiry.iterations:
-                measured = series[f"measured/{arm}/held/before"][:, at + since - 1]
-                found[f"before/{arm}/{since}"] = exactly(float(measured.mean()), inquiry.seeds)
-        found[f"drawn/{arm}"] = exactly(_drawn_gap(series, arm, at), inquiry.seeds)
-        found[f"uses/{arm}"] = exactly(_uses(series, arm, rule, at), inquiry.seeds)
-        found[f"off/{arm}"] = exactly(_gap(series, arm), inquiry.seeds)
-    return inquiry.results(VIEW, {"arm": tuple(runs)}, found, _table(inquiry, runs, found), series)
+        then = switch(PUBLISHED_ITERATIONS, LOG_EVERY)
+        longer = Fifo(fifo.capacity, fifo.each, None if fifo.cleared is None else then)
+        series[f"published/{arm}/before"] = longer.share_before(published, then)
+        for delay in TABLE_DELAYS:
+            if at + delay <= request.iterations:
+                shares = series[f"measured/{arm}/held/before"][:, at + delay - 1]
+                estimates[f"before/{arm}/{delay}"] = exactly(float(shares.mean()), request.seeds)
+        summary = {
+            "drawn": _mean_sampling_gap(series, arm, at),
+            "uses": _samples_per_entry(series, arm, fifo, at),
+            "off": _largest_gap(series, arm),
+        }
+        for kind, value in summary.items():
+            estimates[f"{kind}/{arm}"] = exactly(value, request.seeds)
+    table = _table(request, runs, estimates)
+    return request.results(VIEW, {"arm": tuple(runs)}, estimates, table, series)
 
 
-def _uses(series: Mapping[str, Floats], arm: str, rule: Fifo, at: int) -> float:
-    """Return the draws up to the switch per entry stored up to then, mean over seeds.
+def _samples_per_entry(series: Mapping[str, Floats], arm: str, fifo: Fifo, at: int) -> float:
+    """Return the samples up to the change per entry stored up to then, mean over seeds.
 
-    The newest of those entries are drawn after it, too; that is not counted.
+    Samples of those entries after the change are not counted.
     """
-    drawn = series[f"measured/{arm}/drawn/count"][:, :at]
-    return float(drawn.sum() / len(drawn) / (rule.each * at))
+    sampled = series[f"measured/{arm}/drawn/count"][:, :at]
+    return float(sampled.sum() / len(sampled) / (fifo.each * at))
 
 
-def _gap(series: Mapping[str, Floats], arm: str) -> float:
+def _largest_gap(series: Mapping[str, Floats], arm: str) -> float:
     """Return the largest difference between the measured and the expected share from before."""
     measured, expected = series[f"measured/{arm}/held/before"], series[f"fifo/{arm}/before"]
     gaps = np.abs(measured - expected)
-    both = np.isfinite(gaps)
-    empty = np.isnan(measured) == np.isnan(expected)
-    return float(gaps[both].max(initial=0.0)) if empty.all() else float("inf")
+    same_empty = np.isnan(measured) == np.isnan(expected)
+    return float(gaps[np.isfinite(gaps)].max(initial=0.0)) if same_empty.all() else float("inf")
 
 
-def _drawn_gap(series: Mapping[str, Floats], arm: str, at: int) -> float:
-    """Return how much more (or less) is drawn from before than is stored, mean after the switch."""
+def _mean_sampling_gap(series: Mapping[str, Floats], arm: str, at: int) -> float:
+    """Return the sampled share from before minus the stored one, mean after the change."""
     gaps = series[f"measured/{arm}/drawn/before"] - series[f"fifo/{arm}/before"]
     known = gaps[:, at:][np.isfinite(gaps[:, at:])]
     return float(known.mean()) if len(known) else float("nan")
 
 
-def _table(inquiry: Inquiry, runs: Mapping[str, RunSpec], found: Mapping[str, Estimate]) -> Table:
-    shown = [since for since in AFTER if f"before/disco/{since}" in found]
+def _table(
+    request: ViewRequest, runs: Mapping[str, RunSpec], estimates: Mapping[str, Estimate]
+) -> Table:
+    delays = [delay for delay in TABLE_DELAYS if f"before/disco/{delay}" in estimates]
     rows: list[tuple[Value, ...]] = []
     for arm, run in runs.items():
-        rule = fifo(run)
+        fifo = expected_ages(run)
         rows.append(
             (
                 arm,
-                rule.capacity,
-                rule.each,
-                rule.turnover,
-                found[f"uses/{arm}"].value,
-                *(found[f"before/{arm}/{since}"].value for since in shown),
-                found[f"off/{arm}"].value,
-                found[f"drawn/{arm}"].value,
+                fifo.capacity,
+                fifo.each,
+                fifo.turnover,
+                estimates[f"uses/{arm}"].value,
+                *(estimates[f"before/{arm}/{delay}"].value for delay in delays),
+                estimates[f"off/{arm}"].value,
+                estimates[f"drawn/{arm}"].value,
             )
         )
     return Table(
         VIEW.label,
-        "How old what is learned from is, around a change",
+        "Age of replayed experience around a change",
         (
             Column("Learner"),
             Column("Capacity"),
             Column("Stored an iteration"),
             Column("Turnover (iterations)", 1),
-            Column("Draws of an entry", 1),
-            *(Column(f"From before, {since} after", 3) for since in shown),
+            Column("Samples of an entry", 1),
+            *(Column(f"From before, {delay} after", 3) for delay in delays),
             Column("Largest gap to first in, first out", 6),
-            Column("Drawn less stored", 4),
+            Column("Sampled minus stored", 4),
         ),
         tuple(rows),
-        f"{inquiry.in_words()}, {CONDITION} after iteration "
-        f"{switch(inquiry.iterations, LOG_EVERY):,}; "
-        "entries are trajectories of Disco and transitions of DQN; draws of an entry: up to the "
-        "change; from before: share of what is stored; drawn less stored: mean difference of the "
-        "shares from before, after the change.",
+        f"{request.describe()}, {CONDITION} after iteration "
+        f"{switch(request.iterations, LOG_EVERY):,}; "
+        "entries are trajectories of Disco and transitions of DQN; samples of an entry: up to the "
+        "change; from before: share of the stored entries; sampled minus stored: mean difference "
+        "of the shares from before, after the change.",
         tells_n=False,
     )
 
 
 VIEW = View(
     name="replay",
-    title="How old what is learned from is, around a change of the world",
-    question="How old is what a learner learns from when the world has changed?",
-    default=Inquiry("disco103", (1.0,), 1, 1080),
+    title="Age of replayed experience around a change of the world",
+    question="How old is the experience that a learner replays when the world has changed?",
+    caption=CAPTION,
+    default_request=ViewRequest("disco103", (1.0,), 1, 1080),
     stages=stages,
-    observer=observer,
+    attach_observer=attach_observer,
     analyse=analyse,
+    draw=draw_replay,
 )

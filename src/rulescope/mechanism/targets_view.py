@@ -1,12 +1,13 @@
-"""Targets: what the rule would say on the same batch if its recurrent state were another.
+"""Targets view: the rule's targets on one batch under another recurrent state.
 
-After some iterations a batch is drawn from the learner's own replay (by a stream of its own) and
-one update is made on it, on copies: with the state as it is, with zero (pin), with the state that a
-lifetime of the same scale and another seed has at that age (match), and with that of a lifetime of
-the opposite scale (cross). Nothing else differs, and nothing of the lifetime changes.
+After some iterations a batch is drawn from the learner's own replay (with a separate random stream)
+and one update is made on it, on copies, under each of these recurrent states: the learner's own
+(live), zero (pin), that of a lifetime of the same scale and another seed at the same age (match),
+and that of a lifetime of the opposite scale (cross). Nothing else differs, and the lifetime does
+not change.
 
-Only the hidden half h of a state can make a difference within one update. Values have targets too,
-but those come before the rule is asked: no state moves them.
+Only the hidden half h of a state has an effect within one update. The targets of values are
+computed before the rule is applied, so no state changes them.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor
 
 from rulescope.assays.results import Column, Results, Table, Value, counted, scale_label
@@ -25,61 +27,55 @@ from rulescope.learners.disco.batch import Batch
 from rulescope.learners.disco.diagnostics import measurements
 from rulescope.learners.disco.disco_learner import DiscoLearner
 from rulescope.learners.disco.rule_network import RuleState
-from rulescope.learners.disco.update import LearnerState, Step
+from rulescope.learners.disco.update import LearnerState
 from rulescope.lifetime import Lifetime
-from rulescope.mechanism.target_divergence import (
-    Floats,
-    cosine,
-    mean_kl,
-    mean_total_variation,
-    softmax,
-)
-from rulescope.mechanism.view_request import Group, Inquiry, Look, Observed, View
+from rulescope.mechanism.targets_figure import CAPTION, draw_targets
+from rulescope.mechanism.view_request import Observations, Observer, RunGroup, View, ViewRequest
 from rulescope.render.table_formats import RANGE_MARK
 from rulescope.stats import Estimate
 
 MOMENTS = 16
 LIVE, PIN, MATCH, CROSS = "live", "pin", "match", "cross"
-SWAPS = (PIN, MATCH, CROSS)
 OUTPUTS = ("policy", "y", "z")
-SHOWN = ("kl_policy", "kl_y", "kl_z", "agree", "size")
-"""Quantities in the table."""
+TABLE_QUANTITIES = ("kl_policy", "kl_y", "kl_z", "agree", "size")
+
+Floats = NDArray[np.float64]
 
 
-class Said(NamedTuple):
-    """What the rule told the learner about a batch of N transitions, and what came of it."""
+class RuleResponse(NamedTuple):
+    """The rule's targets for a batch of N transitions, and the update that follows from them."""
 
     policy: Floats
-    """[N, A] probabilities"""
+    """[N, A] probabilities."""
     y: Floats
-    """[N, P] probabilities"""
+    """[N, P] probabilities."""
     z: Floats
-    """[N, P] probabilities"""
+    """[N, P] probabilities."""
     value: Floats
-    """[N] targets of the action values, which the rule has no part in"""
+    """[N] targets of the action values, which do not depend on the rule."""
     gradient: Floats
-    """[size] of the loss in the learner's parameters"""
+    """[size] of the loss in the learner's parameters."""
     losses: dict[str, float]
-    """How far the learner's outputs are from these targets: KL(target || output), by output."""
+    """KL(target || learner's output), by output."""
 
 
 def moments(first: int, iterations: int) -> tuple[int, ...]:
-    """Return after which iterations the rule is asked: denser at first, from ``first`` on."""
+    """Return the iterations after which the rule is queried: log-spaced from ``first`` on."""
     places = np.geomspace(1, iterations - first + 1, MOMENTS)
     return tuple(sorted({first + round(float(place)) - 1 for place in places}))
 
 
-def stages(inquiry: Inquiry) -> list[list[Group]]:
-    """Return groups of two seeds (the last may have three or one) with all scales side by side."""
-    when = moments(inquiry.first_update, inquiry.iterations)
-    firsts = list(range(0, max(inquiry.seeds - 1, 1), 2))
-    ends = [*firsts[1:], inquiry.seeds]
+def stages(request: ViewRequest) -> list[list[RunGroup]]:
+    """Return groups of all scales and two seeds each (the last may have three or one)."""
+    when = moments(request.first_update, request.iterations)
+    firsts = list(range(0, max(request.seeds - 1, 1), 2))
+    ends = [*firsts[1:], request.seeds]
     return [
         [
-            Group(
+            RunGroup(
                 {
-                    f"{scale_label(scale)}/{seed}": inquiry.live(scale, seed)
-                    for scale in inquiry.scales
+                    f"{scale_label(scale)}/{seed}": request.run_without_intervention(scale, seed)
+                    for scale in request.scales
                     for seed in range(first, end)
                 },
                 when,
@@ -89,45 +85,46 @@ def stages(inquiry: Inquiry) -> list[list[Group]]:
     ]
 
 
-def observer(lives: Mapping[str, Lifetime]) -> Look:
-    """Return a look that asks the rule about each learner's batch under every state."""
-    sources = donors(list(lives))
+def attach_observer(lifetimes: Mapping[str, Lifetime]) -> Observer:
+    """Return an observer that queries the rule on each learner's batch under every state."""
+    donors = find_donors(list(lifetimes))
 
-    def look(iteration: int) -> Arrays:
+    def observe(iteration: int) -> Arrays:
         found: dict[str, Floats] = {}
-        learners = {key: _disco(life) for key, life in lives.items()}
+        learners = {key: _disco_learner(lifetime) for key, lifetime in lifetimes.items()}
         for key, learner in learners.items():
-            rng = seeds.stream(lives[key].spec.seed, "mechanism", "batch", iteration)
+            rng = seeds.stream(lifetimes[key].spec.seed, "mechanism", "batch", iteration)
             batch = learner.batch(rng)
-            live = ask(learner, batch, learner.state.recurrent)
-            states = {PIN: learner.update.network.fresh()} | {
-                swap: learners[source].state.recurrent for swap, source in sources[key].items()
+            live = query_rule(learner, batch, learner.state.recurrent)
+            swaps = {PIN: learner.update.network.fresh()} | {
+                swap: learners[donor].state.recurrent for swap, donor in donors[key].items()
             }
-            seen = {LIVE: {f"loss_{name}": loss for name, loss in live.losses.items()}} | {
-                swap: compared(live, ask(learner, batch, state)) for swap, state in states.items()
+            quantities = {LIVE: {f"loss_{name}": loss for name, loss in live.losses.items()}} | {
+                swap: compare_responses(live, query_rule(learner, batch, state))
+                for swap, state in swaps.items()
             }
-            for state, numbers in seen.items():
+            for state, numbers in quantities.items():
                 found |= {f"{key}/{state}/{name}": np.array(v) for name, v in numbers.items()}
         return found
 
-    return look
+    return observe
 
 
-def donors(keys: list[str]) -> dict[str, dict[str, str]]:
-    """Return whose state each lifetime of a group gets in the arms match and cross, by its key.
+def find_donors(keys: list[str]) -> dict[str, dict[str, str]]:
+    """Return the donor of each lifetime of a group in the arms match and cross, by its key.
 
     Keys are ``scale/seed``, scales ascending. Donors have the next seed of the group; a single one
     has no match, and a scale that is its own opposite has no cross.
 
-    >>> donors(["0.1/0", "0.1/1", "10/0", "10/1"])["0.1/1"]
+    >>> find_donors(["0.1/0", "0.1/1", "10/0", "10/1"])["0.1/1"]
     {'match': '0.1/0', 'cross': '10/0'}
     """
     scales = list(dict.fromkeys(key.split("/")[0] for key in keys))
-    pupils = list(dict.fromkeys(key.split("/")[1] for key in keys))
+    group_seeds = list(dict.fromkeys(key.split("/")[1] for key in keys))
     found: dict[str, dict[str, str]] = {}
     for key in keys:
         scale, seed = key.split("/")
-        other = pupils[(pupils.index(seed) + 1) % len(pupils)]
+        other = group_seeds[(group_seeds.index(seed) + 1) % len(group_seeds)]
         opposite = scales[-1 - scales.index(scale)]
         found[key] = {MATCH: f"{scale}/{other}"} if other != seed else {}
         if opposite != scale:
@@ -135,14 +132,14 @@ def donors(keys: list[str]) -> dict[str, dict[str, str]]:
     return found
 
 
-def _disco(life: Lifetime) -> DiscoLearner:
-    if not isinstance(life.learner, DiscoLearner):
-        raise SpecError(f"learner: {type(life.learner).__name__} has no rule that sets targets")
-    return life.learner
+def _disco_learner(lifetime: Lifetime) -> DiscoLearner:
+    if not isinstance(lifetime.learner, DiscoLearner):
+        raise SpecError(f"learner: {type(lifetime.learner).__name__} has no rule that sets targets")
+    return lifetime.learner
 
 
-def ask(learner: DiscoLearner, batch: Batch, recurrent: RuleState) -> Said:
-    """Return what the rule says to ``learner`` about ``batch`` with a ``recurrent`` state.
+def query_rule(learner: DiscoLearner, batch: Batch, recurrent: RuleState) -> RuleResponse:
+    """Return the response of the learner's rule to ``batch`` with the state ``recurrent``.
 
     A whole update is made, on copies of all that an update changes in place.
     """
@@ -158,27 +155,26 @@ def ask(learner: DiscoLearner, batch: Batch, recurrent: RuleState) -> Said:
     )
     after, step = learner.update.fast_(copy, batch)
     losses = measurements(step, after, learner.update.interface)
-    return _said(step, {name: losses[f"loss_{name}"] for name in OUTPUTS})
-
-
-def _said(step: Step, losses: dict[str, float]) -> Said:
-    targets = step.targets
-    return Said(
-        policy=softmax(_array(targets.policy.flatten(0, 1))),
-        y=_array(targets.y.flatten(0, 1)),
-        z=_array(targets.z.flatten(0, 1)),
+    return RuleResponse(
+        policy=softmax(_array(step.targets.policy.flatten(0, 1))),
+        y=_array(step.targets.y.flatten(0, 1)),
+        z=_array(step.targets.z.flatten(0, 1)),
         value=_array(step.estimate.q_target.flatten()),
         gradient=_array(step.gradient),
-        losses=losses,
+        losses={name: losses[f"loss_{name}"] for name in OUTPUTS},
     )
 
 
-def compared(live: Said, other: Said) -> dict[str, float]:
-    """Return how what the rule says with another state differs from what it says with its own.
+def _array(tensor: Tensor) -> Floats:
+    return tensor.cpu().numpy().astype(np.float64)
 
-    ``kl_*`` are KL(with its own || with the other), ``value`` is the largest change of a value
-    target; ``agree`` is the cosine between the two gradients and ``size`` the ratio of their
-    lengths (other to own).
+
+def compare_responses(live: RuleResponse, other: RuleResponse) -> dict[str, float]:
+    """Return how the response with another state differs from the one with the learner's own.
+
+    ``kl_*`` are KL(own || other), ``moved`` is the total variation of the policy target, ``value``
+    the largest change of a value target, ``agree`` the cosine between the two gradients and
+    ``size`` the ratio of their lengths (other to own).
     """
     length = float(np.linalg.norm(live.gradient))
     return {
@@ -192,48 +188,72 @@ def compared(live: Said, other: Said) -> dict[str, float]:
     }
 
 
-def _array(tensor: Tensor) -> Floats:
-    return tensor.cpu().numpy().astype(np.float64)
+def softmax(logits: Floats) -> Floats:
+    """Return the probabilities [..., K] of ``logits`` [..., K]."""
+    powers = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return np.asarray(powers / powers.sum(axis=-1, keepdims=True))
 
 
-def analyse(inquiry: Inquiry, observed: list[Observed]) -> Results:
-    """Gather every quantity by scale and state: [seeds, moments]."""
-    when = np.array(observed[0].group.moments, dtype=np.float64)
+def mean_kl(one: Floats, other: Floats) -> float:
+    """Return the mean of KL(one || other) in nats, over distributions [..., K].
+
+    Probabilities that have underflown to zero count as the smallest normal float32.
+    """
+    least = float(np.finfo(np.float32).tiny)
+    ratio = np.log(np.maximum(one, least)) - np.log(np.maximum(other, least))
+    # Rounding can leave the divergence of two equal distributions just below zero.
+    return max(float((one * ratio).sum(axis=-1).mean()), 0.0)
+
+
+def mean_total_variation(one: Floats, other: Floats) -> float:
+    """Return the mean total variation distance of distributions [..., K]: 0 equal, 1 disjoint."""
+    return float(0.5 * np.abs(one - other).sum(axis=-1).mean())
+
+
+def cosine(one: Floats, other: Floats) -> float:
+    """Return the cosine of the angle between two vectors [size]; NaN if either is zero."""
+    sizes = float(np.linalg.norm(one) * np.linalg.norm(other))
+    return float(np.vdot(one, other)) / sizes if sizes > 0 else float("nan")
+
+
+def analyse(request: ViewRequest, observations: list[Observations]) -> Results:
+    """Collect every quantity by scale and state: [seeds, moments]."""
+    when = np.array(observations[0].group.moments, dtype=np.float64)
     lines: dict[str, list[Floats]] = {}
-    for one in observed:
-        for key, values in one.seen.items():
+    for one in observations:
+        for key, values in one.values.items():
             scale, _, state, quantity = key.split("/")
             lines.setdefault(f"{quantity}/{scale}/{state}", []).append(values)
-    series = {key: np.stack(found) for key, found in lines.items()}
-    late = when >= inquiry.iterations / 2
-    found = {
-        key: _ranged(values[:, late])
+    series = {key: np.stack(of_seeds) for key, of_seeds in lines.items()}
+    late = when >= request.iterations / 2
+    estimates = {
+        key: _mean_with_range(values[:, late])
         for key, values in series.items()
         if np.isfinite(values[:, late]).any()
     }
-    series |= {"iteration": when, "first": np.array([float(inquiry.first_update)])}
-    table = _table(inquiry, found, int(late.sum()))
-    return inquiry.results(VIEW, {"scale": inquiry.scales}, found, table, series)
+    series |= {"iteration": when, "first": np.array([float(request.first_update)])}
+    table = _table(request, estimates, int(late.sum()))
+    return request.results(VIEW, {"scale": request.scales}, estimates, table, series)
 
 
-def _ranged(values: Floats) -> Estimate:
+def _mean_with_range(values: Floats) -> Estimate:
     """Return the mean of ``values`` [seeds, moments] with the lowest and the highest of them."""
     known = values[np.isfinite(values)]
     low, high = float(known.min()), float(known.max())
     return Estimate(float(known.mean()), low, high, n=len(known), method="range")
 
 
-def _table(inquiry: Inquiry, found: Mapping[str, Estimate], late: int) -> Table:
+def _table(request: ViewRequest, estimates: Mapping[str, Estimate], late: int) -> Table:
     rows: list[tuple[Value, ...]] = []
-    for scale in inquiry.scales:
+    for scale in request.scales:
         label = scale_label(scale)
-        for state in SWAPS:
-            kept = [found.get(f"{name}/{label}/{state}") for name in SHOWN]
-            if any(one is not None for one in kept):
-                rows.append((label, state, *kept))
+        for state in (PIN, MATCH, CROSS):
+            cells = [estimates.get(f"{name}/{label}/{state}") for name in TABLE_QUANTITIES]
+            if any(one is not None for one in cells):
+                rows.append((label, state, *cells))
     return Table(
         VIEW.label,
-        "What the rule's targets do when its state is swapped",
+        "Change of the rule's targets under another recurrent state",
         (
             Column("Reward scale"),
             Column("State"),
@@ -244,20 +264,22 @@ def _table(inquiry: Inquiry, found: Mapping[str, Estimate], late: int) -> Table:
             Column("Length of the gradient", 2),
         ),
         tuple(rows),
-        f"{inquiry.in_words()}; same batch, same learner; KL(own state || other state) in nats; "
-        "length of the gradient with the other state, in lengths of that with its own; mean, and "
-        f"{RANGE_MARK}: lowest and highest, over {counted(inquiry.seeds, 'seed')} and the "
-        f"{counted(late, 'moment')} looked at in the second half of a lifetime.",
+        f"{request.describe()}; same batch, same learner; KL(own state || other state) in nats; "
+        "length of the gradient with the other state, relative to that with its own; mean, and "
+        f"{RANGE_MARK}: lowest and highest, over {counted(request.seeds, 'seed')} and the "
+        f"{counted(late, 'moment')} observed in the second half of a lifetime.",
         tells_n=False,
     )
 
 
 VIEW = View(
     name="targets",
-    title="What the rule's targets do when its state is swapped",
-    question="On the same batch, what would the rule say with another recurrent state?",
-    default=Inquiry("disco103", (1e-3, 1.0, 1e3), 2, 160),
+    title="Targets of the rule under another recurrent state",
+    question="How do the rule's targets for the same batch change with its recurrent state?",
+    caption=CAPTION,
+    default_request=ViewRequest("disco103", (1e-3, 1.0, 1e3), 2, 160),
     stages=stages,
-    observer=observer,
+    attach_observer=attach_observer,
     analyse=analyse,
+    draw=draw_targets,
 )

@@ -1,9 +1,9 @@
-"""Trajectory: where the rule's recurrent state goes in a lifetime, and what sets its direction.
+"""Trajectory view: the path of the rule's recurrent state, and whether the reward scale sets it.
 
-Lifetimes of several reward scales and seeds live on their own (live) and, at scales that have an
-opposite one in the list, begin with the terminal state of a lifetime of that scale (cross), of
-another seed if there are two. After nearly every iteration the state is read. The hidden half h is
-all of it that the targets of an update can see, so the coordinates are those of h.
+The arm ``live`` has no intervention, at several reward scales and seeds. The arm ``cross`` begins
+with the terminal state of a live lifetime at the opposite scale, of another seed if there are two.
+The state is read after (nearly) every iteration. Coordinates are those of the hidden half h, which
+is the part of the state that the targets of an update depend on.
 """
 
 from __future__ import annotations
@@ -12,173 +12,176 @@ from collections.abc import Mapping
 
 import numpy as np
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
 from rulescope.assays.analysis import exactly
 from rulescope.assays.results import Column, Results, Table, Value, scale_label
 from rulescope.core.arrays import Arrays
 from rulescope.lifetime import Lifetime
-from rulescope.mechanism.mechanism_figures import RINGS
 from rulescope.mechanism.principal_components import (
     Floats,
-    Place,
-    alignment,
-    between,
-    between_scales,
-    nearer_to_live,
-    principal,
+    LinePosition,
+    between_scale_share,
+    fit_components,
+    mean_cosines,
+    position_on_line,
+    settling_moment,
 )
-from rulescope.mechanism.view_request import Group, Inquiry, Look, Observed, View
+from rulescope.mechanism.trajectory_figure import CAPTION, RING_UPDATES, draw_trajectory
+from rulescope.mechanism.view_request import Observations, Observer, RunGroup, View, ViewRequest
 from rulescope.spec.run_spec import RunSpec, Transplant
 from rulescope.stats import Estimate
 
 COMPONENTS = 3
 MOMENTS = 400
-"""A lifetime of more iterations is not read after every one of them."""
+"""In a longer lifetime the state is not read after every iteration."""
 LIVE, CROSS = "live", "cross"
 
 
 def moments(first: int, iterations: int) -> tuple[int, ...]:
-    """Return after which iterations states are read: all, or evenly spaced up to the last.
+    """Return the iterations after which states are read: all, or evenly spaced up to the last.
 
-    Always among them are the last one before the ``first`` update, when a transplanted state is
-    still the donor's, and those whose number of updates has a ring in the figure.
+    They include the last one before the ``first`` update, when a transplanted state is still the
+    donor's, and those whose number of updates has a ring in the figure.
     """
     step = -(-iterations // MOMENTS)
-    needed = {first - 1, *(first + updates - 1 for updates in RINGS)}
+    required = {first - 1, *(first + updates - 1 for updates in RING_UPDATES)}
     evenly = range(iterations, 0, -step)
-    return tuple(sorted({*evenly, *(when for when in needed if 1 <= when <= iterations)}))
+    return tuple(sorted({*evenly, *(when for when in required if 1 <= when <= iterations)}))
 
 
-def stages(inquiry: Inquiry) -> list[list[Group]]:
-    """Return live lifetimes, then those that begin with the state of one of them."""
-    when = moments(inquiry.first_update, inquiry.iterations)
+def stages(request: ViewRequest) -> list[list[RunGroup]]:
+    """Return the live lifetimes, then the crossed ones, whose donors are live ones."""
+    when = moments(request.first_update, request.iterations)
     live = {
-        name(LIVE, scale, seed): inquiry.live(scale, seed)
-        for scale in inquiry.scales
-        for seed in range(inquiry.seeds)
+        run_name(LIVE, scale, seed): request.run_without_intervention(scale, seed)
+        for scale in request.scales
+        for seed in range(request.seeds)
     }
     cross = {
-        name(CROSS, scale, seed): _crossed(inquiry, scale, seed)
-        for scale in inquiry.scales
-        if inquiry.opposite(scale) != scale
-        for seed in range(inquiry.seeds)
+        run_name(CROSS, scale, seed): _crossed_run(request, scale, seed)
+        for scale in request.scales
+        if request.opposite(scale) != scale
+        for seed in range(request.seeds)
     }
-    return [[Group({key: run}, when) for key, run in runs.items()] for runs in (live, cross)]
+    return [[RunGroup({key: run}, when) for key, run in runs.items()] for runs in (live, cross)]
 
 
-def name(arm: str, scale: float, seed: int) -> str:
-    """Return what a lifetime is called."""
+def run_name(arm: str, scale: float, seed: int) -> str:
+    """Return the name of a lifetime in this view."""
     return f"{arm}/{scale_label(scale)}/{seed}"
 
 
-def _donor_seed(inquiry: Inquiry, seed: int) -> int:
-    return (seed + 1) % inquiry.seeds
+def _donor_seed(request: ViewRequest, seed: int) -> int:
+    return (seed + 1) % request.seeds
 
 
-def _crossed(inquiry: Inquiry, scale: float, seed: int) -> RunSpec:
-    """Return a lifetime that begins with the state of another scale and (if there is) seed."""
-    donor = inquiry.live(inquiry.opposite(scale), _donor_seed(inquiry, seed))
+def _crossed_run(request: ViewRequest, scale: float, seed: int) -> RunSpec:
+    donor = request.run_without_intervention(request.opposite(scale), _donor_seed(request, seed))
     transplant = Transplant(carrier="recurrent", donor=donor, mode="natural")
-    return replace(inquiry.live(scale, seed), interventions=(transplant,))
+    return replace(request.run_without_intervention(scale, seed), interventions=(transplant,))
 
 
-def observer(lives: Mapping[str, Lifetime]) -> Look:
-    """Return a look that reads the recurrent carrier of each lifetime."""
+def attach_observer(lifetimes: Mapping[str, Lifetime]) -> Observer:
+    """Return an observer that reads the recurrent carrier of each lifetime."""
 
-    def look(_: int) -> Arrays:
+    def observe(_: int) -> Arrays:
         return {
             f"{key}/{part}": array
-            for key, life in lives.items()
-            for part, array in life.learner.carriers["recurrent"].get().items()
+            for key, lifetime in lifetimes.items()
+            for part, array in lifetime.learner.carriers["recurrent"].get().items()
         }
 
-    return look
+    return observe
 
 
-def analyse(inquiry: Inquiry, observed: list[Observed]) -> Results:
-    """Find the principal coordinates of live states, and put every trajectory into them."""
-    when = np.array(observed[0].group.moments, dtype=np.int64)
-    states = {key: array.astype(np.float64) for one in observed for key, array in one.seen.items()}
-    learned = when >= inquiry.first_update
+def analyse(request: ViewRequest, observations: list[Observations]) -> Results:
+    """Fit principal components to live states, and project every trajectory onto them."""
+    when = np.array(observations[0].group.moments, dtype=np.int64)
+    states = {
+        key: array.astype(np.float64) for one in observations for key, array in one.values.items()
+    }
+    updated = when >= request.first_update
     series: dict[str, Floats] = {
         "iteration": when.astype(np.float64),
-        "first": np.array([float(inquiry.first_update)]),
+        "first": np.array([float(request.first_update)]),
     }
-    found: dict[str, Estimate] = {}
+    estimates: dict[str, Estimate] = {}
     for part in ("h", "c"):
-        live = _live(inquiry, states, part)
-        axes = principal(live[:, :, learned].reshape(-1, live.shape[-1]), COMPONENTS)
-        for turn, share in enumerate(axes.explained):
-            found[f"explained/{part}/{turn + 1}"] = exactly(float(share), inquiry.seeds)
-        along = alignment(live)
-        shared = {"same": along.same, "other": along.other, "between": between_scales(live)}
-        for kind, line in shared.items():
+        live = _live_states(request, states, part)
+        components = fit_components(live[:, :, updated].reshape(-1, live.shape[-1]), COMPONENTS)
+        for place, share in enumerate(components.explained, 1):
+            estimates[f"explained/{part}/{place}"] = exactly(float(share), request.seeds)
+        same, other = mean_cosines(live)
+        lines = {"same": same, "other": other, "between": between_scale_share(live)}
+        for kind, line in lines.items():
             series[f"{kind}/{part}"] = line
-            found[f"{kind}/{part}"] = exactly(float(line[-1]), inquiry.seeds)
+            estimates[f"{kind}/{part}"] = exactly(float(line[-1]), request.seeds)
         if part == "h":
-            series["explained"] = axes.explained
+            series["explained"] = components.explained
             for key, state in states.items():
                 if key.endswith("/h"):
-                    series[f"path/{key.removesuffix('/h')}"] = axes.coordinates(state)
-            series["birth"] = axes.coordinates(np.zeros(live.shape[-1]))
-    for key, place in _places(inquiry, states).items():
-        series |= {f"along/{key}": place.along, f"off/{key}": place.off}
-        found[f"along/{key}"] = exactly(float(place.along[-1]), 1)
-        found[f"off/{key}"] = exactly(float(place.off[-1]), 1)
-        turned = nearer_to_live(when, place.along) - inquiry.first_update + 1
-        found[f"turned/{key}"] = exactly(turned, 1)
-    return inquiry.results(
-        VIEW, {"scale": inquiry.scales}, found, _table(inquiry, states, found), series
-    )
+                    series[f"path/{key.removesuffix('/h')}"] = components.project(state)
+            series["birth"] = components.project(np.zeros(live.shape[-1]))
+    for key, position in _positions(request, states).items():
+        series |= {f"along/{key}": position.along, f"off/{key}": position.off}
+        estimates[f"along/{key}"] = exactly(float(position.along[-1]), 1)
+        estimates[f"off/{key}"] = exactly(float(position.off[-1]), 1)
+        updates = settling_moment(when, position.along) - request.first_update + 1
+        estimates[f"turned/{key}"] = exactly(updates, 1)
+    table = _table(request, states, estimates)
+    return request.results(VIEW, {"scale": request.scales}, estimates, table, series)
 
 
-def _live(inquiry: Inquiry, states: Mapping[str, Floats], part: str) -> Floats:
+def _live_states(request: ViewRequest, states: Mapping[str, Floats], part: str) -> Floats:
     """Return the states of live lifetimes: [scales, seeds, moments, units]."""
     return np.stack(
         [
-            np.stack([states[f"{name(LIVE, scale, seed)}/{part}"] for seed in range(inquiry.seeds)])
-            for scale in inquiry.scales
+            np.stack([states[f"{run_name(LIVE, scale, s)}/{part}"] for s in range(request.seeds)])
+            for scale in request.scales
         ]
     )
 
 
-def _places(inquiry: Inquiry, states: Mapping[str, Floats]) -> dict[str, Place]:
+def _positions(request: ViewRequest, states: Mapping[str, Floats]) -> dict[str, LinePosition]:
     """Return where each transplanted state is between live and donor, by ``scale/seed``."""
     found = {}
     for key in states:
         arm, scale, seed, part = key.split("/")
         if arm == CROSS and part == "h":
-            origin = inquiry.opposite(float(scale))
-            donor = states[f"{name(LIVE, origin, _donor_seed(inquiry, int(seed)))}/h"][-1]
+            origin = request.opposite(float(scale))
+            donor = states[f"{run_name(LIVE, origin, _donor_seed(request, int(seed)))}/h"][-1]
             live = states[f"{LIVE}/{scale}/{seed}/h"]
-            found[f"{scale}/{seed}"] = between(states[key], live, donor)
+            found[f"{scale}/{seed}"] = position_on_line(states[key], live, donor)
     return found
 
 
-def _table(inquiry: Inquiry, states: Mapping[str, Floats], found: Mapping[str, Estimate]) -> Table:
+def _table(
+    request: ViewRequest, states: Mapping[str, Floats], estimates: Mapping[str, Estimate]
+) -> Table:
     rows: list[tuple[Value, ...]] = []
-    for scale in inquiry.scales:
-        ends = {
-            part: [_size(states[f"{name(LIVE, scale, s)}/{part}"]) for s in range(inquiry.seeds)]
+    for scale in request.scales:
+        norms = (
+            [
+                np.linalg.norm(states[f"{run_name(LIVE, scale, seed)}/{part}"][-1])
+                for seed in range(request.seeds)
+            ]
             for part in ("h", "c")
-        }
+        )
         rows.append(
             (
                 scale_label(scale),
-                float(np.mean(ends["h"])),
-                float(np.mean(ends["c"])),
-                *(_over_seeds(found, kind, scale) for kind in ("turned", "along", "off")),
+                *(float(np.mean(of_part)) for of_part in norms),
+                *(_over_seeds(estimates, kind, scale) for kind in ("turned", "along", "off")),
             )
         )
-    said = ", ".join(
+    shares = ", ".join(
         f"{part}: "
-        + " + ".join(f"{found[f'explained/{part}/{turn}'].value:.1%}" for turn in (1, 2, 3))
+        + " + ".join(f"{estimates[f'explained/{part}/{place}'].value:.1%}" for place in (1, 2, 3))
         for part in ("h", "c")
     )
     return Table(
         VIEW.label,
-        "Where the recurrent state ends, and where a donor's state goes",
+        "Terminal recurrent state, and the path of a transplanted state",
         (
             Column("Reward scale"),
             Column("|h| at the end", 2),
@@ -188,46 +191,45 @@ def _table(inquiry: Inquiry, states: Mapping[str, Floats], found: Mapping[str, E
             Column("Off that line at the end", 3),
         ),
         tuple(rows),
-        f"{inquiry.in_words()}; means over seeds; variation along three principal directions: "
-        f"{said}{_shared(found)}; the line is that between the states of h without the transplant "
-        "and of the donor, and the unit its length; a dash where a scale has no opposite, or where "
-        "a state does not become nearer to live in every seed.",
+        f"{request.describe()}; means over seeds; variance explained by three principal "
+        f"components: {shares}{_cosine_note(estimates)}; the line connects h without the "
+        "transplant to h of the donor, and its length is the unit; a dash where a scale has no "
+        "opposite, or where the state of some seed does not become nearer to live.",
         tells_n=False,
     )
 
 
-def _over_seeds(found: Mapping[str, Estimate], kind: str, scale: float) -> Estimate | None:
-    """Return mean and range of what was found of transplants into ``scale``; None without any.
+def _over_seeds(estimates: Mapping[str, Estimate], kind: str, scale: float) -> Estimate | None:
+    """Return mean and range over the transplants into ``scale``; None if there are none.
 
-    Not a number if one of them has none.
+    NaN if the value of one of them is NaN.
     """
-    start = f"{kind}/{scale_label(scale)}/"
-    values = [one.value for key, one in found.items() if key.startswith(start)]
+    prefix = f"{kind}/{scale_label(scale)}/"
+    values = [one.value for key, one in estimates.items() if key.startswith(prefix)]
     if not values:
         return None
     low, high = float(np.min(values)), float(np.max(values))
     return Estimate(float(np.mean(values)), low, high, n=len(values), method="range")
 
 
-def _shared(found: Mapping[str, Estimate]) -> str:
-    """Say how well directions agree; a single seed or scale has no pairs to compare."""
-    pairs = {"within": found["same/h"], "between": found["other/h"]}
+def _cosine_note(estimates: Mapping[str, Estimate]) -> str:
+    """Return how well directions agree; a single seed or scale has no pairs to compare."""
+    pairs = {"within": estimates["same/h"], "between": estimates["other/h"]}
     known = [f"{one.value:.3f} {word}" for word, one in pairs.items() if not one.missing]
-    said = f"{' and '.join(known)} scales (h)"
-    return f"; mean cosine between directions from birth at the end: {said}" if known else ""
-
-
-def _size(states: NDArray[np.float64]) -> float:
-    """Return the length of the last of ``states`` [moments, units]."""
-    return float(np.linalg.norm(states[-1]))
+    if not known:
+        return ""
+    cosines = f"{' and '.join(known)} scales (h)"
+    return f"; mean cosine between directions from the initial state, at the end: {cosines}"
 
 
 VIEW = View(
     name="trajectory",
-    title="Where the rule's recurrent state goes",
+    title="Path of the rule's recurrent state",
     question="Where does the recurrent state go in a lifetime, and does the reward scale set it?",
-    default=Inquiry("disco103", (1e-3, 1.0, 1e3), 2, 160),
+    caption=CAPTION,
+    default_request=ViewRequest("disco103", (1e-3, 1.0, 1e3), 2, 160),
     stages=stages,
-    observer=observer,
+    attach_observer=attach_observer,
     analyse=analyse,
+    draw=draw_trajectory,
 )

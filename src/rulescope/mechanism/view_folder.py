@@ -1,7 +1,4 @@
-"""A view's results as a folder: overview, figure, table, data, and what made them.
-
-:func:`exhibit` is the way back for whoever shows them: title, caption, table, files, and lifetimes.
-"""
+"""The results folder of a view: overview, figure, table, data, and an index of their origin."""
 
 from __future__ import annotations
 
@@ -15,66 +12,65 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 from msgspec import Meta
 
-from rulescope.assays.figures import write_figure
-from rulescope.assays.results import Column, Results, Table, Value
-from rulescope.audit.profile import Figure
+from rulescope.assays.results import Column, Results, Table, Value, as_data
 from rulescope.core import arrays, disk
 from rulescope.core.errors import RecordError, SpecError
-from rulescope.mechanism import mechanism_figures, replay_figures
-from rulescope.mechanism.view_request import Inquiry, Observed, View
+from rulescope.mechanism.view_request import Observations, View, ViewRequest
 from rulescope.render.result_files import stem, write_whole
+from rulescope.render.style import save
 from rulescope.render.table_formats import markdown, write_tables
-from rulescope.report.results_folder import INDEX, as_data
 from rulescope.rules.loading import short
 from rulescope.spec import run_spec as specs
 from rulescope.spec.run_spec import RunSpec
 from rulescope.stats import Estimate
+from rulescope.stats.intervals import Method
 
+INDEX = "results.json"
+"""Names every estimate, every lifetime and every file, with hashes."""
 DATA = "data.npz"
-"""Every array of the results, by the name that it has in :class:`~rulescope.assays.Results`."""
+"""Every array of the results, by its name in :class:`~rulescope.assays.Results`."""
+FIGURE_FORMATS = ("pdf", "svg", "png")
+TABLE_FORMATS = ("csv", "md", "tex")
 
-CAPTIONS = {**mechanism_figures.WORDS, "replay": replay_figures.WORDS}
-"""What the figure of each view shows."""
-Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*\Z")]
-"""Of a file beside the index: never a path that leads elsewhere."""
-RENEW = "run the view again, which looks at nothing twice"
-"""How a folder is mended: what was seen is kept, and no lifetime is lived again."""
+REPAIR = "run the view again (stored observations are reused)"
 
+FileName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*\Z")]
+"""Of a file beside the index; never a path to another folder."""
 Sha256 = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
 
 
-class Watched(NamedTuple):
-    """A lifetime that a view looked at."""
+class ObservedRun(NamedTuple):
+    """A lifetime that a view observed."""
 
     name: str
-    """What the view calls it: ``cross/0.001/0``."""
+    """The view's name for it, such as ``cross/0.001/0``."""
     spec: RunSpec
     science_hash: str
 
 
-class Exhibit(NamedTuple):
-    """What is shown of a view."""
+class StoredView(NamedTuple):
+    """The results of a view as read from its folder."""
 
     name: str
     title: str
     question: str
     caption: str
     figures: tuple[Path, ...]
-    """The same picture as PDF, SVG and PNG."""
+    """The figure as PDF, SVG and PNG."""
     tables: tuple[Path, ...]
-    """The same table as CSV, Markdown and LaTeX."""
+    """The table as CSV, Markdown and LaTeX."""
     table: Table
-    """What is in them."""
+    """The content of those files."""
     files: tuple[Path, ...]
-    """All that lies beside the index: these, the overview and the data."""
+    """Every file beside the index: these, the overview and the data."""
     sha256: Mapping[str, str]
     """Of every file beside the index when it was written, by file name."""
     rule: str
     scales: tuple[float, ...]
     seeds: int
     iterations: int
-    """Of a lifetime."""
-    runs: tuple[Watched, ...]
+    """Length of a lifetime."""
+    runs: tuple[ObservedRun, ...]
 
     @property
     def label(self) -> str:
@@ -82,35 +78,55 @@ class Exhibit(NamedTuple):
         return self.table.label
 
 
-Shown = str | int | float | Figure | None
-"""A cell of a table, as it is written; what is not a number is null."""
+class _Estimate(msgspec.Struct):
+    """An estimate in a file; a number that is not finite is null."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+    method: Method
+    family: int = 1
+
+    @classmethod
+    def of(cls, found: Estimate) -> _Estimate:
+        value, low, high = (_finite(number) for number in (found.value, found.low, found.high))
+        return cls(value, low, high, found.n, found.method, found.family)
+
+    def estimate(self) -> Estimate:
+        value, low, high = (math.nan if x is None else x for x in (self.value, self.low, self.high))
+        return Estimate(value, low, high, self.n, family=self.family, method=self.method)
+
+
+def _finite(number: float) -> float | None:
+    return number if math.isfinite(number) else None
 
 
 class _Table(msgspec.Struct):
-    """A table as data."""
+    """A table in a file."""
 
     label: Annotated[str, Meta(pattern=r"^mechanism-[a-z]+\Z")]
     title: str
     columns: list[tuple[str, int, bool]]
-    rows: list[list[Shown]]
+    rows: list[list[str | int | float | _Estimate | None]]
     note: str
     tells_n: bool
 
     @classmethod
     def of(cls, table: Table) -> _Table:
-        rows = [[_written(value) for value in row] for row in table.rows]
+        rows = [[_cell(value) for value in row] for row in table.rows]
         columns = [(each.heading, each.digits, each.interval) for each in table.columns]
         return cls(table.label, table.title, columns, rows, table.note, table.tells_n)
 
     def table(self) -> Table:
         if any(len(row) != len(self.columns) for row in self.rows):
-            raise RecordError("a row of its table is not as wide as the others")
+            raise RecordError("the rows of its table differ in length")
         return Table(
             self.label,
             self.title,
             tuple(Column(*each) for each in self.columns),
             tuple(
-                tuple(each.estimate() if isinstance(each, Figure) else each for each in row)
+                tuple(each.estimate() if isinstance(each, _Estimate) else each for each in row)
                 for row in self.rows
             ),
             self.note,
@@ -118,10 +134,10 @@ class _Table(msgspec.Struct):
         )
 
 
-def _written(value: Value) -> Shown:
+def _cell(value: Value) -> str | int | float | _Estimate | None:
     if isinstance(value, Estimate):
-        return Figure.of(value)
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+        return _Estimate.of(value)
+    return _finite(value) if isinstance(value, float) else value
 
 
 class _Run(msgspec.Struct):
@@ -133,7 +149,7 @@ class _Run(msgspec.Struct):
 
 
 class _Made(msgspec.Struct):
-    """Where an index says that its data come from."""
+    """The origin of the data."""
 
     rule: str
     scales: list[float]
@@ -143,48 +159,55 @@ class _Made(msgspec.Struct):
 
 
 class _Index(msgspec.Struct):
-    """The part of an index that an exhibit needs."""
+    """The part of an index that a :class:`StoredView` needs."""
 
     view: str
     title: str
     question: str
     caption: str
-    files: list[Name]
+    files: list[FileName]
     table: _Table
-    sha256: dict[Name, Sha256]
+    sha256: dict[FileName, Sha256]
     made: _Made
     seal: Sha256 | None = None
-    """Of all the rest of the index; those of earlier versions have none."""
+    """Hash of the rest of the index; an index of an earlier version has none."""
 
 
-def folder_name(view: View, inquiry: Inquiry) -> str:
-    """Return the name of a results folder: the view, with rule and agent where not the usual."""
+def folder_name(view: View, request: ViewRequest) -> str:
+    """Return the name of a results folder: the view, with agent and rule where not the default."""
+    default = view.default_request
     parts = [view.label]
-    parts += [inquiry.own_agent] if inquiry.own_agent not in ("", view.default.agent) else []
-    parts += [stem(short(inquiry.rule))] if inquiry.rule != view.default.rule else []
+    parts += [request.applied_agent] if request.applied_agent not in ("", default.agent) else []
+    parts += [stem(short(request.rule))] if request.rule != default.rule else []
     return "-".join(parts)
 
 
-def write(
-    view: View, inquiry: Inquiry, results: Results, observed: Sequence[Observed], folder: Path
+def write_view(
+    view: View,
+    request: ViewRequest,
+    results: Results,
+    observations: Sequence[Observations],
+    folder: Path,
 ) -> list[Path]:
-    """Write all that a view has to say into ``folder``; return the paths, overview first.
+    """Write the results of a view into ``folder``; return the paths, overview and index first.
 
     The same results give the same bytes.
     """
-    drawn = write_figure(view.label, {view.label: results}, folder)
+    figure = view.draw({view.label: results})
+    figures = [
+        save(figure, folder / f"{view.label}.{ending}", title=view.label)
+        for ending in FIGURE_FORMATS
+    ]
     tables = write_tables(results, folder)
     data = write_whole(folder / DATA, arrays.pack(results.series))
-    picture = next(path.name for path in drawn if path.suffix == ".png")
-    text = _overview(view, results, picture)
-    overview = write_whole(folder / "README.md", text.encode())
-    paths = [overview, data, *drawn, *tables]
+    overview = write_whole(folder / "README.md", _overview(view, results).encode())
+    paths = [overview, data, *figures, *tables]
     index = as_data(results) | {
         "view": view.name,
         "title": view.title,
         "question": view.question,
-        "caption": CAPTIONS[view.name],
-        "made": _made(view, inquiry, observed),
+        "caption": view.caption,
+        "made": _made(view, request, observations),
         "data": arrays.digest(results.series),
         "table": msgspec.to_builtins(_Table.of(results.tables[0])),
         "files": sorted(path.name for path in paths),
@@ -197,54 +220,54 @@ def write(
     return [overview, written, *paths[1:]]
 
 
-def _made(view: View, inquiry: Inquiry, observed: Sequence[Observed]) -> dict[str, Any]:
-    """Return what the data follow from: lifetimes, who lived them where, and the moments."""
+def _made(view: View, request: ViewRequest, observations: Sequence[Observations]) -> dict[str, Any]:
+    """Return the origin of the data: lifetimes, the programs and machines of them, the moments."""
     return {
         "version": view.version,
-        "rule": inquiry.rule,
-        "scales": list(inquiry.scales),
-        "seeds": inquiry.seeds,
-        "iterations": inquiry.iterations,
+        "rule": request.rule,
+        "scales": list(request.scales),
+        "seeds": request.seeds,
+        "iterations": request.iterations,
         "runs": {
             name: {
                 "id": run.id,
-                "science_hash": one.science[name],
+                "science_hash": one.science_hashes[name],
                 "spec": json.loads(specs.canonical(run)),
                 "source": one.source,
                 "runtime": one.runtime,
             }
-            for one in observed
+            for one in observations
             for name, run in one.group.runs.items()
         },
-        "moments": list(observed[0].group.moments),
+        "moments": list(observations[0].group.moments),
     }
 
 
-def _overview(view: View, results: Results, picture: str) -> str:
+def _overview(view: View, results: Results) -> str:
     parts = [
         f"# {view.title}",
         view.question,
-        f"![{view.title}]({picture})",
-        CAPTIONS[view.name],
+        f"![{view.title}]({view.label}.png)",
+        view.caption,
         f"{results.budget}.",
         *(markdown(table).strip() for table in results.tables),
-        f"`{DATA}` has every array that is drawn, `{INDEX}` the specification and the science hash "
-        "of every lifetime that was looked at.",
+        f"`{DATA}` has every array of the figure, `{INDEX}` the specification and the science hash "
+        "of every observed lifetime.",
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def exhibit(folder: Path) -> Exhibit:
-    """Return what is shown of the view whose results are in ``folder``.
+def read_view(folder: Path) -> StoredView:
+    """Return the view whose results are in ``folder``.
 
-    Raise :class:`RecordError` if they are not whole.
+    Raise :class:`RecordError` if they are incomplete or were changed.
     """
     path = folder / INDEX
     try:
         raw = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
         index = msgspec.convert(raw, _Index)
         table = index.table.table()
-        runs = tuple(_watched(name, run) for name, run in index.made.runs.items())
+        runs = tuple(_observed_run(name, run) for name, run in index.made.runs.items())
     except OSError as fault:
         raise RecordError(f"{path}: cannot be read ({fault.strerror})") from None
     except (msgspec.MsgspecError, UnicodeDecodeError, RecordError, SpecError) as fault:
@@ -253,20 +276,22 @@ def exhibit(folder: Path) -> Exhibit:
         ) from None
 
     if index.seal != _seal(raw):
-        raise RecordError(f"{path}: not as this version wrote it; {RENEW}")
+        raise RecordError(f"{path}: changed, or written by an earlier version; {REPAIR}")
 
-    def those(*endings: str) -> tuple[Path, ...]:
-        return tuple(_present(folder / f"{table.label}.{ending}", index) for ending in endings)
+    def require(name: str) -> Path:
+        if name not in index.sha256 or not (folder / name).is_file():
+            raise RecordError(f"{folder / name}: missing; {REPAIR}")
+        return folder / name
 
-    return Exhibit(
+    return StoredView(
         index.view,
         index.title,
         index.question,
         index.caption,
-        those("pdf", "svg", "png"),
-        those("csv", "md", "tex"),
+        tuple(require(f"{table.label}.{ending}") for ending in FIGURE_FORMATS),
+        tuple(require(f"{table.label}.{ending}") for ending in TABLE_FORMATS),
         table,
-        tuple(_present(folder / name, index) for name in index.files),
+        tuple(require(name) for name in index.files),
         index.sha256,
         index.made.rule,
         tuple(index.made.scales),
@@ -276,45 +301,38 @@ def exhibit(folder: Path) -> Exhibit:
     )
 
 
-def _watched(name: str, run: _Run) -> Watched:
-    """Return a lifetime whose specification is the one that its id stands for."""
+def _observed_run(name: str, run: _Run) -> ObservedRun:
+    """Return a lifetime whose id is that of its specification."""
     spec = specs.convert(run.spec, f"made.runs.{name}")
     if spec.id != run.id:
         raise RecordError(f"made.runs.{name}: {run.id[:12]} is not the id of its specification")
-    return Watched(name, spec, run.science_hash)
+    return ObservedRun(name, spec, run.science_hash)
 
 
-def _present(path: Path, index: _Index) -> Path:
-    """Return the path of a file that the index names and that is there."""
-    if path.name not in index.sha256 or not path.is_file():
-        raise RecordError(f"{path}: missing; {RENEW}")
-    return path
+def read_files(view: StoredView) -> dict[str, bytes]:
+    """Return the content of the figure and table files by file name.
 
-
-def content(shown: Exhibit) -> dict[str, bytes]:
-    """Return the figures and tables of an exhibit by file name, as they were written.
-
-    Raise :class:`RecordError` if one has changed since, or the overview or the data have.
+    Raise :class:`RecordError` if a file beside the index has changed since it was written.
     """
-    found: dict[str, bytes] = {}
-    for path in shown.files:
+    content: dict[str, bytes] = {}
+    for path in view.files:
         with disk.reading(path):
-            found[path.name] = path.read_bytes()
-        if _sha256(found[path.name]) != shown.sha256[path.name]:
-            raise RecordError(f"{path}: not as it was written; {RENEW}")
-    return {path.name: found[path.name] for path in (*shown.figures, *shown.tables)}
+            content[path.name] = path.read_bytes()
+        if _sha256(content[path.name]) != view.sha256[path.name]:
+            raise RecordError(f"{path}: changed since it was written; {REPAIR}")
+    return {path.name: content[path.name] for path in (*view.figures, *view.tables)}
 
 
 def _seal(index: Mapping[str, Any]) -> str:
-    """Return the hash of all that ``index`` says, whatever its layout."""
-    said = {key: value for key, value in index.items() if key != "seal"}
-    return _sha256(json.dumps(said, sort_keys=True).encode())
+    """Return the hash of the content of ``index``, which does not depend on its layout."""
+    content = {key: value for key, value in index.items() if key != "seal"}
+    return _sha256(json.dumps(content, sort_keys=True).encode())
 
 
 def _sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def folders(results: Path) -> list[Path]:
-    """Return the folders below ``results`` in which a view has left something, by name."""
+def view_folders(results: Path) -> list[Path]:
+    """Return the folders below ``results`` with the results of a view, by name."""
     return [path.parent for path in sorted(results.glob(f"mechanism-*/{INDEX}"))]

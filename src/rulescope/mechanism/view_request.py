@@ -1,12 +1,13 @@
-"""What a mechanism view is asked: which rule, reward scales, seeds, and how long a lifetime."""
+"""A mechanism view, the request that it answers, and the observations that it analyses."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from rulescope.assays.assay import check_measures
@@ -16,49 +17,48 @@ from rulescope.assays.subject import apply_agent, named
 from rulescope.core.arrays import Arrays
 from rulescope.core.errors import SpecError
 from rulescope.core.runtime import Identity
+from rulescope.lifetime import Lifetime
 from rulescope.spec.disco_config import Disco, driven_by
 from rulescope.spec.run_spec import RunSpec
 from rulescope.stats import Estimate
 
-if TYPE_CHECKING:
-    from rulescope.lifetime import Lifetime
-
 LOG_EVERY = 20
-"""As in the assays, so that a lifetime which both want is one run in the store."""
+"""As in the assays, so that a lifetime of both is one run in the store."""
 
 
 @dataclass(frozen=True)
-class Inquiry:
-    """The lifetimes that a view is to look at."""
+class ViewRequest:
+    """The lifetimes that a view observes."""
 
     rule: str
     scales: tuple[float, ...]
-    """Ascending."""
+    """Reward scales, ascending."""
     seeds: int
-    """Seeds are consecutive from 0."""
+    """Number of seeds, which are consecutive from 0."""
     iterations: int
+    """Length of a lifetime."""
     agent: str = "published"
-    """Conventions of the learner, by a name of
-    :data:`~rulescope.spec.disco_config.AGENTS`, if the rule's learner has such names."""
+    """Conventions of the learner: a name in :data:`~rulescope.spec.disco_config.AGENTS`. Without
+    effect if the rule has a learner of its own."""
 
     @property
     def learner(self) -> Disco:
         """The learner that the rule was made for."""
-        return apply_agent(driven_by(self.rule), self.own_agent, "default")
+        return apply_agent(driven_by(self.rule), self.applied_agent, "default")
 
     @property
-    def own_agent(self) -> str:
+    def applied_agent(self) -> str:
         """The agent; empty if the rule has a learner of its own."""
         return self.agent if named(self.rule).has_agents else ""
 
     @property
     def first_update(self) -> int:
-        """The iteration of the first update; until then a learner only collects."""
-        usual = RunSpec()
-        return self.learner.first_update(usual.lanes, usual.steps)
+        """The iteration of the first update; until then the learner only fills its replay."""
+        default = RunSpec()
+        return self.learner.first_update(default.lanes, default.steps)
 
-    def live(self, scale: float, seed: int) -> RunSpec:
-        """Return the lifetime at ``scale`` in which nothing is done to the learner."""
+    def run_without_intervention(self, scale: float, seed: int) -> RunSpec:
+        """Return the run of the live arm."""
         return RunSpec(
             learner=self.learner,
             scale=scale,
@@ -68,18 +68,18 @@ class Inquiry:
         )
 
     def opposite(self, scale: float) -> float:
-        """Return the scale as far from the other end of the list; its middle is its own.
+        """Return the scale at the mirrored place of the list; the middle one is its own opposite.
 
-        >>> Inquiry("random:0", (0.001, 1.0, 1000.0), 1, 100).opposite(0.001)
+        >>> ViewRequest("random:0", (0.001, 1.0, 1000.0), 1, 100).opposite(0.001)
         1000.0
         """
         return self.scales[-1 - self.scales.index(scale)]
 
-    def in_words(self) -> str:
-        """Describe the lifetimes: rule, agent, world, seeds and length."""
-        who = f"{self.rule}, agent {self.agent}" if self.own_agent else self.rule
+    def describe(self) -> str:
+        """Return rule, agent, world, seeds and length as a phrase."""
+        rule = f"{self.rule}, agent {self.agent}" if self.applied_agent else self.rule
         seeds = counted(self.seeds, "seed")
-        return f"{who}, Catch 8×8, {seeds}, {self.iterations:,} iterations a lifetime"
+        return f"{rule}, Catch 8×8, {seeds}, {self.iterations:,} iterations a lifetime"
 
     def results(
         self,
@@ -89,10 +89,10 @@ class Inquiry:
         table: Table,
         series: Mapping[str, NDArray[np.float64]],
     ) -> Results:
-        """Return what ``view`` found in these lifetimes."""
+        """Return the results of ``view`` for this request."""
         return Results(
             assay=view.label,
-            budget=self.in_words(),
+            budget=self.describe(),
             axes=axes,
             seeds=self.seeds,
             estimates=_rows(estimates),
@@ -100,7 +100,7 @@ class Inquiry:
             series=series,
             iterations=self.iterations,
             rule=self.rule,
-            agent=self.own_agent,
+            agent=self.applied_agent,
         )
 
 
@@ -113,70 +113,74 @@ def _rows(found: Mapping[str, Estimate]) -> Estimates:
     return rows
 
 
-def checked(inquiry: Inquiry) -> Inquiry:
-    """Return ``inquiry`` in order, or raise an error that names the option."""
-    check_measures(inquiry.seeds, inquiry.scales)
-    for scale in inquiry.scales:
+def validate_request(request: ViewRequest) -> ViewRequest:
+    """Return ``request``, or raise an error that names the invalid option."""
+    check_measures(request.seeds, request.scales)
+    for scale in request.scales:
         label = scale_label(scale)
-        if float(label) != scale:  # what is seen goes by the label, so it must say all of it
+        if float(label) != scale:  # arrays are named by the label, which must identify the scale
             raise SpecError(f"--scales: {scale!r} has more than six digits; nearest: {label}")
-    least = max(LOG_EVERY, inquiry.first_update + 2)
-    if inquiry.iterations < least:
+    least = max(LOG_EVERY, request.first_update + 2)
+    if request.iterations < least:
         raise SpecError(
-            f"--iterations: {inquiry.iterations} is too short to learn anything; nearest: {least}"
+            f"--iterations: {request.iterations} is too short for two updates; nearest: {least}"
         )
-    return inquiry
+    return request
 
 
-class Group(NamedTuple):
-    """Lifetimes that are lived side by side, because they are looked at together."""
+class RunGroup(NamedTuple):
+    """Lifetimes that advance in step, because they are observed together."""
 
     runs: Mapping[str, RunSpec]
-    """By what the view calls them."""
+    """By the name that the view gives them."""
     moments: tuple[int, ...]
-    """Iterations after which they are looked at, ascending."""
+    """Iterations after which they are observed, ascending."""
 
 
-Look = Callable[[int], Arrays]
-"""Given the iteration after which the lifetimes stand, return what is seen: arrays by name, the
-same names and shapes at every moment."""
-Observer = Callable[[Mapping[str, "Lifetime"]], Look]
-"""Given newborn lifetimes by name, return how they are looked at. It must not change them."""
+Observer = Callable[[int], Arrays]
+"""Reads the lifetimes after the given iteration: arrays by name, with the same names and shapes at
+every moment."""
+AttachObserver = Callable[[Mapping[str, Lifetime]], Observer]
+"""Returns the observer of lifetimes (by name) that are at their start. It must not change them."""
 
 
-class Observed(NamedTuple):
-    """What was seen of a group."""
+class Observations(NamedTuple):
+    """What was observed of a group."""
 
-    group: Group
-    seen: Mapping[str, NDArray[Any]]
+    group: RunGroup
+    values: Mapping[str, NDArray[Any]]
     """Each [moments, ...]."""
     logs: Mapping[str, Mapping[str, NDArray[Any]]]
     """Columns [rows] of the log of each lifetime."""
-    science: Mapping[str, str]
-    """Science hash of each lifetime's record."""
+    science_hashes: Mapping[str, str]
+    """Of each lifetime's record."""
     source: Identity
-    """The program that lived and looked,"""
+    """The program that ran the lifetimes."""
     runtime: Identity
-    """and the machine it did so on."""
+    """The machine that ran them."""
 
 
 @dataclass(frozen=True)
 class View:
-    """One way to look inside of lifetimes."""
+    """One way to look inside lifetimes."""
 
     name: str
     """As typed: trajectory, targets, replay."""
     title: str
     question: str
-    default: Inquiry
-    """What is looked at if nothing else is asked; about three minutes on one core."""
-    stages: Callable[[Inquiry], list[list[Group]]]
+    caption: str
+    """What the figure shows."""
+    default_request: ViewRequest
+    """About three minutes on one core."""
+    stages: Callable[[ViewRequest], list[list[RunGroup]]]
     """Groups in order; those of a stage may need records of the stages before (donors)."""
-    observer: Observer
-    analyse: Callable[[Inquiry, list[Observed]], Results]
-    """Pure: from what was seen to estimates, a table and arrays to draw."""
+    attach_observer: AttachObserver
+    analyse: Callable[[ViewRequest, list[Observations]], Results]
+    """From observations to estimates, a table and arrays to draw; a pure function."""
+    draw: Callable[[Mapping[str, Results]], Figure]
+    """Draws the figure from results by label."""
     version: int = 1
-    """Raised when the view would see something else in the same lifetimes."""
+    """Raised when the view would observe something else of the same lifetimes."""
 
     @property
     def label(self) -> str:

@@ -1,4 +1,4 @@
-"""Every view by name."""
+"""Every mechanism view by name."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ VIEWS: dict[str, View] = {
 }
 
 
-def find(name: str) -> View:
-    """Return the view called ``name``; an unknown name is an error that offers the nearest one."""
+def find_view(name: str) -> View:
+    """Return the view called ``name``; the error for an unknown name offers the nearest one."""
     if name not in VIEWS:
         raise SpecError(f"no view {name!r}{nearest(name, VIEWS)}")
     return VIEWS[name]

@@ -1,4 +1,4 @@
-"""The meta-network, and the value estimates inside it, on stored network outputs."""
+"""Parity of the rule network and its value estimates, on stored network outputs."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from rulescope.learners.disco.features import Predictions
 from rulescope.learners.disco.rule_network import MetaNetwork, RuleState
 from rulescope.learners.disco.value_estimates import Averages, estimate
 from rulescope.learners.disco.value_interface import ValueInterface
-from rulescope.numerics.golden import Golden, rule_weights
+from rulescope.numerics.golden import Golden, load_rule_weights
 from rulescope.numerics.tolerances import PRECISIONS, Comparison, compare
 from rulescope.numerics.value_parity import value_outputs
 from rulescope.spec.disco_config import AGENTS, INTERFACES
 
 
-def forward(golden: Golden) -> Iterator[Comparison]:
-    """Compare the meta-network and the value estimates inside it, for two numbers of actions."""
+def compare_forward(golden: Golden) -> Iterator[Comparison]:
+    """Compare the rule network and its value estimates, for two numbers of actions."""
     for precision, (suffix, dtype) in PRECISIONS.items():
         for actions in (3, 6):
             inputs = golden[f"forward_A{actions}_inputs"]
@@ -83,7 +83,7 @@ class ForwardCase:
         )
 
     def values(self) -> dict[str, Tensor]:
-        """Return what does not depend on the rule, under the names of the golden arrays."""
+        """Return the outputs that do not depend on the rule, by golden name."""
         named = value_outputs(self.estimate, self.averages, self.batch.index)
         return {f"value_out/{name}": value for name, value in named.items()} | {
             "new_adv_ema": self.averages.advantage,
@@ -91,12 +91,12 @@ class ForwardCase:
         }
 
     def rule_outputs(self, rule: str) -> dict[str, Tensor]:
-        """Return what the rule called ``rule`` says, under the names of the golden arrays."""
-        network = MetaNetwork(rule_weights(rule, self.dtype))
+        """Return the outputs of the rule called ``rule``, by golden name."""
+        network = MetaNetwork(load_rule_weights(rule, self.dtype))
         targets, state, trace = network(
             self.batch, self.online, self.target, self.estimate, self.state or network.fresh()
         )
-        assert targets.y_logits is not None  # gradients are on, so they were kept
+        assert targets.y_logits is not None  # gradients are enabled, so the logits exist
         assert targets.z_logits is not None
         return {
             "pi": targets.policy,

@@ -1,4 +1,4 @@
-"""The golden arrays: what the original JAX programs computed, and how their names map to ours."""
+"""Golden arrays: outputs of the original JAX program, and how its array names map to ours."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ LAYERS = {
     "q.0": "mlp/mlp_2/~/linear_0",
     "q.1": "mlp/mlp_2/~/linear_1",
 }
-"""Our layer names and the original's. Its action model keeps both weights in one array."""
+"""Our layer names and the original's. Its action model has both weights in one array."""
 ACTION_MODEL = "mlp/action_cond/linear"
 
 
 class GoldenError(RulescopeError):
-    """A golden directory that cannot be used."""
+    """A directory of golden arrays is missing, incomplete or damaged."""
 
 
 def default_directory() -> Path:
@@ -50,7 +50,7 @@ def default_directory() -> Path:
     for candidate in (here.parent / "golden", here.parents[3] / "tests" / "golden" / "disco"):
         if candidate.is_dir():
             return candidate
-    raise GoldenError("no golden arrays here; give a directory with --golden DIR")
+    raise GoldenError("the package has no golden arrays; give a directory with --golden DIR")
 
 
 class Golden:
@@ -63,10 +63,10 @@ class Golden:
         self.directory = inner if inner.is_dir() else directory
         self._files: dict[str, dict[str, NDArray[Any]]] = {}
         if not self.has("inner_common"):
-            raise GoldenError(f"{directory}: holds no golden arrays (inner_common.npz is missing)")
+            raise GoldenError(f"{directory}: has no golden arrays (inner_common.npz is missing)")
 
     def has(self, name: str) -> bool:
-        """Whether the file ``name``.npz is there."""
+        """Return whether the file ``name``.npz exists."""
         return (self.directory / f"{name}.npz").is_file()
 
     def __getitem__(self, name: str) -> dict[str, NDArray[Any]]:
@@ -79,7 +79,7 @@ class Golden:
         return self._files[name]
 
     def rules(self) -> dict[str, str]:
-        """Return the rules these arrays speak of, as the key used in them and our name."""
+        """Return our names of the rules whose weights are available, by their key in the arrays."""
         named = {"rand": RANDOM_RULE, "real": RELEASED_RULE}
         return {
             key: name
@@ -87,16 +87,16 @@ class Golden:
             if self.has(f"inner_{key}_f64") and (key == "rand" or _available(name))
         }
 
-    def left_out(self) -> list[str]:
-        """Say which of these arrays cannot be checked here, and why."""
+    def skipped(self) -> list[str]:
+        """Return a message for each rule whose arrays cannot be compared, with the reason."""
         if self.has("inner_real_f64") and "real" not in self.rules():
             return [f"{RELEASED_RULE}: weights not found (try `rulescope weights fetch`)"]
         return []
 
     def rollout(self, number: int, dtype: torch.dtype) -> Batch:
-        """Return a stored rollout [9 slots, 4 lanes] as a batch, every slot a row of its own.
+        """Return a stored rollout [9 slots, 4 lanes] as a batch; every slot is its own row.
 
-        Slot k holds the reward and flag that *arrived with* its observation.
+        Slot k has the reward and flag that *arrived with* its observation.
         """
         slots = unprefix(f"rollout{number}", self["inner_common"])
         observations = torch.tensor(slots["observations"], dtype=dtype)
@@ -117,10 +117,9 @@ def _available(rule: str) -> bool:
     return locate.find(registry.get(rule)) is not None
 
 
-def distinct(batch: Batch) -> Batch:
-    """Return ``batch`` with equal rows merged, as the replay would give it."""
-    flat = batch.rows.flatten(1)
-    rows, inverse = torch.unique(flat, dim=0, return_inverse=True)
+def merge_equal_rows(batch: Batch) -> Batch:
+    """Return ``batch`` with equal rows merged, as the replay samples it."""
+    rows, inverse = torch.unique(batch.rows.flatten(1), dim=0, return_inverse=True)
     return Batch(
         rows=rows.view(-1, *batch.rows.shape[1:]),
         index=inverse[batch.index],
@@ -132,13 +131,13 @@ def distinct(batch: Batch) -> Batch:
     )
 
 
-def rule_weights(name: str, dtype: torch.dtype) -> dict[str, Tensor]:
+def load_rule_weights(name: str, dtype: torch.dtype) -> dict[str, Tensor]:
     """Return a rule's weights as tensors."""
     return {key: torch.tensor(w, dtype=dtype) for key, w in load(name).arrays.items()}
 
 
-def to_ours(stored: Arrays, actions: int) -> dict[str, NDArray[Any]]:
-    """Rename agent arrays from the original's layout to ours."""
+def to_our_names(stored: Arrays, actions: int) -> dict[str, NDArray[Any]]:
+    """Return agent arrays of the original under our names, in our layout."""
     ours = {
         f"{layer}.{part}": stored[f"{name}/{part}"]
         for layer, name in LAYERS.items()
@@ -152,8 +151,8 @@ def to_ours(stored: Arrays, actions: int) -> dict[str, NDArray[Any]]:
     }
 
 
-def to_theirs(views: Mapping[str, Tensor]) -> dict[str, NDArray[Any]]:
-    """Rename agent arrays from our layout to the original's."""
+def to_original_names(views: Mapping[str, Tensor]) -> dict[str, NDArray[Any]]:
+    """Return our agent arrays under the original's names, in its layout."""
     ours = {name: view.detach().numpy() for name, view in views.items()}
     theirs = {
         f"{name}/{part}": ours[f"{layer}.{part}"]
@@ -164,7 +163,7 @@ def to_theirs(views: Mapping[str, Tensor]) -> dict[str, NDArray[Any]]:
     return theirs | {f"{ACTION_MODEL}/w": prefix_names, f"{ACTION_MODEL}/b": ours["model.b0"]}
 
 
-def flat(layout: Layout, stored: Arrays, actions: int, dtype: torch.dtype) -> Tensor:
-    """Return stored agent arrays as one flat vector of ours."""
-    ours = to_ours(stored, actions)
+def flatten_stored(layout: Layout, stored: Arrays, actions: int, dtype: torch.dtype) -> Tensor:
+    """Return stored agent arrays as one flat vector [size] of ours."""
+    ours = to_our_names(stored, actions)
     return layout.flatten({name: torch.tensor(array, dtype=dtype) for name, array in ours.items()})

@@ -1,4 +1,4 @@
-"""Three consecutive learner steps of a small agent, in both forms of the update."""
+"""Parity of three consecutive updates of a small agent, in both forms of the update."""
 
 from __future__ import annotations
 
@@ -13,7 +13,13 @@ from rulescope.core.arrays import Arrays, unprefix
 from rulescope.learners.disco.agent_network import Agent
 from rulescope.learners.disco.rule_network import MetaNetwork
 from rulescope.learners.disco.update import DiscoUpdate, LearnerState, Step
-from rulescope.numerics.golden import Golden, distinct, flat, rule_weights, to_theirs
+from rulescope.numerics.golden import (
+    Golden,
+    flatten_stored,
+    load_rule_weights,
+    merge_equal_rows,
+    to_original_names,
+)
 from rulescope.numerics.tolerances import PRECISIONS, Comparison, compare
 from rulescope.numerics.value_parity import value_outputs
 from rulescope.spec.disco_config import AGENTS, AgentSizes, Disco
@@ -34,10 +40,10 @@ def small_update(rule: dict[str, Tensor]) -> DiscoUpdate:
 
 
 def small_start(golden: Golden, update: DiscoUpdate) -> LearnerState:
-    """Return the state that these arrays start from; the target differs from the parameters."""
+    """Return the initial state of these arrays; the target differs from the parameters."""
     agent = update.agent
     params, target = (
-        flat(
+        flatten_stored(
             agent.layout,
             unprefix(name, golden["inner_common"]),
             agent.actions,
@@ -48,31 +54,33 @@ def small_start(golden: Golden, update: DiscoUpdate) -> LearnerState:
     return update.fresh(params)._replace(target=target)
 
 
-def inner(golden: Golden) -> Iterator[Comparison]:
+def compare_inner_steps(golden: Golden) -> Iterator[Comparison]:
     """Compare each step's outputs, gradients and new parameters with the original's.
 
-    The definition sees every slot as a row of its own, the closed form merges equal ones.
+    The definition has every slot as its own row; the closed form merges equal ones.
     """
     for precision, (suffix, dtype) in PRECISIONS.items():
         for key, rule in golden.rules().items():
             expected = golden[f"inner_{key}_{suffix}"]
             for form in ("definition", "closed form"):
-                update = small_update(rule_weights(rule, dtype))
+                update = small_update(load_rule_weights(rule, dtype))
                 state = small_start(golden, update)
                 for number in range(3):
                     batch = golden.rollout(number, dtype)
                     if form == "closed form":
-                        batch = distinct(batch)
+                        batch = merge_equal_rows(batch)
                     before = state.params.clone()
                     advance = update.definition if form == "definition" else update.fast_
                     state, step = advance(state, batch)
                     theirs = unprefix(f"step{number}", expected)
                     where = f"{key}/{form}/step{number}"
-                    yield from _outputs(precision, where, update, state, step, before, theirs)
-                    yield from _arrays(precision, where, update, state, step, theirs)
+                    yield from _compare_outputs(
+                        precision, where, update, state, step, before, theirs
+                    )
+                    yield from _compare_parameters(precision, where, update, state, step, theirs)
 
 
-def _outputs(
+def _compare_outputs(
     precision: str,
     where: str,
     update: DiscoUpdate,
@@ -82,14 +90,14 @@ def _outputs(
     theirs: Arrays,
 ) -> Iterator[Comparison]:
     """Compare everything but gradients and parameters."""
-    found = _named(step, state, before) | _moments(update, state)
+    found = _by_golden_name(step, state, before) | _moment_sums(update, state)
     for name, value in found.items():
         if name in theirs:
             yield compare("inner outputs", precision, f"{where}: {name}", value, theirs[name])
 
 
-def _named(step: Step, state: LearnerState, before: Tensor) -> dict[str, Any]:
-    """Return a step under the names of the golden arrays."""
+def _by_golden_name(step: Step, state: LearnerState, before: Tensor) -> dict[str, Any]:
+    """Return the outputs of a step by golden name."""
     meta = value_outputs(step.estimate, state.averages, step.batch.index) | {
         "pi": step.targets.policy,
         "meta_input_emb": step.trace.emission,
@@ -119,16 +127,18 @@ def _named(step: Step, state: LearnerState, before: Tensor) -> dict[str, Any]:
     return {name: value.detach() for name, value in named.items()}
 
 
-def _moments(update: DiscoUpdate, state: LearnerState) -> dict[str, Any]:
-    """Return one number per array of the optimiser's memory."""
+def _moment_sums(update: DiscoUpdate, state: LearnerState) -> dict[str, Any]:
+    """Return one number for each array of the optimiser's moments."""
     views = update.agent.layout.views
-    first, second = (to_theirs(views(m)) for m in (state.moments.first, state.moments.second))
+    first, second = (
+        to_original_names(views(m)) for m in (state.moments.first, state.moments.second)
+    )
     return {f"adam_mu_l2/{name}": np.linalg.norm(array) for name, array in first.items()} | {
         f"adam_nu_sum/{name}": array.sum(dtype=np.float64) for name, array in second.items()
     }
 
 
-def _arrays(
+def _compare_parameters(
     precision: str,
     where: str,
     update: DiscoUpdate,
@@ -136,7 +146,7 @@ def _arrays(
     step: Step,
     theirs: Arrays,
 ) -> Iterator[Comparison]:
-    """Compare gradients, parameters and target parameters, wherever the golden arrays have them."""
+    """Compare gradients, parameters and target parameters that the golden arrays have."""
     for family, prefix, vector in (
         ("gradients", "grad", step.gradient),
         ("updated parameters", "params", state.params),
@@ -144,6 +154,6 @@ def _arrays(
     ):
         expected = unprefix(prefix, theirs)
         if expected:
-            ours: dict[str, NDArray[Any]] = to_theirs(update.agent.layout.views(vector))
+            ours: dict[str, NDArray[Any]] = to_original_names(update.agent.layout.views(vector))
             for name, array in expected.items():
                 yield compare(family, precision, f"{where}: {prefix}/{name}", ours[name], array)

@@ -1,8 +1,8 @@
-"""The original JAX program, run beside ours on inputs that nobody has stored.
+"""The original JAX program, run beside ours on fresh random inputs.
 
-Golden arrays prove agreement where somebody looked once; this proves it at new points. The original
-is called as a user would: ``learner_step`` for whole updates, ``unroll_meta_net`` for the rule
-alone. NumPy draws every input, and what the original draws for itself is overwritten.
+Golden arrays show agreement on stored inputs; this shows it on new ones. The original is called
+through its public interface: ``learner_step`` for whole updates, ``unroll_meta_net`` for the rule
+alone. NumPy draws every input, and the original's own initial values are overwritten.
 """
 
 from __future__ import annotations
@@ -24,8 +24,14 @@ from rulescope.core import arrays, seeds
 from rulescope.core.arrays import Arrays, unprefix
 from rulescope.core.errors import RulescopeError
 from rulescope.numerics.forward_parity import ForwardCase
-from rulescope.numerics.golden import RANDOM_RULE, RELEASED_RULE, Golden, rule_weights, to_theirs
-from rulescope.numerics.inner_steps import SMALL_AGENT, inner, small_update
+from rulescope.numerics.golden import (
+    RANDOM_RULE,
+    RELEASED_RULE,
+    Golden,
+    load_rule_weights,
+    to_original_names,
+)
+from rulescope.numerics.inner_steps import SMALL_AGENT, compare_inner_steps, small_update
 from rulescope.numerics.tolerances import PRECISIONS, Comparison, compare
 from rulescope.rules import locate, registry
 from rulescope.rules.loading import load
@@ -40,30 +46,34 @@ VALUE_OUTPUTS = (
 )
 AVERAGE = ("moment1", "moment2", "decay_product")  # in the order of ours
 BOARD, ACTIONS, UPDATES = (4, 4, 1), 3, 3
-"""What the small agent sees, what it can do, and how often :func:`inner` updates it."""
-WIDER = {("forward", "float32"): 2e-4, ("gradients", "float32"): 1e-4}
-"""Tolerances that inputs nobody has looked at need to be wider than those of stored ones."""
+"""Of the small agent: observation shape, number of actions, updates in a comparison."""
+LIVE_TOLERANCES = {("forward", "float32"): 2e-4, ("gradients", "float32"): 1e-4}
+"""Fresh inputs need wider tolerances than stored ones in these families."""
 
-Named = dict[str, NDArray[Any]]
+NamedArrays = dict[str, NDArray[Any]]
 
 
-def compare_live(seed: int = 0) -> Iterator[Comparison]:
+def compare_with_original(seed: int = 0) -> Iterator[Comparison]:
     """Compare ours with the original on inputs drawn from ``seed``.
 
-    The released rule takes part if its weights are here. Where the original cannot be imported, or
-    is not the program we know, a :class:`RulescopeError` says so.
+    The released rule is included if its weights are available. Raise :class:`RulescopeError` if
+    the original cannot be imported, or is not the supported version.
     """
-    original = Original()
+    original = JaxReference()
     released = locate.find(registry.get(RELEASED_RULE)) is not None
     rules = {"rand": RANDOM_RULE} | ({"real": RELEASED_RULE} if released else {})
-    for item in chain(_rule_alone(original, rules, seed), _updates(original, rules, seed)):
-        tolerance = WIDER.get((item.family, item.precision), item.tolerance)
+    for item in chain(
+        _compare_rule(original, rules, seed), _compare_updates(original, rules, seed)
+    ):
+        tolerance = LIVE_TOLERANCES.get((item.family, item.precision), item.tolerance)
         yield item._replace(family=f"live {item.family}", tolerance=tolerance)
 
 
-def _rule_alone(original: Original, rules: Mapping[str, str], seed: int) -> Iterator[Comparison]:
-    """Compare targets, values and carried state, from an empty and from a used state."""
-    inputs = rule_inputs(seeds.stream(seed, "live.rule"))
+def _compare_rule(
+    original: JaxReference, rules: Mapping[str, str], seed: int
+) -> Iterator[Comparison]:
+    """Compare targets, values and carried state, from a zero and from a non-zero state."""
+    inputs = draw_rule_inputs(seeds.stream(seed, "live.rule"))
     for (precision, (_, dtype)), start in product(PRECISIONS.items(), ("zero", "nonzero")):
         case = ForwardCase(inputs, start, dtype)
         for key, rule in rules.items():
@@ -73,9 +83,11 @@ def _rule_alone(original: Original, rules: Mapping[str, str], seed: int) -> Iter
                 yield compare("forward", precision, f"{key}/{start}: {name}", ours[name], value)
 
 
-def _updates(original: Original, rules: Mapping[str, str], seed: int) -> Iterator[Comparison]:
-    """Have the original make golden arrays of consecutive updates, and check ours against them."""
-    common = update_inputs(seeds.stream(seed, "live.updates"))
+def _compare_updates(
+    original: JaxReference, rules: Mapping[str, str], seed: int
+) -> Iterator[Comparison]:
+    """Write golden arrays of consecutive updates with the original, and compare ours with them."""
+    common = draw_update_inputs(seeds.stream(seed, "live.updates"))
     with TemporaryDirectory() as folder:
         made = {"inner_common": common} | {
             f"inner_{key}_{suffix}": original.updates(common, load(rule).arrays, precision)
@@ -84,16 +96,18 @@ def _updates(original: Original, rules: Mapping[str, str], seed: int) -> Iterato
         }
         for name, content in made.items():
             Path(folder, f"{name}.npz").write_bytes(arrays.pack(content, compress=False))
-        yield from inner(Golden(Path(folder)))
+        yield from compare_inner_steps(Golden(Path(folder)))
 
 
-def rule_inputs(rng: Generator, steps: int = 7, lanes: int = 3, actions: int = 5) -> Named:
-    """Draw all that the rule reads, under the names of the golden arrays.
+def draw_rule_inputs(
+    rng: Generator, steps: int = 7, lanes: int = 3, actions: int = 5
+) -> NamedArrays:
+    """Draw all inputs of the rule, by golden name.
 
     Network outputs are logits [steps + 1, lanes, ...]; rewards and flags are [steps, lanes].
     """
     slots, normal = (steps + 1, lanes), rng.standard_normal
-    found: Named = {}
+    found: NamedArrays = {}
     for network in ("agent", "target"):
         found[f"{network}/logits"] = normal((*slots, actions))
         found[f"{network}/y"] = normal((*slots, 600))
@@ -111,13 +125,16 @@ def rule_inputs(rng: Generator, steps: int = 7, lanes: int = 3, actions: int = 5
     }
 
 
-def update_inputs(rng: Generator, slots: int = 9, lanes: int = 4) -> Named:
+def draw_update_inputs(rng: Generator, slots: int = 9, lanes: int = 4) -> NamedArrays:
     """Draw an agent, another one as its target, and a rollout [slots, lanes, ...] for each update.
 
-    Slots hold what arrived in them. Boards repeat, so that our closed form has rows to merge.
+    A slot has the reward that arrived in it. Boards repeat, so that the closed form merges rows.
     """
-    layout, normal = small_update(rule_weights(RANDOM_RULE, torch.float32)).agent.layout, rng.normal
-    likes = to_theirs(layout.views(torch.zeros(layout.size)))
+    layout, normal = (
+        small_update(load_rule_weights(RANDOM_RULE, torch.float32)).agent.layout,
+        rng.normal,
+    )
+    likes = to_original_names(layout.views(torch.zeros(layout.size)))
     found = {
         f"{network}/{name}": normal(0.0, 0.1 if like.ndim == 1 else len(like) ** -0.5, like.shape)
         for network in ("params0", "target0")
@@ -132,31 +149,31 @@ def update_inputs(rng: Generator, slots: int = 9, lanes: int = 4) -> Named:
             "discounts": np.where(rng.random(shape) < 0.25, 0.0, 1.0),
             "behaviour_logits": normal(size=(*shape, ACTIONS)),
         }
-        found |= _under(f"rollout{number}", rollout)
+        found |= _prefixed(f"rollout{number}", rollout)
     return found
 
 
-def nested(flat: Arrays) -> dict[str, Named]:
-    """Group arrays called ``module/part`` by module, which is how the original holds them."""
-    tree: dict[str, Named] = {}
+def nest(flat: Arrays) -> dict[str, NamedArrays]:
+    """Group arrays called ``module/part`` by module, as the original does."""
+    tree: dict[str, NamedArrays] = {}
     for name, array in flat.items():
         module, _, part = name.rpartition("/")
         tree.setdefault(module, {})[part] = array
     return tree
 
 
-def flattened(tree: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Undo :func:`nested`."""
+def flatten(tree: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the arrays of a nested tree as ``module/part``: the inverse of :func:`nest`."""
     return {f"{module}/{part}": a for module, parts in tree.items() for part, a in parts.items()}
 
 
-class Original:
-    """The original program with a small agent, speaking in names of the golden arrays."""
+class JaxReference:
+    """The original program with a small agent; inputs and outputs have golden names."""
 
     def __init__(self) -> None:
         try:
             found: list[Any] = [importlib.import_module(name) for name in MODULES]
-        except Exception as fault:  # a package that does not fit another may raise anything
+        except Exception as fault:  # incompatible packages may raise anything
             raise RulescopeError(
                 f"the original program cannot be imported here ({fault!r:.200}); install it "
                 f"with `{INSTALL}`, or leave out --live"
@@ -178,25 +195,25 @@ class Original:
             jit, self._key = self._jax.jit, self._jax.random.PRNGKey(0)
             self._start = jit(agent.initial_learner_state)(self._key)
             self._memory = jit(agent.initial_actor_state)(self._key)
-            self._unroll = jit(self._consult)
+            self._unroll = jit(self._unroll_rule)
             self._learn = jit(agent.learner_step, static_argnums=5)
 
     @contextmanager
     def _running(self, precision: str) -> Iterator[None]:
-        """Set JAX up for ``precision``, put it back afterwards, and explain what goes wrong."""
+        """Configure JAX for ``precision``, restore it afterwards, and explain errors."""
         jax, chex = self._jax, self._chex
         before = jax.config.jax_enable_x64, chex.Array
         try:
             jax.config.update("jax_enable_x64", precision == "float64")
             # With some Pythons a traced value is no instance of chex.Array; the original would
-            # then refuse its inputs, or leave out the gate of the lifetime state without a word.
+            # then refuse its inputs, or silently omit the gate of the lifetime state.
             chex.Array = jax.Array
-            with jax.default_device(jax.devices("cpu")[0]):  # others may multiply in less
+            with jax.default_device(jax.devices("cpu")[0]):  # others may have lower precision
                 yield
         except Exception as fault:
             raise RulescopeError(
-                f"the installed disco_rl is not the program this check knows ({fault!r:.200}); "
-                f"it was written for {WRITTEN_FOR}"
+                f"the installed disco_rl is not a supported version ({fault!r:.200}); "
+                f"this check was written for {WRITTEN_FOR}"
             ) from fault
         finally:
             jax.config.update("jax_enable_x64", before[0])
@@ -206,10 +223,10 @@ class Original:
         """Return ``tree`` with its floats in ``precision``."""
         return self._jax.tree.map(lambda x: x.astype(precision) if x.dtype.kind == "f" else x, tree)
 
-    def targets(self, inputs: Arrays, start: str, rule: Arrays, precision: str) -> Named:
-        """Return what the rule says of ``inputs`` (see :func:`rule_inputs`)."""
+    def targets(self, inputs: Arrays, start: str, rule: Arrays, precision: str) -> NamedArrays:
+        """Return the rule's outputs for ``inputs`` (see :func:`draw_rule_inputs`)."""
         with self._running(precision):
-            # The original evaluates the target network itself; here a network is its own outputs.
+            # The original evaluates the target network; here its "parameters" are its outputs.
             state = self._start.meta_state | {"target_params": unprefix("target", inputs)}
             if start == "nonzero":
                 used, tree = unprefix("nonzero", inputs), self._jax.tree
@@ -218,17 +235,17 @@ class Original:
                 for name in ("adv", "td"):
                     moments = zip(AVERAGE, used[f"{name}_ema"], strict=True)
                     state[f"{name}_ema_state"] = self._types.EmaState(**dict(moments))
-            rollout = _pick(inputs, ("actions", "rewards", "is_terminal")) | {
+            rollout = _select(inputs, ("actions", "rewards", "is_terminal")) | {
                 "observations": np.zeros(inputs["actions"].shape),
                 "agent_out": unprefix("agent", inputs),
                 "behaviour_agent_out": unprefix("behaviour", inputs),
             }
-            given = self._cast((nested(rule), state, rollout), precision)
+            given = self._cast((nest(rule), state, rollout), precision)
             output, state = self._jax.device_get(self._unroll(*given))
-            named = _pick(output, RULE_OUTPUTS) | self._carried(state)
-            return named | _under("value_out", _pick(output, VALUE_OUTPUTS))
+            named = _select(output, RULE_OUTPUTS) | self._carried(state)
+            return named | _prefixed("value_out", _select(output, VALUE_OUTPUTS))
 
-    def _consult(self, rule: Any, state: Any, rollout: Any) -> Any:
+    def _unroll_rule(self, rule: Any, state: Any, rollout: Any) -> Any:
         return self._rule.unroll_meta_net(
             meta_params=rule,
             params=state["target_params"],
@@ -241,37 +258,37 @@ class Original:
             axis_name=None,
         )
 
-    def updates(self, common: Arrays, rule: Arrays, precision: str) -> Named:
-        """Return consecutive updates on ``common`` (see :func:`update_inputs`).
+    def updates(self, common: Arrays, rule: Arrays, precision: str) -> NamedArrays:
+        """Return consecutive updates on ``common`` (see :func:`draw_update_inputs`).
 
-        In float32 it is the first update, up to its gradient: Adam's first step moves a parameter
-        by the whole learning rate even if its gradient is nothing but rounding.
+        In float32 only the first one, without its parameters: Adam's first step moves a parameter
+        by the whole learning rate even if its gradient is mere rounding.
         """
-        exact, found = precision == "float64", Named()
+        exact, found = precision == "float64", NamedArrays()
         with self._running(precision):
-            params, target = (nested(unprefix(name, common)) for name in ("params0", "target0"))
+            params, target = (nest(unprefix(name, common)) for name in ("params0", "target0"))
             carried = self._start.meta_state | {"target_params": target}
             start = self._start.replace(params=params, meta_state=carried)
-            state, weights = self._cast((start, nested(rule)), precision)
+            state, weights = self._cast((start, nest(rule)), precision)
             for number in range(UPDATES if exact else 1):
                 slots = unprefix(f"rollout{number}", common)
-                said = {"logits": slots.pop("behaviour_logits")}
+                behaviour = {"logits": slots.pop("behaviour_logits")}
                 rollout = self._types.ActorRollout(
-                    **slots, **said, agent_outs=said, states=self._memory
+                    **slots, **behaviour, agent_outs=behaviour, states=self._memory
                 )
                 given = self._cast(rollout, precision), state, self._memory, weights
                 before = self._jax.device_get(state.opt_state[0].mu)
                 state, _, log = self._learn(self._key, *given, False)
                 after, log = self._jax.device_get((state, log))
                 step = (
-                    _pick(log, ("total_loss", "global_gradient_norm", "global_update_norm"))
-                    | _under("meta_out", _pick(log["meta_out"], RULE_OUTPUTS + VALUE_OUTPUTS))
-                    | _under("params", flattened(after.params) if exact else {})
-                    | _under("target", flattened(after.meta_state["target_params"]))
-                    | _under("grad", gradients(before, after.opt_state[0].mu))
+                    _select(log, ("total_loss", "global_gradient_norm", "global_update_norm"))
+                    | _prefixed("meta_out", _select(log["meta_out"], RULE_OUTPUTS + VALUE_OUTPUTS))
+                    | _prefixed("params", flatten(after.params) if exact else {})
+                    | _prefixed("target", flatten(after.meta_state["target_params"]))
+                    | _prefixed("grad", recover_gradients(before, after.opt_state[0].mu))
                     | self._carried(after.meta_state)
                 )
-                found |= _under(f"step{number}", step)
+                found |= _prefixed(f"step{number}", step)
         return found
 
     def _carried(self, state: Mapping[str, Any]) -> dict[str, Any]:
@@ -284,15 +301,15 @@ class Original:
         return found
 
 
-def gradients(before: Mapping[str, Any], after: Mapping[str, Any]) -> Named:
-    """Recover the gradient from Adam's first moment; the original does not report it itself."""
-    old, new = flattened(before), flattened(after)
+def recover_gradients(before: Mapping[str, Any], after: Mapping[str, Any]) -> NamedArrays:
+    """Return the gradients behind Adam's first moments; the original does not report them."""
+    old, new = flatten(before), flatten(after)
     return {name: (new[name] - 0.9 * np.float64(old[name])) / 0.1 for name in new}
 
 
-def _under(prefix: str, named: Mapping[str, Any]) -> dict[str, Any]:
+def _prefixed(prefix: str, named: Mapping[str, Any]) -> dict[str, Any]:
     return {f"{prefix}/{name}": value for name, value in named.items()}
 
 
-def _pick(named: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+def _select(named: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
     return {name: named[name] for name in names}

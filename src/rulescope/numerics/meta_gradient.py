@@ -1,4 +1,4 @@
-"""Gradients of a loss after learning, with respect to all 42 arrays of the rule."""
+"""Parity of meta-gradients: of a loss after learning, in all 42 arrays of the rule."""
 
 from __future__ import annotations
 
@@ -10,37 +10,37 @@ from torch import Tensor
 from rulescope.core.arrays import Arrays, unprefix
 from rulescope.learners.disco.rule_network import RuleState
 from rulescope.learners.disco.update import LearnerState
-from rulescope.numerics.golden import Golden, rule_weights
+from rulescope.numerics.golden import Golden, load_rule_weights
 from rulescope.numerics.inner_steps import small_start, small_update
 from rulescope.numerics.tolerances import PRECISIONS, Comparison, compare
 
 CASES = {"k1_zero_warm": 1, "k2_nonzero_warm": 2, "k1_nonzero_fresh": 1}
 """Name of each case and its number of inner updates."""
 WELL_CONDITIONED = "k2_nonzero_warm"
-"""The case that float32 can resolve, with every array in play."""
+"""The case that float32 resolves and in which every array has an effect."""
 ZERO_BY_SYMMETRY = "lstm/linear_4/b"
-"""Shifts all policy logits alike, so its true gradient is zero: what is there is rounding."""
+"""It shifts all policy logits equally, so its exact gradient is zero: the rest is rounding."""
 
 
-def meta_gradient(golden: Golden) -> Iterator[Comparison]:
+def compare_meta_gradients(golden: Golden) -> Iterator[Comparison]:
     """Compare meta-gradients with the original's of the same precision.
 
-    In float32 that is one case: in the others rounding is most of what both programs compute.
+    In float32 that is one case: in the others rounding dominates both programs' results.
     """
     for precision, (suffix, dtype) in PRECISIONS.items():
         for key, rule in golden.rules().items():
             expected = golden[f"metagrad_{key}_{suffix}"]
             for case in CASES if precision == "float64" else (WELL_CONDITIONED,):
-                ours = gradients(golden, rule, case, dtype)
+                ours = meta_gradients(golden, rule, case, dtype)
                 where = f"{key}/{case}"
                 yield from _compare("meta-gradient", precision, where, ours, expected, case)
 
 
-def single_precision(golden: Golden) -> Iterator[Comparison]:
-    """Compare our float32 meta-gradients with our float64 ones: what precision costs."""
+def compare_precisions(golden: Golden) -> Iterator[Comparison]:
+    """Compare our float32 meta-gradients with our float64 ones: the effect of precision."""
     for key, rule in golden.rules().items():
         single, double = (
-            gradients(golden, rule, WELL_CONDITIONED, PRECISIONS[name][1])
+            meta_gradients(golden, rule, WELL_CONDITIONED, PRECISIONS[name][1])
             for name in ("float32", "float64")
         )
         largest = {name: float(array.abs().max()) for name, array in double.items()}
@@ -57,13 +57,13 @@ def single_precision(golden: Golden) -> Iterator[Comparison]:
             )
 
 
-def gradients(golden: Golden, rule: str, case: str, dtype: torch.dtype) -> dict[str, Tensor]:
-    """Return the gradient for every array of ``rule`` of a loss after the case's inner updates."""
-    weights = rule_weights(rule, dtype)
+def meta_gradients(golden: Golden, rule: str, case: str, dtype: torch.dtype) -> dict[str, Tensor]:
+    """Return the gradient, in every array of ``rule``, of a loss after the case's updates."""
+    weights = load_rule_weights(rule, dtype)
     for array in weights.values():
         array.requires_grad_()
     update = small_update(weights)
-    state = _start(golden, small_start(golden, update), case)
+    state = _case_state(golden, small_start(golden, update), case)
     for number in range(CASES[case]):
         state, _ = update.definition(state, golden.rollout(number, dtype))
 
@@ -78,8 +78,8 @@ def gradients(golden: Golden, rule: str, case: str, dtype: torch.dtype) -> dict[
     return dict(zip(weights, found, strict=True))
 
 
-def _start(golden: Golden, state: LearnerState, case: str) -> LearnerState:
-    """Return the case's starting state; a warm optimiser has made ten steps."""
+def _case_state(golden: Golden, state: LearnerState, case: str) -> LearnerState:
+    """Return the initial state of a case; a warm optimiser has made ten steps."""
     if "nonzero" in case:
         h, c = (torch.tensor(golden["metagrad_common"][part]) for part in "hc")
         state = state._replace(recurrent=RuleState(h.to(state.params), c.to(state.params)))
@@ -111,7 +111,7 @@ def _compare(
 
 
 def _scales(largest: Mapping[str, float]) -> dict[str, float]:
-    """Return the scale of each array's error, of the ``largest`` magnitude in each array."""
+    """Return the scale of each array's error, given the ``largest`` magnitude in each array."""
     most = max(largest.values())
     return {
         name: most if name == ZERO_BY_SYMMETRY or own == 0.0 else own

@@ -1,4 +1,4 @@
-"""The published numerical table in our numbers: which comparisons make up each of its families."""
+"""The published table of numerical parity (``tab:numeric``) with our numbers beside it."""
 
 from __future__ import annotations
 
@@ -8,21 +8,24 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from rulescope.assays import published
+from rulescope.assays.results import Column, Table, Value
 from rulescope.core import disk
 from rulescope.core.runtime import Identity
 from rulescope.numerics.tolerances import Comparison
 
 FOLDER, FILE = "check", "check.json"
 """Where ``rulescope check`` records its result, below a folder of results."""
+LABEL = "tab:numeric"
 
 
 class NumericFamily(msgspec.Struct, frozen=True):
-    """Our side of one line of the published table."""
+    """Our numbers for one line of the published table."""
 
     name: str
     """As published."""
     precision: str
-    """Ours, and what it is compared with."""
+    """Ours / of the reference."""
     outputs: int
     """Different outputs compared."""
     comparisons: int
@@ -35,7 +38,7 @@ class NumericFamily(msgspec.Struct, frozen=True):
 
 
 class NumericCheck(msgspec.Struct, frozen=True):
-    """What ``rulescope check`` found, as it is recorded."""
+    """The recorded result of ``rulescope check``."""
 
     families: tuple[NumericFamily, ...]
     rules: tuple[str, ...]
@@ -55,7 +58,7 @@ def _of(*families: str, precision: str = "float32") -> Callable[[Comparison], bo
 
 
 def _first_parameters(item: Comparison) -> bool:
-    """Tell whether these are parameters after one step of the optimiser, as was published."""
+    """Return whether these are parameters after one step of the optimiser, as was published."""
     return _of("updated parameters")(item) and "/step0: params/" in item.output
 
 
@@ -71,7 +74,9 @@ PUBLISHED: dict[str, tuple[str, Callable[[Comparison], bool]]] = {
 with, and the comparisons that belong to it."""
 
 
-def summed_up(found: Sequence[Comparison], rules: Sequence[str], runtime: Identity) -> NumericCheck:
+def summarise_check(
+    found: Sequence[Comparison], rules: Sequence[str], runtime: Identity
+) -> NumericCheck:
     """Return the published families of ``found``; those without comparisons are left out."""
     families = []
     for name, (precision, belongs) in PUBLISHED.items():
@@ -97,6 +102,53 @@ def _largest(errors: Iterable[float]) -> float | None:
     return largest if np.isfinite(largest) else None
 
 
-def read(path: Path) -> NumericCheck:
-    """Read what :meth:`NumericCheck.to_json` wrote."""
+def read_check(path: Path) -> NumericCheck:
+    """Return the check that :meth:`NumericCheck.to_json` wrote."""
     return disk.read_json(path, NumericCheck, "a numerical check")
+
+
+def numeric_table(check: NumericCheck) -> Table:
+    """Return the published families with their outputs and largest error, published and ours."""
+    printed = {row["Test family"]: row for row in published.tables()[LABEL]}
+    rows: list[tuple[Value, ...]] = [
+        (
+            ours.name,
+            ours.precision,
+            int(printed[ours.name]["Outputs"]),
+            _scientific(printed[ours.name]["Max. absolute error"]),
+            ours.outputs,
+            ours.comparisons,
+            _scientific(ours.absolute),
+            _scientific(ours.relative),
+        )
+        for ours in check.families
+    ]
+    return Table(
+        LABEL,
+        "This implementation against the original, on the same inputs",
+        (
+            Column("Test family"),
+            Column("Precision"),
+            Column("Outputs, published"),
+            Column("Max. absolute error, published"),
+            Column("Outputs, ours"),
+            Column("Comparisons, ours"),
+            Column("Max. absolute error, ours"),
+            Column("Max. relative error, ours"),
+        ),
+        tuple(rows),
+        "Precision: ours / of the reference. Published: another port on other inputs, so outputs "
+        "and errors are of the same kind but not of the same arrays. Ours: "
+        f"weights of {', '.join(check.rules)}, in the reference agent; outputs are counted once, "
+        "comparisons for each start, step and form of the update. Updated parameters: after one "
+        "step of Adam. The last family compares the two precisions of this implementation.",
+    )
+
+
+def _scientific(error: float | None) -> str | None:
+    """Return an error with four digits.
+
+    >>> _scientific(0.0002733)
+    '2.733e-04'
+    """
+    return None if error is None else f"{error:.3e}"

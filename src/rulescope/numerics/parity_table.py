@@ -1,27 +1,27 @@
-"""The whole numerical table: every family against one directory of golden arrays."""
+"""Every family of comparisons with one directory of golden arrays."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from rulescope.numerics.forward_parity import forward
+from rulescope.numerics.forward_parity import compare_forward
 from rulescope.numerics.golden import Golden
-from rulescope.numerics.inner_steps import inner
-from rulescope.numerics.meta_gradient import meta_gradient, single_precision
+from rulescope.numerics.inner_steps import compare_inner_steps
+from rulescope.numerics.meta_gradient import compare_meta_gradients, compare_precisions
 from rulescope.numerics.tolerances import Comparison
-from rulescope.numerics.value_parity import value_estimator, value_interface
+from rulescope.numerics.value_parity import compare_value_estimator, compare_value_interface
 
 FAMILIES: tuple[Callable[[Golden], Iterator[Comparison]], ...] = (
-    forward,
-    inner,
-    value_estimator,
-    value_interface,
-    meta_gradient,
-    single_precision,
+    compare_forward,
+    compare_inner_steps,
+    compare_value_estimator,
+    compare_value_interface,
+    compare_meta_gradients,
+    compare_precisions,
 )
 
 
-def run_all(golden: Golden) -> Iterator[Comparison]:
-    """Yield every comparison there is."""
+def compare_all(golden: Golden) -> Iterator[Comparison]:
+    """Yield the comparisons of every family."""
     for family in FAMILIES:
         yield from family(golden)

@@ -1,4 +1,4 @@
-"""Comparing arrays with what the original program computed, and judging the difference."""
+"""Comparisons of arrays with those of the original program, and their tolerances."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Comparison(NamedTuple):
     precision: str
     """``float32`` or ``float64``"""
     output: str
-    """Where it was found and its name, as ``where: name``."""
+    """Its case and name, as ``case: name``."""
     absolute: float
     """Largest absolute error."""
     relative: float
@@ -28,7 +28,7 @@ class Comparison(NamedTuple):
     tolerance: float
     """On the relative error."""
     floor: float = 0.0
-    """An absolute error that rounding alone explains, whatever it is relative to."""
+    """An absolute error up to which rounding alone is the explanation."""
 
     @property
     def passed(self) -> bool:
@@ -37,13 +37,13 @@ class Comparison(NamedTuple):
 
     @property
     def rounding(self) -> bool:
-        """Whether the error is no more than rounding: of an array that is zero but for rounding,
-        the relative error says nothing."""
+        """Whether rounding explains the error: an array that is zero but for rounding has no
+        meaningful relative error."""
         return self.absolute <= self.floor
 
 
 ROUNDINGS = 16
-"""How many units in the last place of the largest number rounding alone may make up."""
+"""Units in the last place of the largest number that rounding alone may amount to."""
 
 TOLERANCES: dict[tuple[str, str], float] = {
     ("forward", "float64"): 1e-9,
@@ -78,7 +78,7 @@ def compare(
     in absolute terms until that magnitude exceeds one, because cancellation in the inverse value
     transform leaves an absolute noise that small outputs inherit. ``scale`` overrides both.
     ``magnitude`` is that of the largest numbers that the output was computed from: errors of some
-    units in their last place are rounding, and pass.
+    units in their last place count as rounding, and pass.
     """
     ours, theirs = np.asarray(actual, dtype=np.float64), np.asarray(expected, dtype=np.float64)
     tolerance = TOLERANCES[family, precision]
@@ -94,12 +94,12 @@ def compare(
 
 
 class Summary(NamedTuple):
-    """One family of comparisons, as one line of a table."""
+    """One family of comparisons as a line of a table."""
 
     family: str
     precision: str
     outputs: int
-    """How many different outputs were compared."""
+    """Number of different outputs."""
     comparisons: int
     """Over all weights, starts, forms and steps."""
     absolute: float
@@ -111,14 +111,14 @@ class Summary(NamedTuple):
 
 
 def summarise(comparisons: Iterable[Comparison]) -> list[Summary]:
-    """Fold comparisons into one line a family and precision, in order of first appearance."""
+    """Return one line for each family and precision, in order of first appearance."""
     groups: dict[tuple[str, str], list[Comparison]] = {}
     for item in comparisons:
         groups.setdefault((item.family, item.precision), []).append(item)
     lines = []
     for (family, precision), items in groups.items():
-        # A NaN must win, so that it is shown rather than hidden by an ordinary number.
-        # What is no more than rounding does not count, however large it is relative to nothing.
+        # NaN counts as the largest error, so that it is shown. Rounding counts as the smallest,
+        # because its relative error has no meaning.
         worst = max(
             items,
             key=lambda item: -1.0 if item.rounding else np.nan_to_num(item.relative, nan=np.inf),

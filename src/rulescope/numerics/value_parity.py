@@ -1,4 +1,4 @@
-"""The value estimator alone, and the interface between scalars and categorical values."""
+"""Parity of the value estimator, and of the interface between scalar and categorical values."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from rulescope.spec.disco_config import AGENTS, INTERFACES
 
 REFERENCE = AGENTS["reference"]
 KNIFE_EDGE = 1e-9
-"""Distance from an atom, in atoms, below which rounding decides on which side a value is."""
+"""Distance from an atom, in atoms, below which rounding decides the side of a value."""
 
 
 def value_outputs(found: Estimate, moved: Averages, index: Tensor) -> dict[str, Tensor]:
-    """Return an estimate under the golden names.
+    """Return an estimate by golden name.
 
-    ``moved`` are the averages after it, ``index`` [T + 1, B] spreads rows over steps.
+    ``moved`` are the averages after it, ``index`` [T + 1, B] maps steps to rows.
     """
     stepwise = {
         "value": found.value,
@@ -47,7 +47,7 @@ def value_outputs(found: Estimate, moved: Averages, index: Tensor) -> dict[str, 
     }
 
 
-def value_estimator(golden: Golden) -> Iterator[Comparison]:
+def compare_value_estimator(golden: Golden) -> Iterator[Comparison]:
     """Compare the value estimator alone, in float64, for six discounts and traces."""
     stored = golden["value_f64"]
     inputs = {name: torch.tensor(array) for name, array in unprefix("in", stored).items()}
@@ -85,7 +85,7 @@ def value_estimator(golden: Golden) -> Iterator[Comparison]:
                 yield compare("value estimator", "float64", label, outputs[name], expected)
 
 
-def value_interface(golden: Golden) -> Iterator[Comparison]:
+def compare_value_interface(golden: Golden) -> Iterator[Comparison]:
     """Compare transforms, projections, readouts and the value loss of all three interfaces."""
     names = {"M300_h": "default", "M30_h": "support30", "M300_linear": "linear"}
     for precision, (suffix, dtype) in PRECISIONS.items():
@@ -106,7 +106,7 @@ def value_interface(golden: Golden) -> Iterator[Comparison]:
             weights = interface.project(readout + td).dense(q.shape[-1])
             loss = -(weights * q.log_softmax(-1)).sum(-1)
             (gradient,) = torch.autograd.grad(loss.sum(), q)
-            # A target that lies on an atom but for rounding may fall to either side of it.
+            # Rounding may put a target that lies on an atom on either side of it.
             places = interface.position(interface.transform(readout + td))
             settled = (places - places.round()).abs() > KNIFE_EDGE
             outputs |= {

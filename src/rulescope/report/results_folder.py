@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rulescope.assays.comparison import compare
 from rulescope.assays.comparison import table as comparison_table
 from rulescope.assays.figures import FIGURES, write_figure
+from rulescope.assays.results import as_data
 from rulescope.core import arrays
 from rulescope.render.result_files import write_whole
 from rulescope.render.table_formats import markdown, write_table, write_tables
@@ -68,40 +68,6 @@ def _remove_stale(folder: Path, written: set[str]) -> None:
     for name in before:
         if isinstance(name, str) and name not in written and Path(name).name == name:
             (folder / name).unlink(missing_ok=True)
-
-
-def as_data(results: Results) -> dict[str, Any]:
-    """Return ``results`` as plain data for JSON; what is not a number is null."""
-    return {
-        "assay": results.assay,
-        "budget": results.budget,
-        "rule": results.rule,
-        "agent": results.agent,
-        "seeds": results.seeds,
-        "iterations": results.iterations,
-        "axes": {name: list(labels) for name, labels in results.axes.items()},
-        "estimates": {
-            key: {
-                "value": _number(one.value),
-                "low": _number(one.low),
-                "high": _number(one.high),
-                "n": one.n,
-                "draws": one.draws,
-                "family": one.family,
-                "method": one.method,
-            }
-            for key, one in results.estimates.items()
-        },
-        "windows": {
-            key: {"kind": one.kind, "low": _number(one.low), "high": _number(one.high)}
-            for key, one in results.windows.items()
-        },
-        "notes": list(results.notes),
-    }
-
-
-def _number(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
 
 
 def _overview(assay: Assay, results: Results, pictures: list[str]) -> str:

@@ -1,10 +1,30 @@
-"""Estimates with honest intervals, from arrays of scores: pure NumPy, no runs, no files.
+"""Estimates and intervals from arrays of scores: pure NumPy, no runs, no files.
 
 NaN is a missing value everywhere and is dropped; ``n`` counts finite values.
+
+- ``centre``: trimmed mean, interquartile mean, mean of finite values
+- ``resampling``, ``intervals``: the seed-block bootstrap and percentile intervals
+- ``contrasts``, ``paired_estimates``: differences between arms, paired by seed or marginal
+- ``families``: comparisons that share one error rate
+- ``windows``: the reward scales over which a learner keeps its score
+- ``scores``, ``log_rows``: normalised scores, and means over rows of a log
+- ``event_times``, ``solve_rates``: times of first events, and shares of runs with Wilson intervals
+- ``bimodality``: cells whose lifetimes form two groups
+- ``geometry``, ``bins``: terminal states, and the bins that a categorical head uses
+- ``agreement``, ``predictive_checks``: our estimates against published ones
+- ``array_checks``: conversions and shape checks
 """
 
+from rulescope.stats.agreement import (
+    Counts,
+    estimate_difference,
+    learned_counts,
+    least_seeds,
+    share_difference,
+    shares_differ,
+)
 from rulescope.stats.array_checks import DataError
-from rulescope.stats.bimodality import groups, two_humped
+from rulescope.stats.bimodality import is_bimodal, split_groups
 from rulescope.stats.bins import effective_bins
 from rulescope.stats.centre import exact_iqm, finite_count, finite_mean, trimmed_mean
 from rulescope.stats.contrasts import (
@@ -19,8 +39,7 @@ from rulescope.stats.contrasts import (
     retention_ratios,
     usable_scales,
 )
-from rulescope.stats.draws import KeptDraws, keeping_draws
-from rulescope.stats.events import (
+from rulescope.stats.event_times import (
     ThresholdSteps,
     attained,
     attainment,
@@ -45,21 +64,27 @@ from rulescope.stats.intervals import (
     Estimate,
     Interval,
     Method,
+    RecordedDraws,
     TailWarning,
     estimate_from,
     percentile_interval,
+    recording_draws,
     tail,
 )
 from rulescope.stats.log_rows import (
-    between,
     deep_sea_tail,
     endpoint,
     last_fraction,
+    rows_between,
     tail_from,
     tail_mean,
 )
-from rulescope.stats.paired import paired_estimate, student_quantile, widened
-from rulescope.stats.predictive import outlying, printed_probability, statistic_probability
+from rulescope.stats.paired_estimates import paired_estimate, student_quantile, widen_to_student
+from rulescope.stats.predictive_checks import (
+    outlier_probability,
+    printed_probability,
+    statistic_probability,
+)
 from rulescope.stats.resampling import (
     Estimates,
     Statistic,
@@ -72,7 +97,7 @@ from rulescope.stats.resampling import (
 from rulescope.stats.scores import normalised_score, post_switch_auc
 from rulescope.stats.solve_rates import (
     deepest_majority,
-    found,
+    found_goal,
     majority,
     random_discovery,
     solved,
@@ -90,13 +115,14 @@ from rulescope.stats.windows import (
 
 __all__ = [
     "COMPETENT",
+    "Counts",
     "DataError",
     "Estimate",
     "Estimates",
     "Family",
     "Interval",
-    "KeptDraws",
     "Method",
+    "RecordedDraws",
     "Statistic",
     "TailWarning",
     "ThresholdSteps",
@@ -105,7 +131,6 @@ __all__ = [
     "WindowKind",
     "attained",
     "attainment",
-    "between",
     "between_fraction",
     "bootstrap",
     "bootstrap_between_fraction",
@@ -117,25 +142,27 @@ __all__ = [
     "effective_bins",
     "endpoint",
     "estimate",
+    "estimate_difference",
     "estimate_from",
     "estimates",
     "exact_iqm",
     "finite_count",
     "finite_mean",
-    "found",
-    "groups",
+    "found_goal",
     "half_best",
     "interaction",
     "interaction_differences",
-    "keeping_draws",
+    "is_bimodal",
     "last_fraction",
+    "learned_counts",
+    "least_seeds",
     "majority",
     "marginal_difference",
     "marginal_interaction",
     "mastery",
     "mastery_target",
     "normalised_score",
-    "outlying",
+    "outlier_probability",
     "paired_contrast",
     "paired_differences",
     "paired_estimate",
@@ -144,14 +171,19 @@ __all__ = [
     "principal_fraction",
     "printed_probability",
     "random_discovery",
+    "recording_draws",
     "resample",
     "restricted_mean",
     "restricted_times",
     "retention",
     "retention_ratios",
+    "rows_between",
     "scale_window",
     "seed_blocks",
+    "share_difference",
+    "shares_differ",
     "solved",
+    "split_groups",
     "statistic_probability",
     "student_quantile",
     "summarise_threshold_steps",
@@ -160,11 +192,10 @@ __all__ = [
     "tail_mean",
     "threshold_steps",
     "trimmed_mean",
-    "two_humped",
     "unit_radius",
     "updates_for_depth",
     "usable_scales",
-    "widened",
+    "widen_to_student",
     "wilson",
     "window_widths",
 ]

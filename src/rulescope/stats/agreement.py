@@ -1,7 +1,7 @@
-"""Whether two independent estimates of one quantity agree: an interval of their difference.
+"""Agreement of two independent estimates: an interval of their difference, and tests of shares.
 
-That two intervals share a point says little: intervals of equal width do until the difference is
-significant at about 0.006 (Schenker and Gentleman 2001), and a wide one does with everything.
+Overlap of two intervals is a weak test: intervals of equal width overlap until the difference is
+significant at about 0.006 (Schenker and Gentleman 2001), and a wide one overlaps with everything.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from rulescope.stats.intervals import LEVEL, Estimate, tail
 from rulescope.stats.solve_rates import wilson
 
 TOP, BOTTOM = 1.05, -0.15
-"""Scores that no lifetime exceeds or falls below: optimal and random play, with room for noise."""
+"""Bounds of the score of a lifetime: optimal and random play, with a margin for noise."""
 SLACK = 0.01
-"""By how much a printed bound may be off: rounding, and the noise of its bootstrap draws."""
+"""Error of a published bound: rounding, and the noise of its bootstrap draws."""
 
 
 def least_seeds(family: int = 1) -> int:
-    """Return the fewest values from which an interval of a family of this size can be made.
+    """Return the least number of values for an interval of a family of this size.
 
     A percentile interval never leaves the range of its n values, and that range covers their
-    median with a chance of at most ``1 - 2^(1-n)``.
+    median with a probability of at most ``1 - 2^(1-n)``.
 
     >>> [least_seeds(family) for family in (1, 11, 15, 30, 34)]
     [6, 9, 10, 11, 11]
@@ -32,10 +32,10 @@ def least_seeds(family: int = 1) -> int:
     return 1 + math.ceil(math.log2(family / LEVEL))
 
 
-def difference(ours: Estimate, theirs: Estimate) -> Estimate:
+def estimate_difference(ours: Estimate, theirs: Estimate) -> Estimate:
     """Return ``ours - theirs`` of independent samples, with an interval at the level of both.
 
-    Each bound adds the squared distances from the values to the bounds that lead there: variances
+    Each bound adds the squared distances between values and bounds in its direction: variances
     add up, and skewed intervals stay skewed (Zou and Donner 2008; of two Wilson intervals this is
     the interval of Newcombe 1998). NaN where either has no bounds.
     """
@@ -59,29 +59,29 @@ def fisher(k: int, n: int, other_k: int, other_n: int) -> float:
         math.comb(n, i) * math.comb(other_n, total - i)
         for i in range(max(0, total - other_n), min(n, total) + 1)
     ]
-    seen = math.comb(n, k) * math.comb(other_n, other_k)
-    return sum(way for way in ways if way <= seen) / sum(ways)
+    observed = math.comb(n, k) * math.comb(other_n, other_k)
+    return sum(way for way in ways if way <= observed) / sum(ways)
 
 
 class Counts(NamedTuple):
-    """How many of ``n`` lifetimes learned: at least and at most."""
+    """Bounds of the number of lifetimes, of ``n``, that learned."""
 
     least: int
     most: int
     n: int
 
     def __str__(self) -> str:
-        """Return the counts in words: ``3 of 8``, ``11 to 12 of 12``."""
+        """Return a phrase: ``3 of 8``, ``11 to 12 of 12``."""
         span = f"{self.least}" if self.least == self.most else f"{self.least} to {self.most}"
         return f"{span} of {self.n}"
 
 
-def learned(printed: Estimate, threshold: float) -> Counts:
-    """Return how many of the lifetimes behind a ``printed`` trimmed mean scored over ``threshold``.
+def learned_counts(printed: Estimate, threshold: float) -> Counts:
+    """Return bounds of the lifetimes over ``threshold`` behind a ``printed`` trimmed mean.
 
     Scores lie between random and optimal play, so a mean and the bounds of its bootstrap interval
-    exclude counts: 12 lifetimes of 0.995 [0.989, 0.997] had at most one failure among them. Where
-    nothing is excluded (or everything, by a mean of another kind) any count is possible.
+    exclude counts: 12 lifetimes of 0.995 [0.989, 0.997] had at most one failure. Where nothing is
+    excluded (or everything, by a mean of another kind) any count is possible.
     """
     possible = [k for k in range(printed.n + 1) if _possible(printed, k, threshold)]
     if not possible:
@@ -90,17 +90,17 @@ def learned(printed: Estimate, threshold: float) -> Counts:
 
 
 def _possible(printed: Estimate, k: int, threshold: float) -> bool:
-    """Tell whether ``k`` of the lifetimes behind ``printed`` can have scored over ``threshold``."""
+    """Return whether ``k`` of the lifetimes behind ``printed`` can be over ``threshold``."""
     n, side = printed.n, tail(printed.family)
-    seen = ((printed.value, k), (printed.low, _quantile(n, k, side)))
+    lower = ((printed.value, k), (printed.low, _quantile(n, k, side)))
     return all(
         math.isnan(value) or _within(value, n, count, threshold)
-        for value, count in (*seen, (printed.high, _quantile(n, k, 1.0 - side)))
+        for value, count in (*lower, (printed.high, _quantile(n, k, 1.0 - side)))
     )
 
 
 def _within(value: float, n: int, k: int, threshold: float) -> bool:
-    """Tell whether the trimmed mean of n scores, k of them over ``threshold``, can be ``value``."""
+    """Return whether n scores, k of them over ``threshold``, can have a Trim of ``value``."""
     dropped, last = n // 4, -(-3 * n // 4)  # as in stats.centre
     kept = last - dropped
     over = min(max(k - (n - last), 0), kept)
@@ -110,7 +110,7 @@ def _within(value: float, n: int, k: int, threshold: float) -> bool:
 
 
 def _quantile(n: int, k: int, share: float) -> int:
-    """Return the ``share`` quantile of how many of n resampled lifetimes are among those k."""
+    """Return the ``share`` quantile of the number of those k among n resampled lifetimes."""
     total, p = 0.0, k / n
     for count in range(n + 1):
         total += math.comb(n, count) * p**count * (1 - p) ** (n - count)
@@ -120,9 +120,9 @@ def _quantile(n: int, k: int, share: float) -> int:
 
 
 def share_difference(ours: Counts, theirs: Counts) -> Estimate:
-    """Return the difference of two shares; the widest interval that the counts allow."""
+    """Return the difference of two shares, with the widest interval over the possible counts."""
     found = [
-        difference(wilson(k, ours.n), wilson(other, theirs.n))
+        estimate_difference(wilson(k, ours.n), wilson(other, theirs.n))
         for k in (ours.least, ours.most)
         for other in (theirs.least, theirs.most)
     ]
@@ -132,7 +132,7 @@ def share_difference(ours: Counts, theirs: Counts) -> Estimate:
 
 
 def shares_differ(ours: Counts, theirs: Counts, family: int = 1) -> bool:
-    """Return whether Fisher's test tells the shares apart, whichever of the counts is true."""
+    """Return whether the shares differ by Fisher's test for all of the possible counts."""
     return all(
         fisher(k, ours.n, other, theirs.n) <= LEVEL / family
         for k in range(ours.least, ours.most + 1)

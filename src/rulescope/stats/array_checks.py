@@ -1,7 +1,7 @@
-"""What every estimator asks of its arrays, said once.
+"""Array types, conversions and shape checks that every estimator shares.
 
-A missing value is NaN. Infinities are treated as missing too: a score that overflowed is not a
-measurement, and ``n`` always means the number of *finite* values.
+A missing value is NaN. Infinities count as missing too: a score that overflowed is not a
+measurement. ``n`` is always the number of *finite* values.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ BoolArray = NDArray[np.bool_]
 
 
 class DataError(RulescopeError, ValueError):
-    """Arrays that cannot be estimated from: shapes that do not match, impossible parameters."""
+    """Arrays do not match in shape, or a parameter is invalid."""
 
 
 def floats(values: ArrayLike) -> FloatArray:

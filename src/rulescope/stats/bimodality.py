@@ -11,35 +11,35 @@ from numpy.typing import ArrayLike
 from rulescope.stats.array_checks import FloatArray, floats
 
 MIN_GAP = 0.4
-"""Score that must lie empty between the groups: two fifths of the way from random to optimal."""
+"""Score that must lie empty between the groups: two fifths of the range from random to optimal."""
 MIN_GROUP = 2
-"""Lifetimes in the smaller group: a single one is an outlier."""
+"""Least number of lifetimes in a group: a single one is an outlier."""
 
 
-def two_humped(values: ArrayLike) -> bool:
+def is_bimodal(values: ArrayLike) -> bool:
     """Return whether the finite ``values [n]`` of a cell, in units of score, form two groups.
 
     They do if, split at their widest gap, (1) each side has at least two values, (2) the gap is at
     least 0.4, and (3) the gap is wider than the spread (highest minus lowest) of either side.
 
-    >>> two_humped([0, 0.02, 0.01, 0, 0.05, 0.98, 1, 0.97]), two_humped([0.2, 0.5, 0.6, 0.9])
+    >>> is_bimodal([0, 0.02, 0.01, 0, 0.05, 0.98, 1, 0.97]), is_bimodal([0.2, 0.5, 0.6, 0.9])
     (True, False)
     """
-    lower, upper = groups(values)
+    lower, upper = split_groups(values)
     if min(len(lower), len(upper)) < MIN_GROUP:
         return False
     gap = upper[0] - lower[-1]
     return bool(gap >= MIN_GAP and gap > max(np.ptp(lower), np.ptp(upper)))
 
 
-def groups(values: ArrayLike) -> tuple[FloatArray, FloatArray]:
+def split_groups(values: ArrayLike) -> tuple[FloatArray, FloatArray]:
     """Return the finite ``values [n]``, sorted, below and above their widest gap.
 
     Of equally wide gaps the lowest is taken. Without a gap (fewer than two distinct values) all
-    are below. Every cell with two distinct values has such a split; :func:`two_humped` tells
-    whether it means anything.
+    are below. Every cell with two distinct values has such a split; :func:`is_bimodal` returns
+    whether it is meaningful.
 
-    >>> [len(group) for group in groups([0, 0.02, 0.01, 0, 0.05, 0.98, 1, 0.97])]
+    >>> [len(group) for group in split_groups([0, 0.02, 0.01, 0, 0.05, 0.98, 1, 0.97])]
     [5, 3]
     """
     ordered = np.sort(floats(values), axis=None)

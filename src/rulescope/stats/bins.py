@@ -1,4 +1,4 @@
-"""How many atoms of a categorical head a learner really uses."""
+"""Effective number of bins of a categorical head."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def effective_bins(logits: ArrayLike) -> float:
     All leading axes are rows. Probabilities are computed in float32, as the learner computes
     them, and averaged in float64. Logits that are not finite give NaN.
     """
-    with np.errstate(over="ignore"):  # what float32 cannot hold is reported as NaN below
+    with np.errstate(over="ignore"):  # overflow of float32 gives NaN below
         rows = np.asarray(logits, dtype=np.float32)
     if rows.ndim == 0 or rows.size == 0:
         raise DataError(f"logits must be rows of bins, not an array of shape {rows.shape}")

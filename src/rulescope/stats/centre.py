@@ -1,7 +1,7 @@
-"""Robust centres of a sample: the integer-trimmed mean and the exact interquartile mean.
+"""Centres of a sample: integer-trimmed mean, exact interquartile mean, mean of finite values.
 
-Both are weighted means of the sorted values. The weights are whole numbers, so no rounding of
-fractions such as 1/18 enters, and the result never leaves the range of the values it averages.
+The first two are weighted means of the sorted values with whole numbers as weights, so fractions
+such as 1/18 are not rounded, and the result stays in the range of the averaged values.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def trimmed_mean(values: ArrayLike, axis: int = -1) -> FloatArray:
 def exact_iqm(values: ArrayLike, axis: int = -1) -> FloatArray:
     """Return the mean of exactly the middle half of the finite values along ``axis``.
 
-    A value that straddles a quartile counts with the part of it that lies inside.
+    A value at a quartile counts with the fraction of it that lies inside.
     ``values [..., n]`` gives ``[...]``; a slice without finite values gives NaN.
 
     >>> float(exact_iqm([0, 2, 4, 10, 100]))
@@ -44,7 +44,7 @@ def finite_mean(values: ArrayLike, axis: int = -1) -> FloatArray:
     finite = np.isfinite(array)
     total = np.where(finite, array, 0.0).sum(axis=axis)
     mean = ratio(total, finite.sum(axis=axis))
-    # Rounding must not carry a mean past its own values: a threshold may sit exactly there.
+    # Rounding must not move a mean outside its own values: a threshold may be exactly there.
     low = np.where(finite, array, np.inf).min(axis=axis, initial=np.inf)
     high = np.where(finite, array, -np.inf).max(axis=axis, initial=-np.inf)
     inside: FloatArray = np.minimum(np.maximum(mean, low), high)
@@ -98,6 +98,6 @@ def _mean_of_ranks(ordered: FloatArray, weights: IntArray) -> FloatArray:
     for rank in kept.tolist():
         total += weights[rank] * ordered[..., rank]
     mean = total / weights.sum()
-    # As in finite_mean: rounding must not carry a mean past its own values.
+    # As in finite_mean: rounding must not move a mean outside its own values.
     inside: FloatArray = np.clip(mean, ordered[..., kept[0]], ordered[..., kept[-1]])
     return inside

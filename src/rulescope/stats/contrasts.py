@@ -1,6 +1,6 @@
-"""Comparisons between arms: differences within seeds, and differences of centres.
+"""Contrasts between arms: centres of differences within seeds, and differences of centres.
 
-The two are not the same number. Where arms share their seeds, the difference is taken within each
+The two are different numbers. Where arms share their seeds, the difference is taken within each
 seed first and centred after (*paired*); *marginal* forms centre each arm first.
 """
 
@@ -68,8 +68,8 @@ def interaction(
 ) -> FloatArray:
     """Return the inheritance interaction ``[...]`` of four arms ``[..., n]``, paired by seed.
 
-    How much more the donor's task matters when the transplanted state is clamped than when it is
-    let go. The same pattern serves (live - zero) in one interface against another.
+    The effect of the donor's task when the transplanted state is clamped, minus its effect when the
+    state evolves. The same form serves (live - zero) in one interface against another.
     """
     return statistic(
         interaction_differences(match_clamp, cross_clamp, match_natural, cross_natural)
@@ -108,8 +108,8 @@ def retention_ratios(unit: ArrayLike, scaled: ArrayLike) -> FloatArray:
 def retention(unit: ArrayLike, scaled: ArrayLike, min_rate: float = MIN_UNIT_RATE) -> FloatArray:
     """Return the Trim ``[...]`` of the per-seed retention ratios of ``[..., n]`` rates.
 
-    NaN where the Trim of the unit-scale rates is below ``min_rate``: what was never learned
-    cannot be retained.
+    NaN where the Trim of the unit-scale rates is below ``min_rate``: without learning
+    there is nothing to retain.
     """
     ratios = trimmed_mean(retention_ratios(unit, scaled))
     return np.where(trimmed_mean(unit) >= min_rate, ratios, np.nan)[()]

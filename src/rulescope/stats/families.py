@@ -1,4 +1,4 @@
-"""Families of comparisons that share one error rate, fixed before anything is estimated."""
+"""Families of comparisons that share one error rate, planned before estimation."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from rulescope.stats.intervals import Estimate, tail
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """The planned members of a family and the estimates made so far; never changed in place.
+    """The planned members of a family and the estimates made so far; immutable.
 
-    A member that could not be estimated stays in the plan: dropping it would shrink the family
-    and narrow everybody else's interval after having seen the data.
+    A member that could not be estimated stays in the plan: removing it would narrow the other
+    intervals after the data were seen.
     """
 
     name: str
@@ -24,7 +24,7 @@ class Family:
     estimates: Mapping[str, Estimate] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        # Copies, so that nobody who holds the arguments can change the plan afterwards.
+        # Copies, so that later changes of the arguments do not change the plan.
         object.__setattr__(self, "members", tuple(self.members))
         object.__setattr__(self, "estimates", MappingProxyType(dict(self.estimates)))
         if not self.members:
@@ -37,7 +37,7 @@ class Family:
 
     @property
     def size(self) -> int:
-        """The number of planned members: what divides the error."""
+        """The number of planned members, by which the error is divided."""
         return len(self.members)
 
     @property
@@ -55,7 +55,7 @@ class Family:
         )
 
     def with_estimate(self, member: str, estimate: Estimate) -> Family:
-        """Return a family that also holds the estimate of ``member``."""
+        """Return a family that also has the estimate of ``member``."""
         if member in self.estimates:
             raise DataError(f"{member!r} of family {self.name!r} already has an estimate")
         return Family(self.name, self.members, {**self.estimates, member: estimate})
@@ -66,7 +66,7 @@ class Family:
         return self.estimates.get(member)
 
     def _check(self, member: str, estimate: Estimate) -> None:
-        """Raise for a stranger, or for an interval made for a family of another size."""
+        """Raise unless ``member`` is planned and its interval is for a family of this size."""
         self._check_planned(member)
         if estimate.method == "bootstrap" and estimate.family != self.size:
             raise DataError(

@@ -1,8 +1,8 @@
-"""Where the carried state ends up: displacement between reward scales, and spread.
+"""Geometry of terminal states: displacement between reward scales, radius, shares of variance.
 
 States are ``[S, n, d]``: scales, seeds, coordinates. A state with a coordinate that is not finite
 is missing. Each measure has a ``bootstrap_`` form that takes seed blocks ``[draws, n]``; because a
-draw only changes how often each seed counts, draws are handled as weights and never copied out.
+draw only changes how often each seed counts, draws are weights of the seeds, without copies.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from rulescope.stats.array_checks import (
 from rulescope.stats.resampling import check_blocks, draw_chunks
 
 _ROUNDING = 1e-12
-"""Distances below this share of the coordinates are rounding; the states come from float32."""
+"""Distances below this share of the coordinates are rounding; the states are float32."""
 
 
 def unit_radius(states: ArrayLike) -> float:
@@ -40,7 +40,7 @@ def bootstrap_unit_radius(states: ArrayLike, blocks: IntArray) -> FloatArray:
 
 
 def displacement(states: ArrayLike, unit_index: int) -> FloatArray:
-    """Return how far each scale's centroid lies from that of the unit scale, in unit radii: [S].
+    """Return each scale's distance of centroids from the unit scale, in unit radii: [S].
 
     NaN where a scale has no state, or where the unit states coincide and have no radius.
     """
@@ -50,7 +50,7 @@ def displacement(states: ArrayLike, unit_index: int) -> FloatArray:
 
 
 def bootstrap_displacement(states: ArrayLike, unit_index: int, blocks: IntArray) -> FloatArray:
-    """Return :func:`displacement` in every draw, ``[draws, S]``; shift and radius both redrawn."""
+    """Return :func:`displacement` in every draw, with its own shift and radius: [draws, S]."""
     x, present = _stack(states)
     counts = _seed_counts(blocks, x.shape[1])
     parts = draw_chunks(len(counts), x.shape[0] * x.shape[2])
@@ -58,7 +58,7 @@ def bootstrap_displacement(states: ArrayLike, unit_index: int, blocks: IntArray)
 
 
 def between_fraction(states: ArrayLike) -> float:
-    """Return the share of the total variation that lies between scales; NaN if there is none."""
+    """Return the share of the total variance that lies between scales; NaN if there is none."""
     x, present = _stack(states)
     return float(_between(x, present, np.ones((1, x.shape[1])))[0])
 
@@ -70,9 +70,9 @@ def bootstrap_between_fraction(states: ArrayLike, blocks: IntArray) -> FloatArra
 
 
 def principal_fraction(states: ArrayLike, components: int = 2) -> float:
-    """Return the share of the total variation along the first principal components.
+    """Return the share of the total variance along the first principal components.
 
-    Of all states together, centred, not standardised; NaN if there is no variation.
+    Of all states together, centred, not standardised; NaN if there is no variance.
     """
     require_positive("components", components)
     x, present = _stack(states)
@@ -92,8 +92,8 @@ def principal_fraction(states: ArrayLike, components: int = 2) -> float:
 def _stack(states: ArrayLike) -> tuple[FloatArray, BoolArray]:
     """Return states [S, n, d] measured from one of them, zero where missing, and a mask [S, n].
 
-    No measure depends on the origin. With it in the cloud, identical states are exactly zero and
-    a total variation of nothing is not mistaken for one of rounding errors.
+    No measure depends on the origin. With one of the states as the origin, identical states are
+    exactly zero, and so is their variance.
     """
     array = floats(states)
     if array.ndim != 3:
@@ -131,8 +131,8 @@ def _centroids(x: FloatArray, weights: FloatArray) -> FloatArray:
 def _radius(x: FloatArray, present: BoolArray, counts: FloatArray) -> FloatArray:
     """Return the mean distance [draws] of states [n, d] to the centroid of each draw.
 
-    Zero where all that is left is the rounding of the centroid: one state drawn n times over has
-    no radius, and a shift must not be measured in units of rounding errors.
+    Zero where only rounding of the centroid remains: one state drawn n times has no radius, and a
+    shift must not be measured in units of rounding errors.
     """
     weights = counts * present
     centroids = _centroids(x, weights)

@@ -1,9 +1,12 @@
-"""Estimates and the percentile intervals around them."""
+"""Estimates, percentile intervals, and a recorder of the bootstrap draws behind them."""
 
 from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -11,20 +14,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rulescope.stats.array_checks import FloatArray, missing_as_nan, require_positive
-from rulescope.stats.draws import with_draws
 
 LEVEL = 0.05
-"""Two-sided error of one interval, shared out evenly over the members of a family."""
+"""Two-sided error of one interval, divided evenly among the members of a family."""
 MIN_TAIL_DRAWS = 20
-"""With fewer draws beyond a bound, the bound is mostly the noise of a few extreme draws."""
+"""With fewer draws beyond a bound, noise of a few extreme draws dominates it."""
 MIN_BOOTSTRAP = 3
-"""Below this many values a bootstrap interval would claim more than the data can say."""
+"""With fewer values a bootstrap interval would be too narrow."""
 
 Method = Literal["bootstrap", "range", "wilson", "none"]
 
 
 class TailWarning(UserWarning):
-    """Too few bootstrap draws for the tail that was asked for."""
+    """There are too few bootstrap draws for the requested tail."""
 
 
 class Interval(NamedTuple):
@@ -36,10 +38,10 @@ class Interval(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A value, its interval, and what both rest on.
+    """A value with its interval and sample size.
 
     ``n`` counts finite values, ``draws`` the bootstrap draws in which the statistic was defined,
-    and ``family`` the members over which the error was shared. With ``method="range"`` the bounds
+    and ``family`` the members among which the error was divided. With ``method="range"`` the bounds
     are the smallest and largest value observed; with ``"none"`` they are NaN.
     """
 
@@ -89,6 +91,49 @@ def percentile_interval(samples: ArrayLike, family: int = 1, axis: int = 0) -> I
     return Interval(bounds[0][()], bounds[1][()])
 
 
+class RecordedDraws:
+    """The draws behind estimates."""
+
+    def __init__(self) -> None:
+        # By identity: two equal estimates may have different draws. The estimate is stored as well,
+        # so that its identity is not reused.
+        self._draws: dict[int, tuple[Estimate, FloatArray]] = {}
+
+    def record(self, found: Estimate, samples: FloatArray) -> None:
+        """Store ``samples`` [draws] of ``found``."""
+        self._draws[id(found)] = (found, samples)
+
+    def of(self, found: Estimate) -> FloatArray | None:
+        """Return the draws [draws] of ``found``; None if it has none."""
+        recorded = self._draws.get(id(found))
+        return None if recorded is None else recorded[1]
+
+
+_RECORDER: ContextVar[RecordedDraws | None] = ContextVar("recorder", default=None)
+
+
+@contextmanager
+def recording_draws() -> Iterator[RecordedDraws]:
+    """Record the draws of every bootstrap estimate that is made inside.
+
+    Draws are large and seldom needed, so an estimate does not hold them itself.
+    """
+    recorder = RecordedDraws()
+    token = _RECORDER.set(recorder)
+    try:
+        yield recorder
+    finally:
+        _RECORDER.reset(token)
+
+
+def record_draws(found: Estimate, samples: FloatArray) -> Estimate:
+    """Return ``found``, after recording its ``samples`` [draws] if a recorder is active."""
+    recorder = _RECORDER.get()
+    if recorder is not None and found.method == "bootstrap":
+        recorder.record(found, samples)
+    return found
+
+
 def estimate_from(value: float, samples: ArrayLike, n: int, family: int = 1) -> Estimate:
     """Return the estimate of a statistic that the caller has bootstrapped: ``samples [draws]``.
 
@@ -100,7 +145,7 @@ def estimate_from(value: float, samples: ArrayLike, n: int, family: int = 1) -> 
     if n < MIN_BOOTSTRAP or draws == 0 or not math.isfinite(value):
         return Estimate(float(value), math.nan, math.nan, n, 0, family, "none")
     low, high = percentile_interval(array, family)
-    return with_draws(Estimate(float(value), float(low), float(high), n, draws, family), array)
+    return record_draws(Estimate(float(value), float(low), float(high), n, draws, family), array)
 
 
 def _warn_of_thin_tails(draws: int, family: int) -> None:

@@ -1,7 +1,7 @@
-"""Which log rows an estimator looks at: masks over the ``iteration`` column.
+"""Masks that select rows of a log by its ``iteration`` column, and means over them.
 
-Shares such as 0.85 are read as the decimal numbers they are written as and compared exactly;
-in binary ``0.15 * 100`` or ``0.8 * 2000`` may fall on the wrong side of a row.
+Fractions such as 0.85 are taken as exact decimal numbers: in binary ``0.15 * 100`` or
+``0.8 * 2000`` may select one row too many or too few.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rulescope.stats.centre import finite_mean
 
 
 def tail_from(iterations: ArrayLike, fraction: float, total: int) -> BoolArray:
-    """Return the rows [rows] from iteration ``fraction * total`` on, that one included.
+    """Return the rows [rows] from iteration ``fraction * total`` on, inclusive.
 
     The tails of E1, E2 and P1 (0.8) and of the exposure matrix (0.85).
     """
@@ -34,7 +34,7 @@ def last_fraction(rows: int, fraction: float) -> BoolArray:
     return np.arange(rows) >= rows - kept
 
 
-def between(iterations: ArrayLike, first: int, last: int) -> BoolArray:
+def rows_between(iterations: ArrayLike, first: int, last: int) -> BoolArray:
     """Return the rows [rows] of iterations ``first`` to ``last``, both included."""
     column = _column(iterations)
     mask: BoolArray = (column >= first) & (column <= last)
@@ -71,7 +71,7 @@ def tail_mean(scores: ArrayLike, mask: ArrayLike) -> FloatArray:
 
 
 def _exact(fraction: float) -> Fraction:
-    """Return the decimal number that ``fraction`` is written as."""
+    """Return ``fraction`` as the exact decimal number that it prints as."""
     if not 0 <= fraction <= 1:
         raise DataError(f"a fraction of the rows must lie in 0..1, not {fraction}")
     return Fraction(str(fraction))

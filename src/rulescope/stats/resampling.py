@@ -1,7 +1,7 @@
 """The seed-block bootstrap: one draw of seeds is applied to every cell of an assay at once.
 
 Arms, scales and donors of one seed share their random streams, so resampling whole seeds keeps
-every within-seed difference intact; resampling cells one by one would throw the pairing away.
+every within-seed difference; resampling cells one by one would lose the pairing.
 """
 
 from __future__ import annotations
@@ -16,13 +16,18 @@ from numpy.typing import ArrayLike
 
 from rulescope.stats.array_checks import DataError, FloatArray, IntArray, floats, require_positive
 from rulescope.stats.centre import finite_count, trimmed_mean
-from rulescope.stats.draws import with_draws
-from rulescope.stats.intervals import MIN_BOOTSTRAP, Estimate, Method, percentile_interval
+from rulescope.stats.intervals import (
+    MIN_BOOTSTRAP,
+    Estimate,
+    Method,
+    percentile_interval,
+    record_draws,
+)
 
 DRAWS = 10_000
 BLOCK_SEED = 20260920
 _CHUNK = 1 << 17
-"""Resampled values held at once: a megabyte stays in cache, which is where the speed comes from."""
+"""Resampled values held at once: a megabyte fits the cache, which makes it fast."""
 
 Statistic = Callable[[FloatArray], FloatArray]
 """Reduces the last axis, dropping NaN: ``[..., n] -> [...]``."""
@@ -91,7 +96,7 @@ class Estimates:
             family=self.family,
             method=method,
         )
-        return with_draws(found, samples)
+        return record_draws(found, samples)
 
 
 def estimates(
@@ -128,7 +133,7 @@ def estimate(
 
 
 def draw_chunks(draws: int, values_per_draw: int) -> Iterator[slice]:
-    """Cut the draws into slices whose resampled values fit the cache."""
+    """Yield slices of the draws whose resampled values fit the cache."""
     size = max(_CHUNK // max(values_per_draw, 1), 1)
     for start in range(0, draws, size):
         yield slice(start, start + size)
@@ -148,11 +153,11 @@ def check_blocks(blocks: IntArray, n: int) -> None:
     if blocks.ndim != 2 or blocks.shape[1] != n:
         raise DataError(f"blocks of shape {blocks.shape} do not draw from n={n} seeds")
     if blocks.size and not 0 <= blocks.min() <= blocks.max() < n:
-        raise DataError(f"blocks hold indices outside 0..{n - 1}")
+        raise DataError(f"blocks have indices outside 0..{n - 1}")
 
 
 def _cells(values: ArrayLike, blocks: IntArray) -> FloatArray:
-    """Return ``values`` as an array whose last axis holds the seeds that ``blocks`` draws from."""
+    """Return ``values`` as an array whose last axis is the seeds that ``blocks`` draws from."""
     array = floats(values)
     if array.ndim == 0:
         raise DataError("values must end in an axis of seeds, not be a single number")

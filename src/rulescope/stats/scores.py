@@ -1,4 +1,4 @@
-"""From returns to scores, and from a run's scores after a switch to one number."""
+"""Normalised scores of returns, and the area under scores after a switch."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rulescope.stats.array_checks import DataError, FloatArray, floats, missing_as_nan, require_rows
-from rulescope.stats.log_rows import between
+from rulescope.stats.log_rows import rows_between
 
 
 def normalised_score(
@@ -14,8 +14,7 @@ def normalised_score(
 ) -> FloatArray:
     """Return ``(returns/scale - random) / (oracle - random)``; all arguments broadcast.
 
-    The reward multiplier is removed once and nothing is clipped: beating the oracle's estimate
-    or falling below random is information.
+    The reward multiplier is removed once, and scores above 1 or below 0 are not clipped.
     """
     factor, low, high = floats(scale), floats(random), floats(oracle)
     if not np.all(factor > 0):
@@ -35,7 +34,7 @@ def post_switch_auc(iterations: ArrayLike, scores: ArrayLike, switch: int, end: 
     require_rows(grid, scores=array)
     if end <= switch:
         raise DataError(f"the window must end after the switch at {switch}, not at {end}")
-    inside = between(grid, switch, end)
+    inside = rows_between(grid, switch, end)
     if not inside.any() or grid[inside][0] != switch or grid[inside][-1] != end:
         raise DataError(f"the log has no row at iteration {switch} or at iteration {end}")
     area = np.trapezoid(array[..., inside], grid[inside], axis=-1)

@@ -1,4 +1,4 @@
-"""DeepSea: which runs solved it, how deep, and what chance alone would find; Wilson intervals.
+"""Solve rates of DeepSea, with Wilson intervals and the rate of random play.
 
 Flags are 1.0 (yes), 0.0 (no) or NaN (no data), so a missing run never counts as a failure and
 ``finite_mean(flags)`` is the share of runs.
@@ -27,11 +27,11 @@ def solved(tail_returns: ArrayLike, threshold: float = SOLVED_RETURN) -> FloatAr
     return np.where(np.isfinite(array), array >= threshold, np.nan)[()]
 
 
-def found(running_returns: ArrayLike) -> FloatArray:
+def found_goal(running_returns: ArrayLike) -> FloatArray:
     """Return flags [...] of the runs with anything above zero among ``[..., rows]``.
 
-    The rows are counts of goal events (found), or logged running returns (a goal in the log: one
-    between two rows may leave no trace).
+    The rows are counts of goal events, or logged running returns (which may miss a goal between
+    two rows).
     """
     array = floats(running_returns)
     finite = np.isfinite(array)
@@ -70,14 +70,14 @@ def wilson(k: int, n: int) -> Estimate:
     shrink = 1 + z2 / n
     centre = (share + z2 / (2 * n)) / shrink
     half = Z_95 * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n)) / shrink
-    # At 0 and n the bound is exactly the edge; rounding must not put it a hair beyond.
+    # At 0 and n the bound is exactly 0 or 1; rounding must not move it beyond.
     low = 0.0 if k == 0 else centre - half
     high = 1.0 if k == n else centre + half
     return Estimate(share, low, high, n, method="wilson")
 
 
 def random_discovery(depth: int, episodes: int = EPISODES) -> float:
-    """Return the chance that uniformly random play reaches the goal at least once."""
+    """Return the probability that uniformly random play reaches the goal at least once."""
     require_positive("depth", depth)
     if depth == 1:
         return 1.0 if episodes else 0.0

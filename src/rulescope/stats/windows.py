@@ -1,4 +1,4 @@
-"""Scale windows: over how many decades of reward scale a learner keeps its score."""
+"""Scale windows: the decades of reward scale over which a learner keeps its score."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WindowKind = Literal["none", "singleton", "interval"]
 COMPETENT = 0.8
 """Score from which an arm counts as competent. Random play has 0 and the optimum 1."""
 _TIE = 1e-9
-"""Decades: runs closer than this are equally wide, whatever the rounding of their logarithms."""
+"""Decades: runs whose widths differ by less are equally wide, despite rounded logarithms."""
 
 
 class Window(NamedTuple):
@@ -66,7 +66,7 @@ def half_best(curves: ArrayLike, floor: float = COMPETENT) -> FloatArray:
     """Return half the best score of each curve ``[..., S]`` as its threshold ``[...]``.
 
     A curve whose best score is below ``floor``, or not above zero, gets +inf, which no score
-    passes: half of the noise of an arm that learned nothing is not a criterion. Without any score
+    passes: half of the noise of an arm that did not learn is not a criterion. Without any score
     the threshold is NaN.
     """
     best = np.fmax.reduce(missing_as_nan(curves), axis=-1)

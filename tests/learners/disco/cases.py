@@ -16,7 +16,7 @@ from rulescope.learners.disco.batch import Batch
 from rulescope.learners.disco.rule_network import MetaNetwork, RuleState
 from rulescope.learners.disco.update import DiscoUpdate, LearnerState
 from rulescope.learners.disco.value_estimates import Averages
-from rulescope.numerics.golden import rule_weights
+from rulescope.numerics.golden import load_rule_weights
 from rulescope.spec.disco_config import Disco
 
 GRID = (4, 4)
@@ -38,7 +38,7 @@ class Shape(NamedTuple):
 @cache
 def network(rule: str, sign_log: str = "log", dtype: torch.dtype = torch.float64) -> MetaNetwork:
     """Return a rule network, built once."""
-    return MetaNetwork(rule_weights(rule, dtype), sign_log)
+    return MetaNetwork(load_rule_weights(rule, dtype), sign_log)
 
 
 def small_update(

@@ -18,7 +18,7 @@ from learners.small import RULE
 from rulescope.learners.disco.features import LIFETIME, OUTER
 from rulescope.learners.disco.rule_network import Trace, backward_order
 from rulescope.learners.disco.update import DiscoUpdate
-from rulescope.numerics.golden import rule_weights
+from rulescope.numerics.golden import load_rule_weights
 
 Array = NDArray[np.float64]
 FLAGS = arrays.arrays(np.bool_, st.tuples(st.integers(1, 9), st.integers(1, 5)))
@@ -78,7 +78,7 @@ def literal_cell(
 
 
 def weights64(rule: str) -> dict[str, Array]:
-    return {name: w.numpy() for name, w in rule_weights(rule, torch.float64).items()}
+    return {name: w.numpy() for name, w in load_rule_weights(rule, torch.float64).items()}
 
 
 def traced(update: DiscoUpdate, shape: Shape) -> tuple[Trace, Array, Array, Array]:

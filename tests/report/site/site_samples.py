@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from made_up_records import fill, made_up
-from mechanism.samples import seen_paths
+from mechanism.sample_observations import trajectory_observations
 from rulescope import assays
 from rulescope.assays import narrowed
 from rulescope.assays.assay_run import folder_name
@@ -19,7 +19,7 @@ from rulescope.assays.plan import Plan
 from rulescope.audit.profile import PINNED, RULE, Answer, Axis, Figure, Measure, Profile
 from rulescope.mechanism import trajectory_view
 from rulescope.mechanism import view_folder as folders
-from rulescope.mechanism.view_request import Inquiry
+from rulescope.mechanism.view_request import ViewRequest
 from rulescope.records import Record, RuleIdentity, Store
 from rulescope.report import site
 from rulescope.report.site import mechanism_views
@@ -38,8 +38,8 @@ RECIPIENT = RunSpec(
     log_every=10,
     interventions=(Transplant(carrier="recurrent", donor=DONOR, mode="clamp"),),
 )
-ASKED = Inquiry("random:0", (0.1, 10.0), 1, 40)
-OTHERWISE = Inquiry("random:3", (0.1, 10.0), 1, 40)
+ASKED = ViewRequest("random:0", (0.1, 10.0), 1, 40)
+OTHERWISE = ViewRequest("random:3", (0.1, 10.0), 1, 40)
 """Who was looked at: under two rules, each in two lifetimes and two with a transplant."""
 WATCHED, ELSEWHERE = (next(iter(group.runs.values())) for group in trajectory_view.stages(ASKED)[0])
 """Two lifetimes that the store has; of the second, one that ended otherwise."""
@@ -64,16 +64,20 @@ def stored(folder: Path) -> Store:
 
 def results(folder: Path) -> Path:
     """Return ``folder`` with what a mechanism view left there, once for each of two rules."""
-    for inquiry in (ASKED, OTHERWISE):
+    for request in (ASKED, OTHERWISE):
         seen = [
-            one._replace(science=dict.fromkeys(one.science, made_up(WATCHED).manifest.science_hash))
+            one._replace(
+                science_hashes=dict.fromkeys(
+                    one.science_hashes, made_up(WATCHED).manifest.science_hash
+                )
+            )
             if WATCHED in one.group.runs.values()
             else one
-            for one in seen_paths(inquiry)
+            for one in trajectory_observations(request)
         ]
-        found = trajectory_view.analyse(inquiry, seen)
-        place = folder / folders.folder_name(trajectory_view.VIEW, inquiry)
-        folders.write(trajectory_view.VIEW, inquiry, found, seen, place)
+        found = trajectory_view.analyse(request, seen)
+        place = folder / folders.folder_name(trajectory_view.VIEW, request)
+        folders.write_view(trajectory_view.VIEW, request, found, seen, place)
     return folder
 
 

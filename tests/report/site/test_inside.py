@@ -161,9 +161,9 @@ def _edited(folder: Path) -> None:
         (_cut, "results.json: not the results of a mechanism view"),
         (_of_before, "missing required field `table`"),
         (_other_spec, "made.runs.live/0.1/0: "),
-        (_ragged, "a row of its table"),
+        (_ragged, "the rows of its table"),
         (_without_picture, f"{LABEL}.svg: missing"),
-        (_edited, f"{LABEL}.csv: not as it was written"),
+        (_edited, f"{LABEL}.csv: changed since it was written"),
     ],
 )
 def test_a_damaged_folder_is_told_and_left_out(

@@ -1,38 +1,45 @@
 """E3, change: how is competence rebuilt after a change, and does retained experience help?
 
-The rule lives on two boards, with its state live, frozen a while before the change, or without its
-auxiliary losses. On the small board DQN lives beside it with three replay memories: a large one,
-one of the size of the rule's, and a large one that is emptied at the switch (also where nothing
-changes).
+The rule runs on two boards: with its state live, with its state frozen some time before the change,
+and without its auxiliary losses. On the small board DQN runs with three replay memories: a large
+one, one of the size of the rule's, and a large one that is emptied at the switch (also where
+nothing changes).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 
-from rulescope.assays.analysis import CORE_DRAWS, absent, by_seed, missing, noted, summed_up
-from rulescope.assays.assay import Arm, Assay, Budget, Cell, at_unit_scale, lifetimes
+from rulescope.assays.analysis import (
+    CORE_DRAWS,
+    absent,
+    estimate_cells,
+    missing,
+    noted,
+    summed_up,
+)
+from rulescope.assays.assay import Arm, Assay, Budget, Cell, at_unit_scale, lifetimes, sweep
 from rulescope.assays.change import change_tables, clear_event
 from rulescope.assays.change.switch_readouts import (
-    cell,
+    cell_values,
     change,
-    estimated,
     frozen,
     readouts,
     streams,
     switch,
     switch_of,
 )
-from rulescope.assays.comparison_families import PRIMARY, REPLAY
+from rulescope.assays.comparison_families import PRIMARY
+from rulescope.assays.estimates import Estimates
 from rulescope.assays.frame import Floats, Frame, Label
 from rulescope.assays.results import Results
 from rulescope.core.errors import SpecError
-from rulescope.spec.run_spec import Reset
+from rulescope.spec.run_spec import Reset, RunSpec
 from rulescope.stats import (
-    Estimate,
     attained,
     attainment,
     estimate,
@@ -47,12 +54,13 @@ from rulescope.stats import (
 )
 
 TASKS = ("catch", "catch-long")
-CONDITIONS = ("action-flip", "reward-move", "none")
+SWITCHED = ("action-flip", "reward-move")
+CONDITIONS = (*SWITCHED, "none")
 DISCO = ("disco", "disco-freeze", "disco-no-aux")
 REPLAYS = {"100k": "dqn", "28672": "dqn-28672", "cleared": "dqn-cleared"}
-"""DQN by its replay memory, as in the keys of the primary family."""
+"""The arm of DQN with each replay memory, in the order of the primary family."""
 DQN_TASK = "catch"
-"""The board on which DQN lives, too."""
+"""The board on which DQN runs, too."""
 ARMS = (*DISCO, *REPLAYS.values())
 CONTROLS = ("dqn-cleared-interactions",)
 """Not in a preset: DQN whose updates go on at once after the clearing, see
@@ -64,22 +72,21 @@ FROZEN_FROM = 3
 
 
 def grid(budget: Budget) -> list[Cell]:
-    """Return a cell for every condition, task and arm of ``budget``; DQN lives on one board."""
+    """Return a cell for every condition, task and arm of ``budget``; DQN runs on one board."""
     at_unit_scale(budget, "E3")
     at = switch(budget.iterations, budget.log_every)
     arms = _arms(budget, at)
-    cells = [
-        Cell(
-            {"condition": condition, "task": task, "arm": arm},
-            lifetimes(budget, arms[arm], task=task, change=change(condition, at)),
-        )
-        for condition in budget.conditions
-        for task in budget.tasks
-        for arm in budget.arms
-        if arm in DISCO or task == DQN_TASK
-    ]
+
+    def runs(labels: dict[str, Label]) -> tuple[RunSpec, ...]:
+        condition, task, arm = map(str, labels.values())
+        if arm not in DISCO and task != DQN_TASK:
+            return ()
+        return lifetimes(budget, arms[arm], task=task, change=change(condition, at))
+
+    axes = {"condition": budget.conditions, "task": budget.tasks, "arm": budget.arms}
+    cells = sweep(axes, runs)
     if not cells:
-        raise SpecError(f"--tasks: DQN lives in {DQN_TASK!r} only, and no other arm was asked for")
+        raise SpecError(f"--tasks: DQN runs in {DQN_TASK!r} only, and no other arm was asked for")
     return cells
 
 
@@ -101,55 +108,50 @@ def analyse(frame: Frame) -> Results:
     """Estimate levels, times to competence, the rule minus DQN, and what auxiliary losses do."""
     read = readouts(frame)
     notes = missing(frame)
-    found: dict[str, Estimate] = {}
+    found = Estimates()
     with noted(notes):
-        for name in ("pre", "auc", "final"):
-            found |= estimated(frame, read[name], name)
-        attained_, delays = _attainment(frame)
-        found |= attained_
-        found |= _replay_contrasts(frame, read["auc"])
-        found |= _auxiliary_effects(frame, read)
-        events = clear_event.clear_events(frame)
-        found |= clear_event.estimates(events)
-        notes += clear_event.notes(events)
+        for readout in ("pre", "auc", "final"):
+            found.update(estimate_cells(frame, readout, read[readout], CORE_DRAWS))
+        found.update(_attainment(frame))
+        found.update(_replay_contrasts(frame, read["auc"]))
+        found.update(_auxiliary_effects(frame, read))
         series = {**streams(frame), "horizon": np.array([_horizon(frame) * _thousands(frame)])}
-        for name in ("pre", "auc", "final"):
-            series |= by_seed(frame, read[name], name)
-        series |= delays
-    cleared = clear_event.table(events)
-    tables = (*change_tables.tables(frame, found), *([cleared] if cleared.rows else []))
+    events = clear_event.clear_events(frame)
+    found.update(clear_event.estimates(events))
+    notes += clear_event.notes(events)
+    made = (*change_tables.tables(frame, found), clear_event.table(events))
+    tables = tuple(table for table in made if table.rows)
     return summed_up("E3", frame, found, tables, notes, series)
 
 
-def _attainment(frame: Frame) -> tuple[dict[str, Estimate], dict[str, Floats]]:
+def _attainment(frame: Frame) -> Estimates:
     """Estimate how many lifetimes become competent again after the switch, and how soon.
-
-    And return the time of every lifetime.
 
     ``rmd`` is the restricted mean delay in iterations and ``time`` the same in thousands of
     interactions: both over all lifetimes, those that never attain counting with the whole horizon.
     """
     at, horizon, thousands = switch_of(frame), _horizon(frame), _thousands(frame)
     blocks = seed_blocks(len(frame.seeds), CORE_DRAWS)
-    found: dict[str, Estimate] = {}
-    series: dict[str, Floats] = {}
+    score, episodes = frame.log("score"), frame.log("episodes")
+    found = Estimates()
     for threshold in THRESHOLDS:
-        score, episodes = frame.log("score"), frame.log("episodes")
         times = attainment(frame.iteration, score, episodes, threshold, at)
         delays = np.where(frame.lived, restricted_times(times, horizon), np.nan)
         means = estimates(delays, blocks, finite_mean)
-        for key, place in frame.places():
-            reached, mean = int(attained(times[place], horizon).sum()), means[place]
-            found[f"attained/{key}/{threshold}"] = wilson(reached, mean.n)
-            found[f"rmd/{key}/{threshold}"] = mean
-            series[f"seeds/time/{key}/{threshold}"] = delays[place] * thousands
-            found[f"time/{key}/{threshold}"] = replace(
+        for cell, place in frame.cells():
+            labels = {**cell, "threshold": threshold}
+            mean = means[place]
+            reached = int(attained(times[place], horizon).sum())
+            time = replace(
                 mean,
                 value=mean.value * thousands,
                 low=mean.low * thousands,
                 high=mean.high * thousands,
             )
-    return found, series
+            found.add("attained", wilson(reached, mean.n), labels)
+            found.add("rmd", mean, labels)
+            found.add("time", time, labels, seeds=delays[place] * thousands)
+    return found
 
 
 def _horizon(frame: Frame) -> float:
@@ -162,35 +164,32 @@ def _thousands(frame: Frame) -> float:
     return frame.interactions / frame.iterations / 1000
 
 
-def _replay_contrasts(frame: Frame, auc: Floats) -> dict[str, Estimate]:
+def _replay_contrasts(frame: Frame, auc: Floats) -> Estimates:
     """Estimate the planned differences in area, the rule minus DQN within each seed."""
     size = PRIMARY.size
-    found = {key: absent(size) for name in REPLAY for key in (name, _sensitivity(name))}
     blocks = seed_blocks(len(frame.seeds), CORE_DRAWS)
-    for name in REPLAY:
-        _, condition, replay = name.split("/")
-        each = _differences(frame, auc, "disco", REPLAYS[replay], condition, DQN_TASK)
-        if each is not None:
-            found[name] = estimate(each, blocks, trimmed_mean, size)
-            found[_sensitivity(name)] = estimate(each, blocks, exact_iqm, size)
+    statistics = {"contrast": trimmed_mean, "contrast-iqm": exact_iqm}
+    found = Estimates()
+    for condition, (replay, arm) in product(SWITCHED, REPLAYS.items()):
+        each = _differences(frame, auc, "disco", arm, condition, DQN_TASK)
+        labels = {"condition": condition, "replay": replay}
+        for quantity, statistic in statistics.items():
+            one = absent(size) if each is None else estimate(each, blocks, statistic, size)
+            found.add(quantity, one, labels)
     return found
 
 
-def _sensitivity(name: str) -> str:
-    """Return the key of the same contrast by the exact interquartile mean."""
-    return name.replace("contrast/", "contrast-iqm/")
-
-
-def _auxiliary_effects(frame: Frame, read: Mapping[str, Floats]) -> dict[str, Estimate]:
+def _auxiliary_effects(frame: Frame, read: Mapping[str, Floats]) -> Estimates:
     """Estimate how areas and final windows differ without the auxiliary losses, within seeds."""
-    found: dict[str, Estimate] = {}
     blocks = seed_blocks(len(frame.seeds), CORE_DRAWS)
-    for condition in frame.axes["condition"]:
-        for task in frame.axes["task"]:
-            for name in ("auc", "final"):
-                each = _differences(frame, read[name], "disco-no-aux", "disco", condition, task)
-                if each is not None:
-                    found[f"no-aux/{condition}/{task}/{name}"] = estimate(each, blocks)
+    found = Estimates()
+    for condition, task, readout in product(
+        frame.axes["condition"], frame.axes["task"], ("auc", "final")
+    ):
+        each = _differences(frame, read[readout], "disco-no-aux", "disco", condition, task)
+        if each is not None:
+            labels = {"condition": condition, "task": task, "readout": readout}
+            found.add("no-aux", estimate(each, blocks), labels)
     return found
 
 
@@ -198,7 +197,10 @@ def _differences(
     frame: Frame, values: Floats, first: str, second: str, condition: Label, task: Label
 ) -> Floats | None:
     """Return one arm minus another within each seed [seeds]; None if either was not run."""
-    pair = [cell(frame, values, condition=condition, task=task, arm=arm) for arm in (first, second)]
+    pair = [
+        cell_values(frame, values, condition=condition, task=task, arm=arm)
+        for arm in (first, second)
+    ]
     return None if pair[0] is None or pair[1] is None else paired_differences(pair[0], pair[1])
 
 

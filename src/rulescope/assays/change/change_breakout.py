@@ -1,13 +1,12 @@
-"""E-A4m, change-breakout: does what holds for Catch hold when left and right change in Breakout?
+"""E-A4m, change-breakout: is competence rebuilt when left and right change places in Breakout?
 
-Returns are absolute: nobody knows what an optimal player earns.
+Returns are absolute: the return of an optimal player is unknown.
 """
 
 from __future__ import annotations
 
-from rulescope.assays.assay import Arm, Assay, Budget, Cell, at_unit_scale
-from rulescope.assays.change.level_analysis import analyse_levels
-from rulescope.assays.change.switch_readouts import frozen, single_task_grid
+from rulescope.assays.assay import Assay, Budget, Cell
+from rulescope.assays.change.levels import analyse_levels, level_grid
 from rulescope.assays.frame import Frame
 from rulescope.assays.results import Results
 
@@ -23,17 +22,7 @@ EVERY = 40
 
 def grid(budget: Budget) -> list[Cell]:
     """Return a cell for every condition and arm of ``budget``."""
-    at_unit_scale(budget, "E-A4m")
-    return single_task_grid(budget, TASK, _arms)
-
-
-def _arms(budget: Budget) -> dict[str, Arm]:
-    return {
-        "disco": Arm("disco"),
-        "disco-freeze": frozen(budget.iterations, FROZEN_FROM),
-        "a2c": Arm("a2c"),
-        "ppo": Arm("ppo"),
-    }
+    return level_grid("E-A4m", budget, TASK, FROZEN_FROM)
 
 
 def analyse(frame: Frame) -> Results:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from rulescope.assays.analysis import CORE_DRAWS, absent, adjusted, below
+from rulescope.assays.analysis import CORE_DRAWS, adjusted, below
 from rulescope.assays.change.switch_readouts import FINAL, switch_of
-from rulescope.assays.comparison_families import PRIMARY, REPLAY
-from rulescope.assays.frame import Frame
+from rulescope.assays.comparison_families import PRIMARY
+from rulescope.assays.estimates import Estimates, count_text
+from rulescope.assays.frame import Frame, Label
+from rulescope.assays.pivot import Entry, Index, known, names, pivot_table
 from rulescope.assays.results import Column, Table, Value
-from rulescope.stats import Estimate
 
 CONDITION_NAMES = {
     "action-flip": "Action flip",
@@ -36,27 +35,31 @@ THRESHOLD_ARMS = ("disco", "dqn-cleared", "dqn-28672", "dqn")
 """Systems whose times to competence are compared, in the printed order."""
 SCORE = "score 0 random, 1 optimal, by the same references before and after the switch"
 TRIMMED = "integer-trimmed mean over seeds"
+TARGET = 0.8
+"""Score that counts as competent again in the tables of levels."""
 COMPETENT = "at least 102 episodes completed since the switch"
+REWARD_MOVE = (
+    "what pays is a catch a quarter of the board to the right of the ball, around the edge; "
+)
 
 
-def tables(frame: Frame, estimates: Mapping[str, Estimate]) -> tuple[Table, ...]:
-    """Return every table of E3 that has a row."""
-    made = [
-        _all(frame, estimates),
-        _thresholds(frame, estimates),
-        *(_recovery(str(name), frame, estimates) for name in frame.axes["condition"]),
-        _auxiliary(frame, estimates),
-    ]
-    return tuple(table for table in made if table.rows)
+def tables(frame: Frame, found: Estimates) -> tuple[Table, ...]:
+    """Return every table of E3; one of which nothing was run has no rows."""
+    return (
+        _contrasts(frame, found),
+        _thresholds(frame, found),
+        *(_recovery(str(condition), frame, found) for condition in frame.axes["condition"]),
+        _auxiliary(frame, found),
+    )
 
 
-def _all(frame: Frame, estimates: Mapping[str, Estimate]) -> Table:
+def _contrasts(frame: Frame, found: Estimates) -> Table:
     rows: list[tuple[Value, ...]] = []
-    for name in REPLAY:
-        _, condition, replay = name.split("/")
-        if estimates[name].n:
+    for row in found.where("contrast"):
+        condition, replay = map(str, row.labels.values())
+        if row.estimate.n:
             shown = f"{CONDITION_NAMES[condition].lower()} / {REPLAY_NAMES[replay]}"
-            rows.append((shown, estimates[name], estimates[f"contrast-iqm/{condition}/{replay}"]))
+            rows.append((shown, row.estimate, found.at("contrast-iqm", **row.labels)))
     return Table(
         "tab:e3-all",
         f"Post-switch area, {frame.subject} minus DQN with each replay memory",
@@ -75,16 +78,21 @@ def _all(frame: Frame, estimates: Mapping[str, Estimate]) -> Table:
     )
 
 
-def _thresholds(frame: Frame, estimates: Mapping[str, Estimate]) -> Table:
-    rows: list[tuple[Value, ...]] = []
-    for condition in (name for name in frame.axes["condition"] if name != "none"):
-        for arm in THRESHOLD_ARMS:
-            for threshold in (0.8, 0.9):
-                key = f"{condition}/catch/{arm}/{threshold}"
-                time = estimates.get(f"time/{key}", absent())
-                if time.n:
-                    names = (CONDITION_NAMES[str(condition)].lower(), _system(arm, frame))
-                    rows.append((*names, threshold, _count(estimates, key), time))
+def _thresholds(frame: Frame, found: Estimates) -> Table:
+    changed = [condition for condition in frame.axes["condition"] if condition != "none"]
+    rows: list[tuple[Value, ...]] = [
+        (
+            CONDITION_NAMES[str(condition)].lower(),
+            "DQN clear" if arm == "dqn-cleared" else system_name(arm, frame),
+            row.labels["threshold"],
+            count_text(found.at("attained", **row.labels)),
+            row.estimate,
+        )
+        for condition in changed
+        for arm in THRESHOLD_ARMS
+        for row in found.where("time", condition=condition, task="catch", arm=arm)
+        if row.estimate.n
+    ]
     return Table(
         "tab:e3-thresholds",
         "Who becomes competent again after the change, and how soon",
@@ -106,91 +114,70 @@ def _thresholds(frame: Frame, estimates: Mapping[str, Estimate]) -> Table:
     )
 
 
-def named(arm: str, frame: Frame) -> str:
+def system_name(arm: str, frame: Frame) -> str:
     """Return an arm as it is printed."""
     return ARM_NAMES[arm].format(frame.subject)
 
 
-def _system(arm: str, frame: Frame) -> str:
-    return "DQN clear" if arm == "dqn-cleared" else named(arm, frame)
-
-
-def _count(estimates: Mapping[str, Estimate], key: str) -> str | None:
-    """Return how many of how many lifetimes attained, as printed: 17/18."""
-    share = estimates[f"attained/{key}"]
-    return f"{round(share.value * share.n)}/{share.n}" if share.n else None
-
-
-def _recovery(condition: str, frame: Frame, estimates: Mapping[str, Estimate]) -> Table:
-    rows: list[tuple[Value, ...]] = []
-    for key, _ in frame.places():
-        own, task, arm = key.split("/")
-        if own == condition:
-            rows.append(
-                (
-                    BOARDS[task],
-                    named(arm, frame),
-                    estimates[f"auc/{key}"],
-                    estimates[f"final/{key}"],
-                    _count(estimates, f"{key}/0.8"),
-                    estimates[f"rmd/{key}/0.8"],
-                )
-            )
+def _recovery(condition: str, frame: Frame, found: Estimates) -> Table:
+    here: dict[str, Label] = {"condition": condition}
+    target = {**here, "threshold": TARGET}
     last = int(frame.iteration[-1])
-    return Table(
+    return pivot_table(
         f"tab:unified-recovery-{condition.replace('-', '_')}",
         f"{CONDITION_NAMES[condition]}: levels after the switch, and time to competence",
+        found,
+        (_boards(frame), systems(frame)),
         (
-            Column("Grid"),
-            Column("Condition"),
-            Column("AUC [95% CI]"),
-            Column("Final window [95% CI]"),
-            Column("Target"),
-            Column("RMD", 1, interval=False),
+            Entry(Column("AUC [95% CI]"), "auc", here),
+            Entry(Column("Final window [95% CI]"), "final", here),
+            Entry(Column("Target"), "attained", target, lambda row: count_text(row.estimate)),
+            Entry(Column("RMD", 1, interval=False), "rmd", target),
         ),
-        tuple(rows),
         below(
             frame,
-            f"{_what(condition)}{area(frame)}; final window: {int(FINAL * last):,} to {last:,}; "
-            f"{TRIMMED}; {SCORE}; target: a score of 0.8, {COMPETENT}; RMD: mean delay in "
-            "iterations over all lifetimes, those that never attain counting with the horizon",
+            f"{REWARD_MOVE if condition == 'reward-move' else ''}{area(frame)}; final window: "
+            f"{int(FINAL * last):,} to {last:,}; {TRIMMED}; {SCORE}; target: a score of {TARGET}, "
+            f"{COMPETENT}; RMD: mean delay in iterations over all lifetimes, those that never "
+            "attain counting with the horizon",
             CORE_DRAWS,
         ),
     )
 
 
-def _what(condition: str) -> str:
-    """Say what changed, where the name leaves it open."""
-    if condition != "reward-move":
-        return ""
-    return "what pays is a catch a quarter of the board to the right of the ball, around the edge; "
-
-
-def _auxiliary(frame: Frame, estimates: Mapping[str, Estimate]) -> Table:
-    metrics = {"auc": "AUC", "final": "Final window"}
-    rows: list[tuple[Value, ...]] = []
-    for task in frame.axes["task"]:
-        for condition in frame.axes["condition"]:
-            for metric, shown in metrics.items():
-                found = estimates.get(f"no-aux/{condition}/{task}/{metric}", absent())
-                if found.n:
-                    names = (BOARDS[str(task)], CONDITION_NAMES[str(condition)])
-                    rows.append((*names, shown, found))
-    return Table(
+def _auxiliary(frame: Frame, found: Estimates) -> Table:
+    return pivot_table(
         "tab:unified-recovery-noaux",
         f"What the auxiliary losses do: {frame.subject} without them minus {frame.subject}",
-        (Column("Grid"), Column("Change"), Column("Metric"), Column("Paired difference [95% CI]")),
-        tuple(rows),
+        found,
+        (
+            _boards(frame),
+            Index("Change", "condition", names(frame.axes["condition"], CONDITION_NAMES)),
+            Index("Metric", "readout", {"auc": "AUC", "final": "Final window"}),
+        ),
+        (Entry(Column("Paired difference [95% CI]"), "no-aux"),),
         below(
             frame,
             f"{area(frame)}; differences of each seed, then the {TRIMMED}; {SCORE}",
             CORE_DRAWS,
         ),
+        shown=known,
+    )
+
+
+def _boards(frame: Frame) -> Index:
+    return Index("Grid", "task", names(frame.axes["task"], BOARDS))
+
+
+def systems(frame: Frame) -> Index:
+    """Return the column of arms."""
+    return Index(
+        "Condition", "arm", {arm: system_name(str(arm), frame) for arm in frame.axes["arm"]}
     )
 
 
 def area(frame: Frame) -> str:
-    """Say between which iterations an area is taken."""
+    """Describe the iterations over which an area is taken."""
     return (
         f"AUC: mean height of the log from the switch at iteration {switch_of(frame):,} to "
         f"{int(frame.iteration[-1]):,}"

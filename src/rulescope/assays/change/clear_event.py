@@ -1,21 +1,22 @@
-"""When a replay was cleared, read off the log: how much was stored before and after the switch.
+"""Clearing of a replay, verified in the log: how much was stored before and after the switch.
 
-The log of a DQN lifetime has the number of stored transitions. After a clearing it can only be what
-was collected since. So the record itself shows that the replay was emptied, and at which iteration.
+The log of a DQN lifetime has the number of stored transitions. After a clearing it can only be the
+number collected since then. So the record itself shows that the replay was emptied, and when.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from rulescope.assays.change.change_tables import ARM_NAMES, CONDITION_NAMES
 from rulescope.assays.change.switch_readouts import switch_of
-from rulescope.assays.frame import Bools, Floats, Frame
+from rulescope.assays.estimates import Estimates, join_labels
+from rulescope.assays.frame import Bools, Floats, Frame, Label
 from rulescope.assays.results import Column, Table, Value
-from rulescope.stats import Estimate, wilson
+from rulescope.stats import wilson
 
 CLEARED = ("dqn-cleared", "dqn-cleared-interactions")
 """Arms whose replay is cleared at the switch."""
@@ -25,6 +26,8 @@ COLUMN = "stored"
 class ClearEvent(NamedTuple):
     """The clearing of one cell, lifetime by lifetime."""
 
+    labels: Mapping[str, Label]
+    """Of the cell."""
     at: int
     """Iteration after which the replay was to be cleared."""
     row: int
@@ -33,8 +36,7 @@ class ClearEvent(NamedTuple):
     """Transitions collected between the two."""
     before: Floats
     """[seeds]: transitions stored at the last log row before the switch. (The row of the switch
-    itself tells what was stored before the clearing in records of schema 1, after it in later
-    ones.)"""
+    itself has the number before the clearing in records of schema 1, after it in later ones.)"""
     after: Floats
     """[seeds]: transitions stored at ``row``."""
 
@@ -50,53 +52,61 @@ class ClearEvent(NamedTuple):
         return verified
 
 
-def clear_events(frame: Frame) -> dict[str, ClearEvent]:
-    """Return the clearing of every planned cell that has one, by its key."""
+def clear_events(frame: Frame) -> list[ClearEvent]:
+    """Return the clearing of every planned cell that has one."""
     at = switch_of(frame)
     earlier, later = (
         frame.iteration[side] for side in (frame.iteration < at, frame.iteration > at)
     )
     if COLUMN not in frame.columns or not len(earlier) or not len(later):
-        return {}
+        return []
     row, each = int(later[0]), frame.interactions // frame.iterations
     stored = frame.log(COLUMN)
     before, after = (stored[..., frame.iteration == time][..., 0] for time in (earlier[-1], row))
-    return {
-        key: ClearEvent(at, row, (row - at) * each, before[place], after[place])
-        for key, place in frame.places()
-        if key.rpartition("/")[2] in CLEARED
-    }
+    return [
+        ClearEvent(labels, at, row, (row - at) * each, before[place], after[place])
+        for labels, place in frame.cells()
+        if labels["arm"] in CLEARED
+    ]
 
 
-def estimates(events: Mapping[str, ClearEvent]) -> dict[str, Estimate]:
+def estimates(events: Sequence[ClearEvent]) -> Estimates:
     """Return the share of lifetimes whose log shows the clearing, of those that log it."""
-    return {
-        f"cleared/{key}": wilson(int(event.verified.sum()), int(event.known.sum()))
-        for key, event in events.items()
-        if event.known.any()
-    }
+    found = Estimates()
+    for event in events:
+        if event.known.any():
+            share = wilson(int(event.verified.sum()), int(event.known.sum()))
+            found.add("cleared", share, event.labels)
+    return found
 
 
-def notes(events: Mapping[str, ClearEvent]) -> list[str]:
+def notes(events: Sequence[ClearEvent]) -> list[str]:
     """Return a note for each cell in which some lifetime was not cleared."""
     return [
-        f"{key}: the replay of {int((event.known & ~event.verified).sum())} of "
-        f"{int(event.known.sum())} lifetimes was not cleared at iteration {event.at:,}"
-        for key, event in events.items()
+        f"{join_labels(*event.labels.values())}: the replay of "
+        f"{int((event.known & ~event.verified).sum())} of {int(event.known.sum())} lifetimes was "
+        f"not cleared at iteration {event.at:,}"
+        for event in events
         if (event.known & ~event.verified).any()
     ]
 
 
-def table(events: Mapping[str, ClearEvent]) -> Table:
+def table(events: Sequence[ClearEvent]) -> Table:
     """Return the clearing of every cell: what was stored before and after it, and in how many."""
-    rows: list[tuple[Value, ...]] = []
-    for key, event in events.items():
-        condition, _, arm = key.split("/")
-        if event.known.any():
-            count = f"{int(event.verified.sum())}/{int(event.known.sum())}"
-            names = (CONDITION_NAMES[condition].lower(), ARM_NAMES[arm])
-            sizes = (_span(event.before), event.row, _span(event.after), event.expected)
-            rows.append((*names, event.at, *sizes, count))
+    rows: list[tuple[Value, ...]] = [
+        (
+            CONDITION_NAMES[str(event.labels["condition"])].lower(),
+            ARM_NAMES[str(event.labels["arm"])],
+            event.at,
+            _span(event.before),
+            event.row,
+            _span(event.after),
+            event.expected,
+            f"{int(event.verified.sum())}/{int(event.known.sum())}",
+        )
+        for event in events
+        if event.known.any()
+    ]
     return Table(
         "e3-clear-event",
         "The clearing of the replay, as the log of each lifetime shows it",

@@ -6,10 +6,9 @@ from before the switch: when the sign of the reward is turned, random play is wo
 
 from __future__ import annotations
 
-from rulescope.assays.assay import Arm, Assay, Budget, Cell, at_unit_scale
+from rulescope.assays.assay import Assay, Budget, Cell
 from rulescope.assays.change.change_tables import SCORE
-from rulescope.assays.change.level_analysis import analyse_levels
-from rulescope.assays.change.switch_readouts import frozen, single_task_grid
+from rulescope.assays.change.levels import analyse_levels, level_grid
 from rulescope.assays.frame import Frame
 from rulescope.assays.results import Results
 
@@ -21,16 +20,7 @@ FROZEN_FROM = 3
 
 def grid(budget: Budget) -> list[Cell]:
     """Return a cell for every condition and arm of ``budget``."""
-    at_unit_scale(budget, "E-A4x")
-    return single_task_grid(budget, "catch", _arms)
-
-
-def _arms(budget: Budget) -> dict[str, Arm]:
-    return {
-        "disco": Arm("disco"),
-        "disco-freeze": frozen(budget.iterations, FROZEN_FROM),
-        "a2c": Arm("a2c"),
-    }
+    return level_grid("E-A4x", budget, "catch", FROZEN_FROM)
 
 
 def analyse(frame: Frame) -> Results:

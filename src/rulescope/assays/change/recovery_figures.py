@@ -1,8 +1,8 @@
-"""Figures of every change at once: areas by condition, levels around the switch, streams."""
+"""Figures of all changes: areas by condition, levels around the switch, streams."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import matplotlib as mpl
@@ -17,14 +17,25 @@ from rulescope.assays.change.change_figures import (
     BOARDS,
     CONDITIONS,
     PAIR,
+    SWITCHED,
+    area_and_final,
     arm_words,
-    name_rows,
-    named,
-    pair_row,
+    name_arms,
+    replay_look,
     stream_panel,
 )
-from rulescope.assays.figure_data import Curve, caption, estimate, estimates, evidence, parts, point
-from rulescope.assays.panels import dots, score_axis
+from rulescope.assays.estimates import join_labels
+from rulescope.assays.figure_data import (
+    Curve,
+    arms_run,
+    caption,
+    cell,
+    cells,
+    evidence,
+    labels_run,
+    point,
+)
+from rulescope.assays.panels import difference_axis, dots, line_end, score_axis
 from rulescope.render.line_labels import End, name_apart, name_ends
 from rulescope.render.style import (
     DARK,
@@ -42,13 +53,16 @@ from rulescope.render.style import (
 
 if TYPE_CHECKING:
     from rulescope.assays.results import Results
+    from rulescope.stats import Estimate
 
 CELL = (0.56, 0.3)
 """Inches: a cell of a heat map."""
 NOT_PLANNED = "#D9D9D9"
-CONDITIONS_OF_E3 = ("action-flip", "reward-move", "none")
+CONDITIONS_OF_E3 = (*SWITCHED, "none")
 MAPPING = ("observation-flip", "reward-sign", "none")
 BREAKOUT = ("action-flip", "none")
+PATH = {"pre": "before", "trough": "lowest", "endpoint": "end"}
+"""Readouts of a path around the switch, and their words."""
 SIGN_TURNED = 1.5 / 1.75
 """Score of random play in 8×8 Catch once the sign of the reward is turned."""
 
@@ -56,85 +70,75 @@ SIGN_TURNED = 1.5 / 1.75
 @styled
 def recovery_overview(results: Mapping[str, Results]) -> Figure:
     """``v5:fig:recovery-overview``: areas of all cells, and what auxiliary losses do."""
-    e3, mapping, breakout = (results.get(name) for name in ("E3", "E-A4x", "E-A4m"))
-    used = [e for found in (e3, mapping, breakout) for e in estimates(found, "auc/")]
-    arms = in_order(parts(e3, "auc/", 2) | parts(mapping, "auc/", 1) | parts(breakout, "auc/", 1))
+    e3, mapping, breakout = shown = [results.get(name) for name in ("E3", "E-A4x", "E-A4m")]
+    areas = [cells(found, "auc") for found in shown]
+    used, effects = [e for each in areas for e in each], cells(e3, "no-aux")
+    arms = [arm for found in shown for arm in arms_run(found, "auc")]
     words = [
         "A–C: AUC, the mean from the switch to the end; grey: not run." if used else "",
-        PAIR.replace("Hollow", "D: hollow") if estimates(e3, "no-aux/") else "",
-        evidence([*used, *estimates(e3, "no-aux/")]),
+        PAIR.replace("Hollow", "D: hollow") if effects else "",
+        evidence([*used, *effects]),
         arm_words(arms),
     ]
-    page = Page(4.9, caption([e3, mapping, breakout], *words, seeds=False))
-    scores, returns = Normalize(0.0, 1.0), Normalize(0.0, _top(breakout))
-    grid = [f"{condition}/{task}" for task in BOARDS for condition in CONDITIONS_OF_E3]
-    names = [CONDITIONS[key.split("/")[0]] for key in grid]
-    first = heat_map(page, (1.1, 0.35), e3, grid, names, 6, ("Blues", scores))
+    page = Page(4.9, caption(shown, *words, seeds=False))
+    top = max([1.0, *(e.value for e in areas[2])])
+    scores, returns = ("Blues", Normalize(0.0, 1.0)), ("Oranges", Normalize(0.0, top))
+    columns = [{"condition": name, "task": task} for task in BOARDS for name in CONDITIONS_OF_E3]
+    first = heat_map(page, (1.1, 0.35), e3, columns, 6, scores)
     page.heading(first, "A", "Catch, score: 8×8 (left) and 16×16 (right)", indent=1.0)
-    second = heat_map(
-        page,
-        (5.38, 0.35),
-        mapping,
-        MAPPING,
-        [CONDITIONS[key] for key in MAPPING],
-        3,
-        ("Blues", scores),
-    )
+    columns = [{"condition": name} for name in MAPPING]
+    second = heat_map(page, (5.38, 0.35), mapping, columns, 3, scores)
     page.heading(second, "B", "Catch 8×8, score", indent=0.82)
-    third = heat_map(
-        page,
-        (1.1, 2.98),
-        breakout,
-        BREAKOUT,
-        [CONDITIONS[key] for key in BREAKOUT],
-        4,
-        ("Oranges", returns),
-    )
+    columns = [{"condition": name} for name in BREAKOUT]
+    third = heat_map(page, (1.1, 2.98), breakout, columns, 4, returns)
     page.heading(third, "C", "Breakout, return", indent=1.0)
-    if estimates(e3, "auc/") or estimates(mapping, "auc/"):
-        _scale_bar(page, (5.38, 1.75, 1.68), "Blues", scores, "AUC of the score (A, B)")
-    if estimates(breakout, "auc/"):
-        _scale_bar(page, (1.1, 4.5, 1.12), "Oranges", returns, "AUC of the return (C)")
-    effects = page.axes(4.2, 2.98, 2.85, 1.5)
-    page.heading(effects, "D", f"Without auxiliary losses, minus {subject()}", indent=1.1)
-    _auxiliary(effects, e3)
+    if areas[0] or areas[1]:
+        _scale_bar(page, (5.38, 1.75, 1.68), scores, "AUC of the score (A, B)")
+    if areas[2]:
+        _scale_bar(page, (1.1, 4.5, 1.12), returns, "AUC of the return (C)")
+    axes = page.axes(4.2, 2.98, 2.85, 1.5)
+    page.heading(axes, "D", f"Without auxiliary losses, minus {subject()}", indent=1.1)
+    _auxiliary(axes, e3)
     return page.figure
-
-
-def _top(results: Results | None) -> float:
-    return max([1.0, *(e.value for e in estimates(results, "auc/"))])
 
 
 def heat_map(
     page: Page,
     corner: tuple[float, float],
     results: Results | None,
-    columns: Sequence[str],
-    names: Sequence[str],
+    columns: Sequence[Mapping[str, str]],
     rows: int,
     colours: tuple[str, Normalize],
 ) -> Axes:
-    """Draw the areas ``auc/{column}/{arm}`` as coloured numbers, an arm a row.
+    """Draw areas as coloured numbers: a column for each of the labels ``columns``, an arm a row.
 
     ``rows`` is how many arms the published grid has, for the size of an empty panel. Columns
     beyond the third stand a little apart: they are another board.
     """
     places = [turn + 0.18 * (turn // 3) for turn in range(len(columns))]
     arms = in_order(
-        {arm for key in columns for arm in parts(results, f"auc/{key}/", 0, planned=True)}
+        {
+            arm
+            for labels in columns
+            for arm in labels_run(results, "auc", "arm", planned=True, **labels)
+        }
     )
     width, height = (places[-1] + 1) * CELL[0], (len(arms) or rows) * CELL[1]
     axes = page.axes(*corner, width, height)
-    if not any(estimate(results, f"auc/{key}/{arm}") for key in columns for arm in arms):
+    if results is None or not any(cells(results, "auc", **labels) for labels in columns):
         absent(axes)
         return axes
     for row, arm in enumerate(arms):
-        for place, key in zip(places, columns, strict=True):
-            _heat_cell(axes, place, -row, results, f"auc/{key}/{arm}", colours)
-    name_rows(axes, arms)
+        for place, labels in zip(places, columns, strict=True):
+            found = results.estimates.find("auc", **labels, arm=arm)
+            _heat_cell(axes, place, -row, None if found is None else found.estimate, colours)
+    name_arms(axes, arms)
     axes.set_xlim(-0.02, places[-1] + 1.02)
     axes.set_ylim(-len(arms) + 0.48, 0.52)
-    axes.set_xticks([place + 0.5 for place in places], [name.replace(" ", "\n") for name in names])
+    axes.set_xticks(
+        [place + 0.5 for place in places],
+        [CONDITIONS[labels["condition"]].replace(" ", "\n") for labels in columns],
+    )
     axes.tick_params(axis="x", length=0, labelsize=TINY, pad=1)
     for spine in axes.spines.values():
         spine.set_visible(False)
@@ -142,18 +146,11 @@ def heat_map(
 
 
 def _heat_cell(
-    axes: Axes,
-    place: float,
-    row: float,
-    results: Results | None,
-    key: str,
-    colours: tuple[str, Normalize],
+    axes: Axes, place: float, row: float, found: Estimate | None, colours: tuple[str, Normalize]
 ) -> None:
-    """Draw one area; grey if it was never planned, a dash if it could not be had."""
-    found = estimate(results, key)
-    planned = results is not None and key in results.estimates
-    fill, words, ink = (NOT_PLANNED, "", DARK) if not planned else ("#FFFFFF", "—", GREY)
-    if found is not None:
+    """Draw one area; grey if it was never planned, a dash if it could not be estimated."""
+    fill, words, ink = (NOT_PLANNED, "", DARK) if found is None else ("#FFFFFF", "—", GREY)
+    if found is not None and not found.missing:
         tint, norm = colours
         rgb = mpl.colormaps[tint](0.08 + 0.84 * float(np.clip(norm(found.value), 0, 1)))[:3]
         fill, words = mpl.colors.to_hex(rgb), f"{found.value:.2f}".replace("-", "−")
@@ -163,10 +160,10 @@ def _heat_cell(
 
 
 def _scale_bar(
-    page: Page, place: tuple[float, float, float], tint: str, norm: Normalize, words: str
+    page: Page, place: tuple[float, float, float], colours: tuple[str, Normalize], words: str
 ) -> None:
-    """Draw what the colours mean, ``left``, ``top`` and ``width`` in inches."""
-    left, top, width = place
+    """Draw the scale of the colours at ``place``: left, top and width in inches."""
+    (left, top, width), (tint, norm) = place, colours
     axes = page.axes(left, top, width, 0.09)
     shades = 0.08 + 0.84 * np.linspace(0, 1, 128)
     low, high = float(norm.vmin or 0.0), float(norm.vmax or 1.0)
@@ -184,41 +181,43 @@ def _scale_bar(
 def _auxiliary(axes: Axes, results: Results | None) -> None:
     """Draw what changes without auxiliary losses: a row for each board and change."""
     rows = [
-        (board, task, condition)
-        for task, board in BOARDS.items()
+        {"condition": condition, "task": task}
+        for task in BOARDS
         for condition in CONDITIONS_OF_E3
-        if estimates(results, f"no-aux/{condition}/{task}/")
+        if cells(results, "no-aux", condition=condition, task=task)
     ]
     if not rows:
         absent(axes)
         return
-    how = look("disco-no-aux")
-    ends = [0.0]
-    for turn, (_, task, condition) in enumerate(rows):
-        pair = [estimate(results, f"no-aux/{condition}/{task}/{kind}") for kind in ("auc", "final")]
-        pair_row(axes, -turn, pair[0], pair[1], how)
-        ends += [v for e in pair if e is not None for v in (e.value, e.low, e.high)]
-    axes.set_yticks(
-        [-turn for turn in range(len(rows))], [f"{b}, {CONDITIONS[c]}" for b, _, c in rows]
-    )
+    for turn, labels in enumerate(rows):
+        area, final = (cell(results, "no-aux", readout=name, **labels) for name in ("auc", "final"))
+        area_and_final(axes, -turn, area, final, look("disco-no-aux"))
+    names = [f"{BOARDS[at['task']]}, {CONDITIONS[at['condition']]}" for at in rows]
+    axes.set_yticks([-turn for turn in range(len(rows))], names)
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(-len(rows) + 0.4, 0.6)
-    low, high = float(np.nanmin(ends)), float(np.nanmax(ends))
-    room = 0.06 * (high - low) or 0.1
-    axes.set_xlim(low - room, high + room)
-    axes.axvline(0.0, color=GREY, lw=0.8, zorder=1)
-    axes.locator_params(axis="x", nbins=5)
-    axes.grid(axis="x")
-    axes.set_xlabel("difference in score", labelpad=2)
+    difference_axis([axes], "difference in score", room=0.06, ticks=5)
+
+
+def _finish_row(
+    panels: Sequence[Axes], drawn: Sequence[tuple[Axes, list[End]]], scale: Callable[[Axes], None]
+) -> None:
+    """Give panels side by side one vertical axis by ``scale``; names stand right of the last."""
+    for turn, (axes, ends) in enumerate(drawn):
+        scale(axes)
+        if turn:
+            axes.set_ylabel("")
+            axes.tick_params(axis="y", labelleft=False)
+        if turn == len(drawn) - 1:
+            name_ends(axes, ends) if axes is panels[-1] else name_apart(panels[-1], ends)
 
 
 @styled
 def recovery_mapping(results: Mapping[str, Results]) -> Figure:
     """``v5:fig:recovery-mapping``: levels before, at the lowest and at the end; areas."""
     found = results.get("E-A4x")
-    kinds = ("pre", "trough", "endpoint")
-    used = [e for kind in (*kinds, "auc") for e in estimates(found, f"{kind}/")]
-    arms = in_order(parts(found, "auc/", 1))
+    used = [e for quantity in (*PATH, "auc") for e in cells(found, quantity)]
+    arms = arms_run(found, "auc")
     turned = (
         "Dotted: random play once the sign of the reward is turned (scores keep the references"
         " from before)."
@@ -226,7 +225,7 @@ def recovery_mapping(results: Mapping[str, Results]) -> Figure:
     text = (
         "Before: last five log rows up to the switch; lowest: lowest row after it; end: last row."
     )
-    if not estimates(found, "auc/reward-sign/"):
+    if not cells(found, "auc", condition="reward-sign"):
         turned = ""
     words = (text, AREA, evidence(used), turned, arm_words(arms)) if used else ()
     page = Page(4.25, caption([found], *words))
@@ -236,17 +235,11 @@ def recovery_mapping(results: Mapping[str, Results]) -> Figure:
     drawn: list[tuple[Axes, list[End]]] = []
     for turn, (axes, condition) in enumerate(zip(panels, MAPPING, strict=True)):
         page.heading(axes, "A" if turn == 0 else "", CONDITIONS[condition])
-        mine, ends = _path(axes, found, condition, kinds, arms)
+        mine, ends = _path(axes, found, condition, arms)
         lines += mine
         if mine:
             drawn.append((axes, ends))
-    for turn, (axes, ends) in enumerate(drawn):
-        score_axis(axes, lines)
-        if turn:
-            axes.set_ylabel("")
-            axes.tick_params(axis="y", labelleft=False)
-        if turn == len(drawn) - 1:
-            name_ends(axes, ends) if axes is panels[-1] else name_apart(panels[-1], ends)
+    _finish_row(panels, drawn, lambda axes: score_axis(axes, lines))
     areas = page.axes(left, 2.75, 3 * width + 2 * gap, 1.25)
     page.heading(areas, "B", "AUC: mean score from the switch to the end")
     _areas(areas, found, arms, (width, gap))
@@ -254,31 +247,31 @@ def recovery_mapping(results: Mapping[str, Results]) -> Figure:
 
 
 def _path(
-    axes: Axes, results: Results | None, condition: str, kinds: Sequence[str], arms: Sequence[str]
+    axes: Axes, results: Results | None, condition: str, arms: Sequence[str]
 ) -> tuple[list[Curve], list[End]]:
     """Draw each arm from before the switch over its lowest level to its end."""
     lines: list[Curve] = []
     ends: list[End] = []
     for turn, arm in enumerate(arms):
-        marks = [estimate(results, f"{kind}/{condition}/{arm}") for kind in kinds]
+        marks = [cell(results, quantity, condition=condition, arm=arm) for quantity in PATH]
         if all(e is None for e in marks):
             continue
-        how = named(arm)
-        places = [place + 0.09 * (turn - (len(arms) - 1) / 2) for place in range(len(kinds))]
+        how = replay_look(arm)
+        places = [place + 0.09 * (turn - (len(arms) - 1) / 2) for place in range(len(PATH))]
         heights = np.array([[np.nan] * 3 if e is None else [e.value, e.low, e.high] for e in marks])
         axes.plot(places, heights[:, 0], color=how.colour, ls=how.line, lw=1.0, alpha=0.6)
         dots(axes, places, marks, how)
         line = Curve(np.array(places), *heights.T)
         lines.append(line)
-        ends.append(End(how.name, how, *line.last, line.level))
+        ends.append(line_end(line, how))
     if not lines:
         absent(axes)
         return [], []
     if condition == "reward-sign":
         axes.axhline(SIGN_TURNED, color=GREY, lw=0.8, ls=(0, (1.2, 1.4)), zorder=1)
-    axes.set_xticks(range(len(kinds)), ["before", "lowest", "end"])
+    axes.set_xticks(range(len(PATH)), PATH.values())
     axes.tick_params(axis="x", length=0)
-    axes.set_xlim(-0.4, len(kinds) - 0.6)
+    axes.set_xlim(-0.4, len(PATH) - 0.6)
     return lines, ends
 
 
@@ -286,7 +279,7 @@ def _areas(
     axes: Axes, results: Results | None, arms: Sequence[str], panels: tuple[float, float]
 ) -> None:
     """Draw the areas of each condition below its panel of levels."""
-    if not estimates(results, "auc/"):
+    if not cells(results, "auc"):
         absent(axes)
         return
     width, gap = panels
@@ -295,10 +288,10 @@ def _areas(
     for edge in (width + gap / 2, 2 * width + 1.5 * gap):
         axes.axvline(edge, color=PALE, lw=0.8, zorder=0)
     for centre, condition in zip(centres, MAPPING, strict=True):
-        found = [estimate(results, f"auc/{condition}/{arm}") for arm in arms]
+        found = [cell(results, "auc", condition=condition, arm=arm) for arm in arms]
         for turn, (arm, e) in enumerate(zip(arms, found, strict=True)):
             place = centre + 0.45 * (turn - (len(arms) - 1) / 2)
-            dots(axes, [place], [e], named(arm))
+            dots(axes, [place], [e], replay_look(arm))
             if e is not None:
                 words = f"{e.value:.2f}".replace("-", "−")
                 axes.text(place + 0.07, e.value, words, size=SMALL, va="center")
@@ -312,30 +305,47 @@ def _areas(
     axes.set_ylabel("score", labelpad=2)
 
 
-class Row(NamedTuple):
+class StreamRow(NamedTuple):
     """Streams of an assay in one task, a panel for each condition."""
 
     assay: str
     title: str
-    middle: str
-    """What stands between condition and arm in the keys of its streams."""
     conditions: tuple[str, ...]
+    task: str = ""
+    """If the assay has several."""
+
+    def labels(self, condition: str) -> dict[str, str]:
+        """Return the labels of one panel."""
+        return {"condition": condition} | ({"task": self.task} if self.task else {})
+
+    def arms(self, results: Results | None) -> list[str]:
+        """Return the arms that have a stream under any condition."""
+        return in_order(
+            {
+                arm
+                for condition in self.conditions
+                for arm in labels_run(results, "auc", "arm", planned=True, **self.labels(condition))
+                if results is not None
+                and join_labels("trajectory", *self.labels(condition).values(), arm)
+                in results.series
+            }
+        )
 
 
 ROWS = (
-    Row("E3", "Catch 8×8", "/catch/", CONDITIONS_OF_E3),
-    Row("E3", "Catch 16×16", "/catch-long/", CONDITIONS_OF_E3),
-    Row("E-A4x", "Catch 8×8", "/", MAPPING),
-    Row("E-A4m", "Breakout", "/", BREAKOUT),
+    StreamRow("E3", "Catch 8×8", CONDITIONS_OF_E3, "catch"),
+    StreamRow("E3", "Catch 16×16", CONDITIONS_OF_E3, "catch-long"),
+    StreamRow("E-A4x", "Catch 8×8", MAPPING),
+    StreamRow("E-A4m", "Breakout", BREAKOUT),
 )
 
 
 @styled
 def change_streams(results: Mapping[str, Results]) -> Figure:
-    """``change-streams``: how every learner fares before and after each change."""
-    found = {row: _arms_of(results.get(row.assay), row) for row in ROWS}
+    """``change-streams``: the log of every learner before and after each change."""
+    found = {row: row.arms(results.get(row.assay)) for row in ROWS}
     rows = [row for row, arms in found.items() if arms] or [ROWS[0]]
-    used = [e for row in rows for e in estimates(results.get(row.assay), "auc/")]
+    used = [e for row in rows for e in cells(results.get(row.assay), "auc")]
     bands = evidence(used).replace("intervals:", "bands:")
     shown = [results.get(name) for name in dict.fromkeys(row.assay for row in rows)]
     words = arm_words([arm for row in rows for arm in found[row]])
@@ -346,15 +356,13 @@ def change_streams(results: Mapping[str, Results]) -> Figure:
     return page.figure
 
 
-def _arms_of(results: Results | None, row: Row) -> list[str]:
-    series = {} if results is None else results.series
-    starts = tuple(f"trajectory/{condition}{row.middle}" for condition in row.conditions)
-    ends = (key.rpartition("/") for key in series)
-    return in_order({arm for start, _, arm in ends if f"{start}/" in starts})
-
-
 def _stream_row(
-    page: Page, top: float, letter: str, row: Row, results: Results | None, arms: Sequence[str]
+    page: Page,
+    top: float,
+    letter: str,
+    row: StreamRow,
+    results: Results | None,
+    arms: Sequence[str],
 ) -> None:
     width, gap = 1.62, 0.22
     panels = [
@@ -366,21 +374,15 @@ def _stream_row(
     for turn, (axes, condition) in enumerate(zip(panels, row.conditions, strict=True)):
         title = f"{row.title}, {CONDITIONS[condition]}" if turn == 0 else CONDITIONS[condition]
         page.heading(axes, letter if turn == 0 else "", title)
-        mine, ends = stream_panel(axes, results, f"{condition}{row.middle}", arms)
+        mine, ends = stream_panel(axes, results, arms, **row.labels(condition))
         if mine:
+            axes.set_xlabel("" if drawn else "iteration", labelpad=2)
             lines += mine
             drawn.append((axes, ends))
-    for turn, (axes, ends) in enumerate(drawn):
-        _stream_axis(axes, row, lines)
-        axes.set_xlabel("iteration" if turn == 0 else "", labelpad=2)
-        if turn:
-            axes.set_ylabel("")
-            axes.tick_params(axis="y", labelleft=False)
-        if turn == len(drawn) - 1:
-            name_ends(axes, ends) if axes is panels[-1] else name_apart(panels[-1], ends)
+    _finish_row(panels, drawn, lambda axes: _stream_axis(axes, row, lines))
 
 
-def _stream_axis(axes: Axes, row: Row, lines: Sequence[Curve]) -> None:
+def _stream_axis(axes: Axes, row: StreamRow, lines: Sequence[Curve]) -> None:
     """Make the vertical axis one of scores, or of returns where there is no reference."""
     if row.assay != "E-A4m":
         score_axis(axes, lines)

@@ -28,7 +28,7 @@ from rulescope.stats import (
     deep_sea_tail,
     estimate,
     finite_mean,
-    found,
+    found_goal,
     random_discovery,
     restricted_times,
     seed_blocks,
@@ -93,7 +93,7 @@ def events(frame: Frame, task: Label, arm: Label) -> Events:
         "iterations": np.ceil(moments["interaction"] / each),
     }
     late = moments["episode"] > horizon["episodes"]
-    flags = np.where(late, 0.0, found(log["goals"]))
+    flags = np.where(late, 0.0, found_goal(log["goals"]))
     episodes = log["episodes"][:, -1]
     logged = np.max(episodes, where=np.isfinite(episodes), initial=0.0)
     return Events(

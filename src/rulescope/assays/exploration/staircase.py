@@ -24,7 +24,7 @@ from rulescope.stats import (
     deepest_majority,
     estimates,
     finite_count,
-    found,
+    found_goal,
     seed_blocks,
     solved,
     tail_mean,
@@ -99,7 +99,7 @@ def dives(frame: Frame, task: Label) -> Dives:
     here = frame.part(task=task)
     log = here.log("mean_return")
     returns = tail_mean(log, deep_sea_tail(here.iteration))
-    return Dives(returns, solved(returns), found(log))
+    return Dives(returns, solved(returns), found_goal(log))
 
 
 def share(flags: Floats) -> Estimate:

@@ -20,8 +20,7 @@ from rulescope.assays.figure_data import (
     point,
     reach,
 )
-from rulescope.assays.panels import dots, score_axis
-from rulescope.assays.streams.stream_figures import rows_for
+from rulescope.assays.panels import dots, name_rows, score_axis
 from rulescope.render.line_labels import End, inches, name_ends, spread
 from rulescope.render.style import (
     DARK,
@@ -296,7 +295,7 @@ def _replays(areas: Axes, differences: Axes, results: Results | None) -> None:
     for turn, arm in enumerate(arms):
         dots(areas, [-turn], [found[arm]], look(arm), across=True)
         dots(differences, [-turn], [contrasts.get(arm)], look(arm), across=True)
-    rows_for(areas, arms)
+    name_rows(areas, [(look(arm).name, look(arm)) for arm in arms])
     areas.set_xlim(*_room([found[arm] for arm in arms], 0.0, 1.0))
     areas.set_xlabel("area (score)", labelpad=2)
     for reference in (0.0, 1.0):

@@ -1,9 +1,9 @@
 """Directions: which directions of the rule's state carry what it does at extreme reward scales?
 
-Prefix lifetimes of four reward scales tell along which directions the state varies. Others, of
-seeds that had no part in it, live on without those directions, without as many random ones, or with
-nothing else. Published is only that such an assay was made, of 48 prefixes and 96 branches with
-eight contrasts, none of which could be told from zero; how it was made is ours.
+Prefix lifetimes at four reward scales show along which directions the state varies. Recipients, of
+other seeds, run on without those directions, without as many random ones, or with nothing else.
+Published is only that such an assay was made, of 48 prefixes and 96 branches with eight contrasts,
+each with an interval that includes zero; how it was made is ours.
 """
 
 from __future__ import annotations
@@ -22,9 +22,11 @@ from rulescope.assays.analysis import (
     summed_up,
     tail20,
 )
-from rulescope.assays.assay import Assay, Budget, Cell, learner, lifetime, prefix
-from rulescope.assays.frame import Floats, Frame
-from rulescope.assays.results import Column, Results, Table, Value, scale_label
+from rulescope.assays.assay import Assay, Budget, Cell, learner, lifetime, prefix, sweep
+from rulescope.assays.estimates import Estimates, Label, Row, label_text
+from rulescope.assays.frame import Frame
+from rulescope.assays.pivot import Entry, Index, count_of, known, names, pivot_table
+from rulescope.assays.results import Column, Results, Table, Value
 from rulescope.spec.run_spec import Ablate, Intervention, RunSpec
 from rulescope.stats import Estimate, estimate, estimates, paired_differences, seed_blocks
 
@@ -34,7 +36,7 @@ WITHOUT: dict[str, Literal["principal", "random", "complement"]] = {
     "without-random": "random",
     "only-principal": "complement",
 }
-"""What each arm is without, in the words of the intervention."""
+"""The directions that each arm is without, as the intervention names them."""
 ARMS = (LIVE, *WITHOUT)
 ARM_NAMES = {
     "live": "Live",
@@ -48,8 +50,8 @@ CONTRASTS = {
     "control": ("without-random", LIVE),
     "specific": ("without-principal", "without-random"),
 }
-"""At each recipient scale. Does it need the directions, do they suffice, does it need any two, and
-does it need these more than any?"""
+"""Which arm minus which, at each recipient scale. Does the rule need the directions, do they
+suffice, does it need any two, and does it need these more than any?"""
 CONTRAST_NAMES = {
     "necessary": "without principal − live",
     "sufficient": "only principal − live",
@@ -93,22 +95,20 @@ def prefixes(budget: Budget) -> tuple[RunSpec, ...]:
 
 def grid(budget: Budget) -> list[Cell]:
     """Return a cell for every recipient scale and arm of ``budget``."""
-    made = {arm: _interventions(budget, arm) for arm in budget.arms}
-    return [
-        Cell(
-            {"scale": scale, "arm": arm},
-            tuple(
-                lifetime(budget, learner(budget), seed, scale=scale, interventions=made[arm])
-                for seed in range(budget.seeds)
-            ),
-        )
-        for scale in budget.scales
-        for arm in budget.arms
-    ]
+    done = {arm: _interventions(budget, arm) for arm in budget.arms}
+
+    def runs(at: Mapping[str, Label]) -> list[RunSpec]:
+        arm, scale = str(at["arm"]), float(at["scale"])
+        return [
+            lifetime(budget, learner(budget), seed, scale=scale, interventions=done[arm])
+            for seed in range(budget.seeds)
+        ]
+
+    return sweep({"scale": budget.scales, "arm": budget.arms}, runs)
 
 
 def _interventions(budget: Budget, arm: str) -> tuple[Intervention, ...]:
-    """Return what is done in ``arm``: at the age of the prefixes, and ever after."""
+    """Return the interventions of ``arm``, from the age of the prefixes on."""
     if arm == LIVE:
         return ()
     return (
@@ -128,33 +128,26 @@ def analyse(frame: Frame) -> Results:
     scores = tail20(frame)
     notes = missing(frame)
     blocks = seed_blocks(len(frame.seeds), CORE_DRAWS)
-    found: dict[str, Estimate] = {}
-    series: dict[str, Floats] = {}
+    found = Estimates()
     with noted(notes):
         cells = estimates(scores, blocks)
         for i, scale in enumerate(frame.axes["scale"]):
-            label = scale_label(float(scale))
             for j, arm in enumerate(frame.axes["arm"]):
-                found[f"score/{label}/{arm}"] = cells[i, j]
-                series[f"seeds/score/{label}/{arm}"] = scores[i, j]
-            arms = dict(zip((str(arm) for arm in frame.axes["arm"]), scores[i], strict=True))
-            for name, pair in CONTRASTS.items():
-                found[f"contrast/{label}/{name}"] = (
-                    estimate(paired_differences(*(arms[arm] for arm in pair)), blocks)
-                    if set(pair) <= set(arms)
-                    else absent()
-                )
-    contrasts = [one for key, one in found.items() if key.startswith("contrast/")]
-    found["spanning"] = _spanning(contrasts)
-    tables = tuple(
-        table for table in (_scores(frame, found), _contrasts(frame, found)) if table.rows
-    )
-    partial = frozenset(() if _whole(frame, contrasts) else ("spanning",))
-    return summed_up("directions", frame, found, tables, notes, series, partial)
+                found.add("score", cells[i, j], {"scale": scale, "arm": arm}, seeds=scores[i, j])
+            arms = dict(zip(frame.axes["arm"], scores[i], strict=True))
+            for contrast, pair in CONTRASTS.items():
+                one = absent()
+                if set(pair) <= set(arms):
+                    one = estimate(paired_differences(*(arms[arm] for arm in pair)), blocks)
+                found.add("contrast", one, {"scale": scale, "contrast": contrast})
+    contrasts = [row.estimate for row in found.where("contrast")]
+    found.add("spanning", _spanning(contrasts), {}, other_grid=not _whole(frame, contrasts))
+    tables = (_scores(frame, found), _contrasts(frame, found))
+    return summed_up("directions", frame, found, tuple(t for t in tables if t.rows), notes)
 
 
 def _spanning(contrasts: list[Estimate]) -> Estimate:
-    """Count the contrasts whose interval has zero in it, of those that have one."""
+    """Count the contrasts whose interval includes zero, of those that have one."""
     judged = [one for one in contrasts if one.method == "bootstrap"]
     if not judged:
         return absent()
@@ -162,7 +155,7 @@ def _spanning(contrasts: list[Estimate]) -> Estimate:
 
 
 def _whole(frame: Frame, contrasts: list[Estimate]) -> bool:
-    """Tell whether there are all eight contrasts of the published count, and no others."""
+    """Return whether these are the eight contrasts of the published count, and no others."""
     judged = sum(one.method == "bootstrap" for one in contrasts)
     return frame.axes["scale"] == SCALES and judged == len(contrasts) == 8
 
@@ -173,50 +166,54 @@ def _note(frame: Frame, what: str) -> str:
         frame,
         f"{what}; directions: the first {COMPONENTS} principal ones of {count} prefixes of "
         f"{prefix(frame.iterations):,} iterations at scales "
-        f"{', '.join(scale_label(scale) for scale in TRAINING_SCALES)}, of other seeds; taken out "
+        f"{', '.join(map(label_text, TRAINING_SCALES))}, of other seeds; taken out "
         "after every iteration from then on",
         CORE_DRAWS,
     )
 
 
-def _scores(frame: Frame, found: Mapping[str, Estimate]) -> Table:
-    rows: list[tuple[Value, ...]] = []
-    for scale in frame.axes["scale"]:
-        for arm in (arm for arm in ARMS if arm in frame.axes["arm"]):
-            cell = found[f"score/{scale_label(float(scale))}/{arm}"]
-            if cell.n:
-                rows.append((scale_label(float(scale)), ARM_NAMES[arm], cell.n, cell))
-    return Table(
+def _scores(frame: Frame, found: Estimates) -> Table:
+    arms = [arm for arm in ARMS if arm in frame.axes["arm"]]
+    return pivot_table(
         "directions-scores",
         "Scores without some directions of the rule's state",
-        (Column("Recipient scale"), Column("State"), Column("n"), Column("Score [95% CI]", 4)),
-        tuple(rows),
+        found,
+        (
+            Index("Recipient scale", "scale", names(frame.axes["scale"])),
+            Index("State", "arm", names(arms, ARM_NAMES)),
+        ),
+        (
+            Entry(Column("n"), "score", show=count_of),
+            Entry(Column("Score [95% CI]", 4), "score"),
+        ),
         _note(frame, SCORE.format(part="fifth")),
+        shown=known,
         tells_n=False,
     )
 
 
-def _contrasts(frame: Frame, found: Mapping[str, Estimate]) -> Table:
-    rows: list[tuple[Value, ...]] = []
-    for scale in frame.axes["scale"]:
-        for name, words in CONTRAST_NAMES.items():
-            one = found[f"contrast/{scale_label(float(scale))}/{name}"]
-            if not one.missing:
-                rows.append((scale_label(float(scale)), name, words, one.n, one))
-    return Table(
+def _contrasts(frame: Frame, found: Estimates) -> Table:
+    return pivot_table(
         "directions",
         "What the directions of the rule's state do: contrasts within seeds",
+        found,
         (
-            Column("Recipient scale"),
-            Column("Contrast"),
-            Column("Arms"),
-            Column("n"),
-            Column("Difference of scores [95% CI]", 4),
+            Index("Recipient scale", "scale", names(frame.axes["scale"])),
+            Index("Contrast", "contrast", names(tuple(CONTRAST_NAMES))),
         ),
-        tuple(rows),
+        (
+            Entry(Column("Arms"), "contrast", show=_arms_of),
+            Entry(Column("n"), "contrast", show=count_of),
+            Entry(Column("Difference of scores [95% CI]", 4), "contrast"),
+        ),
         _note(frame, "difference of scores within each seed, then the trimmed mean over seeds"),
+        shown=known,
         tells_n=False,
     )
+
+
+def _arms_of(row: Row) -> Value:
+    return CONTRAST_NAMES[str(row.labels["contrast"])]
 
 
 PRESETS = {

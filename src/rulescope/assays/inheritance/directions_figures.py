@@ -9,25 +9,19 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from rulescope.assays.figure_data import caption, estimate, estimates, evidence, parts
-from rulescope.assays.panels import dots
+from rulescope.assays.figure_data import caption, cell, cells, evidence, labels_run
+from rulescope.assays.inheritance.directions import CONTRAST_NAMES, SCALES
+from rulescope.assays.panels import forest
 from rulescope.render.style import DARK, GREY, PALE, Look, Page, absent, look, styled
 
 if TYPE_CHECKING:
     from rulescope.assays.results import Results
-    from rulescope.stats import Estimate
 
 LOOKS = {
     "live": look("live"),
     "without-principal": Look("without principal", "#D55E00", "s"),
     "without-random": Look("without random", "#6E6E6E", "D", filled=False),
     "only-principal": Look("only principal", "#009E73", "^"),
-}
-CONTRASTS = {
-    "necessary": "without principal − live",
-    "sufficient": "only principal − live",
-    "control": "without random − live",
-    "specific": "without principal − without random",
 }
 WORDS = (
     "Principal: the two directions along which the states of other lifetimes, of four reward "
@@ -41,40 +35,32 @@ HIGH, STEP = 1.0, 1.72
 def directions(results: Mapping[str, Results]) -> Figure:
     """``directions``: scores and contrasts at each recipient scale."""
     found = results.get("directions")
-    scales = sorted(parts(found, "score/", 0), key=float) or ["0.001", "1000"]
-    used = [*estimates(found, "score/"), *estimates(found, "contrast/")]
+    scales = sorted(labels_run(found, "score", "scale")) or SCALES
+    used = [*cells(found, "score"), *cells(found, "contrast")]
     page = Page(STEP * len(scales) + 0.1, caption([found], evidence(used), WORDS if found else ""))
+    gap = Look("difference", DARK, "o")
     for turn, scale in enumerate(scales):
         top = 0.35 + STEP * turn
         left = page.axes(1.3, top, 1.75, HIGH)
         right = page.axes(5.25, top, 1.75, HIGH)
-        page.heading(left, "ABCDEFGH"[2 * turn], f"Reward scale {scale}: score", indent=1.15)
+        page.heading(left, "ABCDEFGH"[2 * turn], f"Reward scale {scale:g}: score", indent=1.15)
         page.heading(right, "ABCDEFGH"[2 * turn + 1], "Difference of scores", indent=1.95)
-        scores = {arm: estimate(found, f"score/{scale}/{arm}") for arm in LOOKS}
-        rows = {LOOKS[arm].name: (LOOKS[arm], one) for arm, one in scores.items()}
-        if _rows(left, rows):
-            _score_axis(left)
-        how = Look("difference", DARK, "o")
-        gaps = {name: estimate(found, f"contrast/{scale}/{key}") for key, name in CONTRASTS.items()}
-        if _rows(right, {name: (how, one) for name, one in gaps.items()}):
-            _difference_axis(right)
+        scores = [
+            (how.name, how, cell(found, "score", scale=scale, arm=arm))
+            for arm, how in LOOKS.items()
+        ]
+        gaps = [
+            (name, gap, cell(found, "contrast", scale=scale, contrast=contrast))
+            for contrast, name in CONTRAST_NAMES.items()
+        ]
+        for axes, rows, finish in ((left, scores, _score_axis), (right, gaps, _difference_axis)):
+            known = [(name, how, one) for name, how, one in rows if one is not None]
+            if known:
+                forest(axes, known)
+                finish(axes)
+            else:
+                absent(axes)
     return page.figure
-
-
-def _rows(axes: Axes, rows: Mapping[str, tuple[Look, Estimate | None]]) -> bool:
-    """Draw a row for each estimate that there is; return whether there is any."""
-    known = {name: (how, one) for name, (how, one) in rows.items() if one is not None}
-    if not known:
-        absent(axes)
-        return False
-    for turn, (how, one) in enumerate(known.values()):
-        dots(axes, [-float(turn)], [one], how, across=True)
-    axes.set_yticks([-turn for turn in range(len(known))], list(known))
-    for tick, (how, _) in zip(axes.get_yticklabels(), known.values(), strict=True):
-        tick.set_color(how.ink)
-    axes.tick_params(axis="y", length=0, labelsize=6.8)
-    axes.set_ylim(-len(known) + 0.4, 0.6)
-    return True
 
 
 def _score_axis(axes: Axes) -> None:

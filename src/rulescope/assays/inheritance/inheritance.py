@@ -1,20 +1,43 @@
 """E2, inheritance: does it matter from which lifetime a learner inherits the rule's state?
 
-A donor lives for a fifth of a lifetime, at the recipient's own reward scale (match) or at its
-reciprocal (cross), in a world of its own. Its terminal state is where the recipient begins
-(natural), or what the recipient is brought back to after every iteration (clamp).
+A donor runs for a fifth of a lifetime, at the recipient's own reward scale (match) or at its
+reciprocal (cross), in a world of its own. The recipient starts from the donor's terminal state
+(natural), or is reset to it after every iteration (clamp).
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
-from rulescope.assays.analysis import CORE_DRAWS, absent, by_seed, missing, noted, summed_up, tail20
-from rulescope.assays.assay import LARGEST_SCALE, Assay, Budget, Cell, learner, lifetime
-from rulescope.assays.comparison_families import INHERITANCE, PRIMARY
+from rulescope.assays.analysis import (
+    CORE_DRAWS,
+    SCORE,
+    absent,
+    adjusted,
+    below,
+    estimate_cells,
+    missing,
+    noted,
+    summed_up,
+    tail20,
+)
+from rulescope.assays.assay import (
+    LARGEST_SCALE,
+    Assay,
+    Budget,
+    Cell,
+    learner,
+    lifetime,
+    prefix,
+    sweep,
+)
+from rulescope.assays.comparison_families import PRIMARY
+from rulescope.assays.estimates import Estimates, Label, label_text
 from rulescope.assays.frame import Floats, Frame
-from rulescope.assays.inheritance import inheritance_tables
-from rulescope.assays.results import Results, scale_label
+from rulescope.assays.pivot import Entry, Index, count_of, known, names, pivot_table
+from rulescope.assays.results import Column, Results, Table
 from rulescope.core.errors import SpecError
 from rulescope.spec.run_spec import (
     Freeze,
@@ -27,7 +50,6 @@ from rulescope.spec.run_spec import (
     Transplant,
 )
 from rulescope.stats import (
-    Estimate,
     estimate,
     estimates,
     exact_iqm,
@@ -36,6 +58,7 @@ from rulescope.stats import (
     trimmed_mean,
 )
 
+SCALES = (1e-3, 1e3)
 PUBLISHED = (
     "live",
     "freeze",
@@ -50,9 +73,25 @@ CONTROLS = ("placebo", "null", "permute-natural", "permute-clamp")
 CROSSED = ("match-clamp", "cross-clamp", "match-natural", "cross-natural")
 """The arms of the interaction, in the order of its definition."""
 DONOR_WORLD = 1000
-"""Added to the seed for the donor's world, so that what is inherited is no memory of the own."""
+"""Added to the seed for the donor's world, so that the recipient inherits no memory of its own."""
 PANEL = range(4)
 """Seeds of the donors that a random state is modelled on."""
+ARM_NAMES = {
+    "live": "Live",
+    "freeze": "Own freeze at {prefix}",
+    "match-natural": "Matched / init",
+    "cross-natural": "Cross / init",
+    "random-natural": "Random / init",
+    "match-clamp": "Matched / clamp",
+    "cross-clamp": "Cross / clamp",
+    "random-clamp": "Random / clamp",
+    "placebo": "Placebo",
+    "null": "Null rule",
+    "permute-natural": "Own permuted at {prefix} / init",
+    "permute-clamp": "Own permuted at {prefix} / clamp",
+}
+"""In the order of the long table."""
+TAIL = SCORE.format(part="fifth")
 
 
 def grid(budget: Budget) -> list[Cell]:
@@ -67,28 +106,26 @@ def grid(budget: Budget) -> list[Cell]:
             raise SpecError(
                 f"--scales: the reciprocal of {scale:g}, for donors, is more than {LARGEST_SCALE:g}"
             )
-    return [
-        Cell(
-            {"scale": scale, "arm": arm},
-            tuple(_recipient(budget, arm, scale, seed) for seed in range(budget.seeds)),
-        )
-        for scale in budget.scales
-        for arm in budget.arms
-    ]
 
+    def runs(at: Mapping[str, Label]) -> list[RunSpec]:
+        arm, scale = str(at["arm"]), float(at["scale"])
+        recipient = learner(budget, null=arm == "null")
+        return [
+            lifetime(
+                budget,
+                recipient,
+                seed,
+                scale=scale,
+                interventions=_interventions(budget, arm, scale, seed),
+            )
+            for seed in range(budget.seeds)
+        ]
 
-def _recipient(budget: Budget, arm: str, scale: float, seed: int) -> RunSpec:
-    return lifetime(
-        budget,
-        learner(budget, null=arm == "null"),
-        seed,
-        scale=scale,
-        interventions=_interventions(budget, arm, scale, seed),
-    )
+    return sweep({"scale": budget.scales, "arm": budget.arms}, runs)
 
 
 def _interventions(budget: Budget, arm: str, scale: float, seed: int) -> tuple[Intervention, ...]:
-    """Return what is done in ``arm``."""
+    """Return the interventions of ``arm``."""
     if arm in ("live", "null"):
         return ()
     if arm == "freeze":
@@ -120,9 +157,9 @@ def donor(budget: Budget, scale: float, seed: int) -> RunSpec:
 def panel(budget: Budget, scale: float) -> tuple[RunSpec, ...]:
     """Return the donors that a random state is modelled on.
 
-    They come from both scales, so that a state drawn like them has the magnitude that is usual
-    for donors but tells neither scale from the other. They are the same eight whatever seeds and
-    arms were asked for: the identity of a run must not depend on how its grid was narrowed.
+    They come from both scales, so that a state drawn like them has the usual magnitude of donors
+    but belongs to neither scale. They are the same eight whatever seeds and arms were asked for:
+    the identity of a run must not depend on how its grid was narrowed.
     """
     low, high = sorted((scale, reciprocal(scale)))
     return tuple(donor(budget, origin, seed) for origin in (low, high) for seed in PANEL)
@@ -142,52 +179,120 @@ def analyse(frame: Frame) -> Results:
     """Estimate every cell, the interaction at each recipient scale, and learning curves."""
     scores = tail20(frame)
     notes = missing(frame)
-    found: dict[str, Estimate] = {}
-    series = {"iteration": frame.iteration} | by_seed(frame, scores, "score")
+    series = {"iteration": frame.iteration}
     blocks = seed_blocks(len(frame.seeds), CORE_DRAWS)
     with noted(notes):
-        cells = estimates(scores, blocks)
-        for i, scale in enumerate(frame.axes["scale"]):
-            for j, arm in enumerate(frame.axes["arm"]):
-                name = f"{scale_label(float(scale))}/{arm}"
-                found[f"score/{name}"] = cells[i, j]
-                series[f"seeds/score/{name}"] = scores[i, j]
-                rows = estimates(frame.log("score", scale=scale, arm=arm).T, blocks)
-                series[f"trajectory/{name}"] = np.stack([rows.value, rows.low, rows.high])
-                series[f"seeds/{name}"] = scores[i, j]
-        found |= _interactions(frame, scores)
-    return summed_up("E2", frame, found, inheritance_tables.tables(frame, found), notes, series)
+        found = estimate_cells(frame, "score", scores, CORE_DRAWS)
+        for labels, _ in frame.cells():
+            rows = estimates(frame.log("score", **labels).T, blocks)
+            name = f"trajectory/{label_text(labels['scale'])}/{labels['arm']}"
+            series[name] = np.stack([rows.value, rows.low, rows.high])
+        found.update(_interactions(frame, scores))
+    return summed_up("E2", frame, found, _tables(frame, found), notes, series)
 
 
-def _interactions(frame: Frame, scores: Floats) -> dict[str, Estimate]:
-    """Estimate, for each scale, how much more the donor's scale matters under a clamp."""
-    size = PRIMARY.size
-    found = {key: absent(size) for name in INHERITANCE for key in (name, _sensitivity(name))}
-    arms = frame.axes["arm"]
-    if not set(CROSSED) <= set(arms):
-        return found
-    where = [arms.index(arm) for arm in CROSSED]
+def _interactions(frame: Frame, scores: Floats) -> Estimates:
+    """Estimate, for each scale, how much more the donor's scale matters under a clamp.
+
+    Those of the published scales are planned, whether they were run or not.
+    """
+    found = Estimates()
+    arms, scales = frame.axes["arm"], frame.axes["scale"]
+    complete = set(CROSSED) <= set(arms)
     blocks = seed_blocks(len(frame.seeds), CORE_DRAWS)
-    for scale, values in zip(frame.axes["scale"], scores, strict=True):
-        each = interaction_differences(*values[where])
-        name = f"interaction/{scale_label(float(scale))}"
-        found[name] = estimate(each, blocks, trimmed_mean, size)
-        found[_sensitivity(name)] = estimate(each, blocks, exact_iqm, size)
+    for scale in dict.fromkeys((*SCALES, *(scales if complete else ()))):
+        each = None
+        if complete and scale in scales:
+            where = [arms.index(arm) for arm in CROSSED]
+            each = interaction_differences(*scores[scales.index(scale)][where])
+        for quantity, centre in (("interaction", trimmed_mean), ("interaction-iqm", exact_iqm)):
+            one = (
+                absent(PRIMARY.size)
+                if each is None
+                else estimate(each, blocks, centre, PRIMARY.size)
+            )
+            found.add(quantity, one, {"scale": scale})
     return found
 
 
-def _sensitivity(name: str) -> str:
-    """Return the key of the same interaction by the exact interquartile mean."""
-    return name.replace("interaction/", "interaction-iqm/")
+def _tables(frame: Frame, found: Estimates) -> tuple[Table, ...]:
+    """Return every table of E2 that has a row."""
+    made = (_arms(frame, found), _cells(frame, found), _interaction_table(frame, found))
+    return tuple(table for table in made if table.rows)
+
+
+def _arm_names(frame: Frame) -> dict[str, str]:
+    at = prefix(frame.iterations)
+    return {arm: name.format(prefix=at) for arm, name in ARM_NAMES.items()}
+
+
+def _note(frame: Frame) -> str:
+    words = (
+        f"{TAIL}; donors run for {prefix(frame.iterations):,} iterations; init: inherited once "
+        "and let go, clamp: restored after every iteration"
+    )
+    return below(frame, words, CORE_DRAWS)
+
+
+def _arms(frame: Frame, found: Estimates) -> Table:
+    scales = names(frame.axes["scale"])
+    return pivot_table(
+        "tab:e2-arms",
+        "Scores by what is inherited, at each recipient scale",
+        found,
+        [Index("Condition", "arm", names(frame.axes["arm"], _arm_names(frame)))],
+        [Entry(Column(f"{t} [95% CI]", 4), "score", {"scale": s}) for s, t in scales.items()],
+        _note(frame),
+    )
+
+
+def _cells(frame: Frame, found: Estimates) -> Table:
+    arms = [arm for arm in ARM_NAMES if arm in frame.axes["arm"]]
+    return pivot_table(
+        "v5:tab:app-transplant",
+        "Scores of all transplants",
+        found,
+        (
+            Index("Recipient scale", "scale", names(frame.axes["scale"])),
+            Index("Condition", "arm", names(arms, _arm_names(frame))),
+        ),
+        (
+            Entry(Column("n"), "score", show=count_of),
+            Entry(Column("Tail score [95% interval]", 5), "score"),
+        ),
+        _note(frame),
+    )
+
+
+def _interaction_table(frame: Frame, found: Estimates) -> Table:
+    return pivot_table(
+        "tab:e2-interaction",
+        "How much more the donor's scale matters under a clamp than in a natural transplant",
+        found,
+        [Index("Recipient scale", "scale", names(frame.axes["scale"]))],
+        (
+            Entry(Column("n"), "interaction", show=count_of),
+            Entry(Column("Interaction, trimmed mean [adjusted CI]", 5), "interaction"),
+            Entry(Column("Interaction, exact IQM [adjusted CI]", 5), "interaction-iqm"),
+        ),
+        below(
+            frame,
+            "(match clamp − cross clamp) − (match init − cross init) of each seed, then the mean "
+            f"over seeds; {TAIL}",
+            CORE_DRAWS,
+            adjusted(PRIMARY),
+        ),
+        shown=known,
+    )
 
 
 _FEW = ("live", "match-clamp", "match-natural", "cross-clamp", "cross-natural")
 
 PRESETS = {
-    "smoke": Budget(seeds=1, iterations=60, arms=("live", "cross-natural"), scales=(1e-3, 1e3)),
+    "smoke": Budget(seeds=1, iterations=60, arms=("live", "cross-natural"), scales=SCALES),
     "quick": Budget(seeds=2, iterations=600, arms=_FEW, scales=(1e-3,)),
-    "standard": Budget(seeds=4, iterations=2000, arms=PUBLISHED, scales=(1e-3, 1e3)),
-    "paper": Budget(seeds=12, iterations=2000, arms=PUBLISHED, scales=(1e-3, 1e3)),
+    "standard": Budget(seeds=4, iterations=2000, arms=PUBLISHED, scales=SCALES),
+    "paper": Budget(seeds=12, iterations=2000, arms=PUBLISHED, scales=SCALES),
 }
 
 ASSAY = Assay(

@@ -15,19 +15,31 @@ from rulescope.assays.figure_data import (
     Curve,
     adjusted,
     arm_words,
+    arms_run,
     caption,
-    estimate,
-    estimates,
+    cell,
+    cells,
+    curves_by_arm,
     evidence,
-    parts,
+    labels_run,
     point,
     reach,
 )
+from rulescope.assays.inheritance.inheritance import SCALES
 from rulescope.assays.interface.interface_figures import measured
-from rulescope.assays.panels import dots, draw_curve, power, score_axis, score_curves, widths
+from rulescope.assays.panels import (
+    dots,
+    draw_curve,
+    forest,
+    line_end,
+    scale_text,
+    score_axis,
+    score_curves,
+    widths,
+)
 from rulescope.assays.scale.scale_figures import THRESHOLD, tasks_run, window_groups
 from rulescope.render.line_labels import End, name_ends
-from rulescope.render.style import DARK, PALE, SMALL, Page, absent, in_order, look, styled
+from rulescope.render.style import DARK, PALE, SMALL, Page, absent, look, styled
 
 if TYPE_CHECKING:
     from rulescope.assays.results import Results
@@ -81,16 +93,16 @@ def integrated_scale(results: Mapping[str, Results]) -> Figure:
     return page.figure
 
 
-def _scale_page(results: Mapping[str, Results], scales: Sequence[str]) -> Page:
+def _scale_page(results: Mapping[str, Results], scales: Sequence[float]) -> Page:
     """Return the page of a scale figure with panels A and B; donors are shown at ``scales``."""
     e1, e2, interface = (results.get(name) for name in ("E1", "E2", "E-IF"))
     found = [_score(e2, scale, arm) for scale in scales for arm in FOUR]
     used = [
-        *estimates(e1, "score/catch/"),
-        *estimates(interface, ""),
+        *cells(e1, "score", task="catch"),
+        *(e for kind in ("score", "bins", "difference") for e in cells(interface, kind)),
         *(e for e in found if e is not None),
     ]
-    arms = in_order(parts(e1, "score/", 1))
+    arms = arms_run(e1, "score")
     words = [evidence(used), THRESHOLD if e1 else "", arm_words(arms), WORDS if scales else ""]
     page = Page(5.3, caption([e1, e2, interface], *words))
     curves = page.axes(0.62, 0.35, 2.55, 1.95)
@@ -98,11 +110,11 @@ def _scale_page(results: Mapping[str, Results], scales: Sequence[str]) -> Page:
     windows = page.axes(4.45, 0.35, 2.6, 1.95)
     page.heading(windows, "B", "Usable window (score at least 0.8)")
     if e1 is not None and "catch" in tasks_run(e1):
-        ends = score_curves(curves, e1, "catch")
+        ends = score_curves(curves, curves_by_arm(e1, "score", task="catch"))
         name_ends(curves, ends)
     else:
         absent(curves)
-    if e1 is not None and parts(e1, "width/", 0):
+    if e1 is not None and cells(e1, "width"):
         widths(windows, window_groups(e1, TASKS, {"0.8": ""}))
         windows.set_ylabel("decades", labelpad=2)
     else:
@@ -125,36 +137,32 @@ def _interface(page: Page, interface: Results | None) -> None:
 FOUR = ("match-natural", "match-clamp", "cross-natural", "cross-clamp")
 
 
-def recipient_scales(results: Results | None) -> list[str]:
-    """Return the recipient scales that have scores, ascending, as they stand in keys."""
-    return sorted(parts(results, "score/", 0), key=float)
+def recipient_scales(results: Results | None) -> list[float]:
+    """Return the recipient scales that have scores, ascending."""
+    return sorted(labels_run(results, "score", "scale"))
 
 
-def low_scale(results: Results | None) -> str | None:
+def low_scale(results: Results | None) -> float | None:
     """Return the lowest recipient scale, where the donor's history can matter."""
     return next(iter(recipient_scales(results)), None)
 
 
-def _scale_words(scale: str | None, unknown: str = "low scale") -> str:
-    if scale is None:
-        return unknown
-    exponent = round(float(np.log10(float(scale))))
-    exact = np.isclose(float(scale), 10.0**exponent)
-    return f"scale {power(exponent)}" if exact else f"scale {scale}"
+def _scale_words(scale: float | None, unknown: str = "low scale") -> str:
+    return unknown if scale is None else f"scale {scale_text(scale)}"
 
 
-def _score(results: Results | None, scale: str | None, arm: str) -> Estimate | None:
-    return estimate(results, f"score/{scale}/{arm}")
+def _score(results: Results | None, scale: float | None, arm: str) -> Estimate | None:
+    return None if scale is None else cell(results, "score", scale=scale, arm=arm)
 
 
 def _donors(
     axes: Axes,
     results: Results | None,
-    scale: str | None,
+    scale: float | None,
     *,
     beside: Sequence[Estimate] | None = None,
 ) -> None:
-    """Draw the two-by-two of donors and ways of giving; its interaction is printed below.
+    """Draw the two-by-two of donors and transplants; its interaction is printed below.
 
     ``beside`` are the scores of panels that share the vertical axis; such a panel is narrow, so
     its words are shorter and the interval of the interaction has a line of its own.
@@ -185,7 +193,7 @@ def _donors(
     axes.set_xticks([0, 1], ways)
     axes.tick_params(axis="x", length=0)
     name_ends(axes, ends)
-    interaction = estimate(results, f"interaction/{scale}")
+    interaction = None if scale is None else cell(results, "interaction", scale=scale)
     if interaction is not None:
         # where an axis has its name, so that no point can be behind it
         words = f"interaction {adjusted(interaction)}"
@@ -196,9 +204,9 @@ def _donors(
 def detail_inheritance(results: Mapping[str, Results]) -> Figure:
     """``fig:detail-inheritance``: trajectories and final scores at each recipient scale."""
     e2 = results.get("E2")
-    scales = recipient_scales(e2) or ["0.001", "1000"]
-    used = [e for scale in scales for e in estimates(e2, f"score/{scale}/")]
-    arms = in_order({arm for scale in scales for arm in parts(e2, f"score/{scale}/", 0)})
+    scales = recipient_scales(e2) or SCALES
+    used = cells(e2, "score")
+    arms = arms_run(e2, "score")
     donors = any(arm.startswith(("match", "cross")) for arm in arms)
     words = [evidence(used), WORDS if donors else "", arm_words(arms)]
     height = 2.66
@@ -229,19 +237,19 @@ def detail_inheritance(results: Mapping[str, Results]) -> Figure:
 
 
 def _trajectories(
-    axes: Axes, results: Results | None, scale: str, arms: Sequence[str]
+    axes: Axes, results: Results | None, scale: float, arms: Sequence[str]
 ) -> tuple[list[Curve], list[End]]:
     """Draw learning curves with their bands; return them, and where they end."""
     ends: list[End] = []
     lines: list[Curve] = []
     for arm in arms:
         series = {} if results is None else results.series
-        band = series.get(f"trajectory/{scale}/{arm}")
+        band = series.get(f"trajectory/{scale:g}/{arm}")
         if band is None or not np.isfinite(band[0]).any():
             continue
         line = Curve(series["iteration"][: band.shape[1]], band[0], band[1], band[2])
         draw_curve(axes, line, look(arm), dots=False)
-        ends.append(End(look(arm).name, look(arm), *line.last, line.level))
+        ends.append(line_end(line, look(arm)))
         lines.append(line)
     if not lines:
         absent(axes)
@@ -253,27 +261,21 @@ def _trajectories(
     return lines, ends
 
 
-def _finals(page: Page, axes: Axes, results: Results | None, scale: str) -> None:
+def _finals(page: Page, axes: Axes, results: Results | None, scale: float) -> None:
     """Draw the final score of every arm, a row each, and print the interaction below."""
-    arms = in_order(parts(results, f"score/{scale}/", 0))
+    arms = arms_run(results, "score", scale=scale)
     if not arms:
         absent(axes)
         return
-    found = [estimate(results, f"score/{scale}/{arm}") for arm in arms]
-    for turn, (arm, e) in enumerate(zip(arms, found, strict=True)):
-        dots(axes, [-turn], [e], look(arm), across=True)
-    axes.set_yticks([-turn for turn in range(len(arms))], [arm.replace("-", ", ") for arm in arms])
-    for tick, arm in zip(axes.get_yticklabels(), arms, strict=True):
-        tick.set_color(look(arm).ink)
-    axes.tick_params(axis="y", length=0, labelsize=6.8)
-    axes.set_ylim(-len(arms) + 0.4, 0.6)
-    ends = reach(found)
+    rows = [(arm.replace("-", ", "), look(arm), _score(results, scale, arm)) for arm in arms]
+    forest(axes, rows)
+    ends = reach(e for _, _, e in rows)
     axes.set_xlim(min(-0.05, min(ends) - 0.05), max(1.05, max(ends) + 0.05))
     axes.set_xticks([0, 0.5, 1.0], ["0", "0.5", "1"])
     for reference in (0.0, 1.0):
         axes.axvline(reference, color=PALE, lw=0.8, zorder=0)
     axes.axvline(0.5, color=PALE, lw=0.6, zorder=0)
-    interaction = estimate(results, f"interaction/{scale}")
+    interaction = cell(results, "interaction", scale=scale)
     if interaction is not None:
         box = axes.get_position()
         page.figure.text(

@@ -1,38 +1,47 @@
 """E1, scale: does the rule's history widen the range of reward scales in which it learns?
 
-Every arm lives through seven reward scales in three versions of Catch. What is compared is the
-width, in decades, of the widest run of scales in which an arm scores well.
+Every arm runs at seven reward scales in three versions of Catch. Compared is the width, in
+decades, of the widest run of scales at which an arm scores well.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rulescope.assays.analysis import CORE_DRAWS, absent, exactly, missing, noted, summed_up, tail20
-from rulescope.assays.assay import Assay, Budget, Cell, learner, lifetime
+from rulescope.assays.analysis import (
+    CORE_DRAWS,
+    absent,
+    as_cells,
+    exactly,
+    missing,
+    noted,
+    summed_up,
+    tail20,
+)
+from rulescope.assays.assay import Assay, Budget, Cell, learner, lifetime, sweep
 from rulescope.assays.comparison_families import PRIMARY
+from rulescope.assays.estimates import Estimates, Label, label_text
 from rulescope.assays.frame import Floats, Frame
-from rulescope.assays.results import Results, scale_label
-from rulescope.assays.scale import scale_tables
-from rulescope.assays.scale.state_geometry import geometry
-from rulescope.spec.run_spec import Hold, Intervention, Pin, Placebo
+from rulescope.assays.results import Results
+from rulescope.assays.scale.scale_tables import make_tables
+from rulescope.assays.scale.state_geometry import estimate_geometry
+from rulescope.spec.run_spec import Hold, Intervention, Pin, Placebo, RunSpec
 from rulescope.stats import (
     COMPETENT,
-    Estimate,
-    Estimates,
-    Window,
     estimate_from,
-    estimates,
     half_best,
     scale_window,
     seed_blocks,
     window_widths,
 )
+from rulescope.stats import Estimates as EstimateArray
+from rulescope.stats import estimates as cell_estimates
 
 TASKS = ("catch", "catch-dense", "catch-long")
 SCALES = (1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3)
@@ -55,56 +64,38 @@ CONTRASTED = ("half-best", "0.8")
 
 def grid(budget: Budget) -> list[Cell]:
     """Return a cell for every task, arm and scale of ``budget``."""
-    return [
-        Cell(
-            {"task": task, "arm": arm, "scale": scale},
-            tuple(
-                lifetime(
-                    budget,
-                    learner(budget, null=arm == "null"),
-                    seed,
-                    scale=scale,
-                    task=task,
-                    interventions=INTERVENTIONS[arm],
-                )
-                for seed in range(budget.seeds)
-            ),
-        )
-        for task in budget.tasks
-        for arm in budget.arms
-        for scale in sorted(budget.scales)
-    ]
+
+    def runs(at: Mapping[str, Label]) -> list[RunSpec]:
+        task, arm, scale = str(at["task"]), str(at["arm"]), float(at["scale"])
+        subject, done = learner(budget, null=arm == "null"), INTERVENTIONS[arm]
+        return [
+            lifetime(budget, subject, seed, scale=scale, task=task, interventions=done)
+            for seed in range(budget.seeds)
+        ]
+
+    return sweep({"task": budget.tasks, "arm": budget.arms, "scale": sorted(budget.scales)}, runs)
 
 
 def analyse(frame: Frame) -> Results:
     """Estimate scores, window widths, their contrasts, and the geometry of terminal states."""
     scores = tail20(frame)
     notes = missing(frame)
-    found: dict[str, Estimate] = {}
-    windows: dict[str, Window] = {}
-    series: dict[str, Floats] = {}
     with noted(notes):
-        cells = estimates(scores, seed_blocks(len(frame.seeds), CORE_DRAWS))
+        cells = cell_estimates(scores, seed_blocks(len(frame.seeds), CORE_DRAWS))
+        found = as_cells(frame, "score", scores, cells)
         curves = {
-            (str(task), str(arm)): Curve.of(cells, (i, j), frame)
+            (str(task), str(arm)): Curve.of(cells, scores, (i, j), frame)
             for i, task in enumerate(frame.axes["task"])
             for j, arm in enumerate(frame.axes["arm"])
         }
-        for place in np.ndindex(cells.value.shape):
-            found[f"score/{_key(frame, place)}"] = cells[place]
-            series[f"seeds/score/{_key(frame, place)}"] = scores[place]
         for (task, arm), curve in curves.items():
-            found |= _widths(f"{task}/{arm}", curve)
-            windows |= _windows(f"{task}/{arm}", curve)
-            series |= _best_by_seed(frame, scores, task, arm, curve)
+            found.update(_widths(task, arm, curve))
         for task in TASKS:
-            found |= _contrasts(task, curves.get((task, "live")), curves.get((task, "pin")))
-        notes += _incompetent(curves)
-        found |= geometry(frame)
-        notes += _coarse(curves)
-    tables = scale_tables.tables(frame, found, windows)
-    other_grid = _other_grid(curves, frame, found)
-    return summed_up("E1", frame, found, tables, notes, series, other_grid, windows)
+            found.update(_contrasts(task, curves))
+        notes += _name_incompetent(curves)
+        found.update(estimate_geometry(frame, other_grid=frame.axes["scale"] != SCALES))
+        notes += _name_other_scales(curves)
+    return summed_up("E1", frame, found, make_tables(frame, found), notes)
 
 
 class Curve(NamedTuple):
@@ -118,13 +109,18 @@ class Curve(NamedTuple):
     """[draws, scales]: the whole curve from each draw of seeds."""
     counts: Floats
     """[scales]: seeds."""
+    seeds: Floats
+    """[scales, seeds]: the scores of single lifetimes."""
 
     @classmethod
-    def of(cls, cells: Estimates, place: tuple[int, int], frame: Frame) -> Curve:
-        """Return the curve at ``place`` (task, arm) of estimates [task, arm, scale].
+    def of(
+        cls, cells: EstimateArray, scores: Floats, place: tuple[int, int], frame: Frame
+    ) -> Curve:
+        """Return the curve at ``place`` (task, arm) of ``cells`` [task, arm, scale].
 
-        A campaign in progress has a lifetime or two at scales where most are still missing. Such a
-        scale is left out until half of the seeds are there: one lifetime must not decide a window.
+        ``scores`` are [task, arm, scale, seed]. A campaign in progress has a lifetime or two at
+        scales where most are still missing. Such a scale is left out until half of the seeds are
+        there: one lifetime must not decide a window.
         """
         counts = np.asarray(cells.n[place], dtype=float)
         whole = cls(
@@ -132,17 +128,29 @@ class Curve(NamedTuple):
             cells.value[place],
             cells.samples[(slice(None), *place)],
             counts,
+            scores[place],
         )
         return whole.where((counts > 0) & (2 * counts >= counts.max()))
 
     def where(self, kept: NDArray[np.bool_]) -> Curve:
         """Return the curve over some of its scales."""
-        return Curve(self.scales[kept], self.value[kept], self.samples[:, kept], self.counts[kept])
+        return Curve(
+            self.scales[kept],
+            self.value[kept],
+            self.samples[:, kept],
+            self.counts[kept],
+            self.seeds[kept],
+        )
 
     @property
     def n(self) -> int:
         """Seeds at the scale that has fewest."""
         return int(self.counts.min(initial=np.inf)) if len(self.counts) else 0
+
+    @property
+    def known(self) -> bool:
+        """Whether there are scales, and a score at each of them."""
+        return bool(self.n) and not np.isnan(self.value).any()
 
     @property
     def competent(self) -> bool:
@@ -155,83 +163,60 @@ class Curve(NamedTuple):
         return np.array_equal(self.scales, SCALES)
 
 
-def _key(frame: Frame, place: tuple[int, ...]) -> str:
-    task, arm, scale = (labels[i] for labels, i in zip(frame.axes.values(), place, strict=True))
-    return f"{task}/{arm}/{scale_label(float(scale))}"
+def _widths(task: str, arm: str, curve: Curve) -> Estimates:
+    """Estimate the width of one curve's window under each criterion, its best and half of it."""
+    found, at, other = Estimates(), {"task": task, "arm": arm}, not curve.complete
+    for criterion, tau in CRITERIA.items():
+        estimate, window = absent(), None
+        if curve.n:
+            value = float(width(curve.scales, curve.value, tau))
+            estimate = estimate_from(value, width(curve.scales, curve.samples, tau), curve.n)
+        if curve.known:
+            passed = float(half_best(curve.value)) if tau is None else tau
+            window = scale_window(curve.scales, curve.value, passed)
+        labels = {**at, "criterion": criterion}
+        found.add("width", estimate, labels, window=window, other_grid=other)
+    best, threshold, seeds = absent(), absent(), None
+    if curve.n:
+        half = float(half_best(curve.value)) if curve.known else math.nan
+        threshold = exactly(half if math.isfinite(half) else math.nan, curve.n)
+        best = estimate_from(float(curve.value.max()), curve.samples.max(axis=-1), curve.n)
+    if curve.known:
+        seeds = curve.seeds[int(curve.value.argmax())]
+    found.add("best", best, at, seeds=seeds, other_grid=other)
+    found.add("threshold", threshold, at, other_grid=other)
+    return found
 
 
-def _widths(name: str, curve: Curve) -> dict[str, Estimate]:
-    """Estimate the width of one curve's window under each criterion."""
-    if not curve.n:
-        keys = [f"width/{name}/{criterion}" for criterion in CRITERIA]
-        return {key: absent() for key in (f"threshold/{name}", f"best/{name}", *keys)}
-    found = {
-        f"width/{name}/{criterion}": estimate_from(
-            float(width(curve.scales, curve.value, tau)),
-            width(curve.scales, curve.samples, tau),
-            curve.n,
-        )
-        for criterion, tau in CRITERIA.items()
-    }
-    tau = float(half_best(curve.value))
-    known = math.isfinite(tau) and not np.isnan(curve.value).any()
-    best = estimate_from(float(curve.value.max()), curve.samples.max(axis=-1), curve.n)
-    threshold = exactly(tau if known else math.nan, curve.n)
-    return {**found, f"best/{name}": best, f"threshold/{name}": threshold}
-
-
-def _best_by_seed(
-    frame: Frame, scores: Floats, task: str, arm: str, curve: Curve
-) -> dict[str, Floats]:
-    """Return the scores [seeds] at the scale at which the arm scores best, if it has scores."""
-    if not curve.n or np.isnan(curve.value).any():
-        return {}
-    best = float(curve.scales[int(curve.value.argmax())])
-    labels = {"task": task, "arm": arm, "scale": best}
-    place = tuple(frame.axes[axis].index(labels[axis]) for axis in frame.axes)
-    return {f"seeds/best/{task}/{arm}": scores[place]}
-
-
-def _windows(name: str, curve: Curve) -> dict[str, Window]:
-    """Return class and end points of one curve's window under each criterion, if it has a width."""
-    if not curve.n or np.isnan(curve.value).any():
-        return {}
-    return {
-        f"width/{name}/{criterion}": scale_window(
-            curve.scales, curve.value, float(half_best(curve.value)) if tau is None else tau
-        )
-        for criterion, tau in CRITERIA.items()
-    }
-
-
-def _contrasts(task: str, live: Curve | None, pin: Curve | None) -> dict[str, Estimate]:
+def _contrasts(task: str, curves: Mapping[tuple[str, str], Curve]) -> Estimates:
     """Estimate how much wider the live window is than the pinned one, draw by draw.
 
     Both windows are over the scales that both arms have. Where neither arm is competent at any of
     them there is no contrast: two arms that learned nothing are not two equal windows.
     """
-    keys = {criterion: f"contrast/{task}/{criterion}" for criterion in CONTRASTED}
-    if live is None or pin is None or not np.isin(live.scales, pin.scales).any():
-        return {key: absent(PRIMARY.size) for key in keys.values()}
-    live, pin = (
-        one.where(np.isin(one.scales, other.scales)) for one, other in ((live, pin), (pin, live))
-    )
-    n = min(live.n, pin.n)
-    if not (live.competent or pin.competent):
-        return {key: replace(absent(PRIMARY.size), n=n) for key in keys.values()}
-    found = {}
-    for criterion, key in keys.items():
-        tau, scales = CRITERIA[criterion], live.scales
-        found[key] = estimate_from(
-            float(width(scales, live.value, tau) - width(scales, pin.value, tau)),
-            width(scales, live.samples, tau) - width(scales, pin.samples, tau),
-            n,
-            PRIMARY.size,
-        )
+    other = any(not curve.complete for (its, _), curve in curves.items() if its == task)
+    live, pin = curves.get((task, "live")), curves.get((task, "pin"))
+    n = 0
+    if live is not None and pin is not None:
+        shared = np.intersect1d(live.scales, pin.scales)
+        live, pin = (one.where(np.isin(one.scales, shared)) for one in (live, pin))
+        n = min(live.n, pin.n)
+    found = Estimates()
+    for criterion in CONTRASTED:
+        estimate = replace(absent(PRIMARY.size), n=n)
+        if live is not None and pin is not None and (live.competent or pin.competent):
+            tau, scales = CRITERIA[criterion], live.scales
+            estimate = estimate_from(
+                float(width(scales, live.value, tau) - width(scales, pin.value, tau)),
+                width(scales, live.samples, tau) - width(scales, pin.samples, tau),
+                n,
+                PRIMARY.size,
+            )
+        found.add("contrast", estimate, {"task": task, "criterion": criterion}, other_grid=other)
     return found
 
 
-def _incompetent(curves: dict[tuple[str, str], Curve]) -> list[str]:
+def _name_incompetent(curves: Mapping[tuple[str, str], Curve]) -> list[str]:
     """Return a note that names the arms without a window because they are competent nowhere."""
     names = [f"{task}/{arm}" for (task, arm), c in curves.items() if c.n and not c.competent]
     if not names:
@@ -242,19 +227,7 @@ def _incompetent(curves: dict[tuple[str, str], Curve]) -> list[str]:
     ]
 
 
-def _other_grid(
-    curves: dict[tuple[str, str], Curve], frame: Frame, found: dict[str, Estimate]
-) -> frozenset[str]:
-    """Return the keys of estimates over another set of scales than the published."""
-    partial = {f"{task}/{arm}" for (task, arm), curve in curves.items() if not curve.complete}
-    coarse = tuple(f"{kind}/{name}" for kind in ("width", "best", "threshold") for name in partial)
-    coarse += tuple(f"contrast/{name.partition('/')[0]}/" for name in partial)
-    if frame.axes["scale"] != SCALES:
-        coarse += ("between/", "principal/")
-    return frozenset(key for key in found if key.startswith(coarse))
-
-
-def _coarse(curves: dict[tuple[str, str], Curve]) -> list[str]:
+def _name_other_scales(curves: Mapping[tuple[str, str], Curve]) -> list[str]:
     """Return a note for each set of scales, other than the published, that windows are over."""
     by_scales: dict[tuple[float, ...], list[str]] = {}
     for (task, arm), curve in curves.items():
@@ -262,7 +235,7 @@ def _coarse(curves: dict[tuple[str, str], Curve]) -> list[str]:
             by_scales.setdefault(tuple(curve.scales.tolist()), []).append(f"{task}/{arm}")
     return [
         f"windows of {', '.join(names)} are over the scales "
-        f"{', '.join(scale_label(scale) for scale in scales) or 'none'}: coarser than the published"
+        f"{', '.join(map(label_text, scales)) or 'none'}: coarser than the published"
         for scales, names in by_scales.items()
     ]
 

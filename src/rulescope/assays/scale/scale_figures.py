@@ -14,17 +14,20 @@ from rulescope.assays.figure_data import (
     TASKS,
     Curve,
     arm_words,
+    arms_run,
     caption,
-    curve,
-    estimate,
-    estimates,
+    cell,
+    cells,
+    curve_along,
+    curves_by_arm,
     evidence,
-    parts,
+    family_of,
+    labels_run,
 )
-from rulescope.assays.panels import dots, power, scale_axis, score_curves, widths
-from rulescope.assays.results import span
+from rulescope.assays.panels import forest, power, scale_axis, score_curves, widths
+from rulescope.assays.pivot import window_of
 from rulescope.render.line_labels import End, name_apart, name_ends
-from rulescope.render.style import DARK, GREY, SMALL, Look, Page, absent, in_order, look, styled
+from rulescope.render.style import DARK, GREY, SMALL, Look, Page, absent, look, styled
 
 if TYPE_CHECKING:
     from rulescope.assays.results import Results
@@ -41,16 +44,18 @@ def window_groups(
     """Return the widths by arm of each task and criterion; the varying one names its group."""
     groups: list[tuple[str, Mapping[str, Estimate | None]]] = []
     for task, task_name in tasks.items():
-        arms = in_order(parts(results, f"width/{task}/", 0, planned=True))
+        arms = arms_run(results, "width", planned=True, task=task)
         for criterion, criterion_name in criteria.items():
-            found = {arm: estimate(results, f"width/{task}/{arm}/{criterion}") for arm in arms}
+            found = {
+                arm: cell(results, "width", task=task, arm=arm, criterion=criterion) for arm in arms
+            }
             groups.append((task_name if len(criteria) == 1 else criterion_name, found))
     return groups
 
 
 def tasks_run(results: Results | None) -> list[str]:
     """Return the tasks that have scores, the known ones first."""
-    found = parts(results, "score/", 0)
+    found = set(labels_run(results, "score", "task"))
     return [t for t in TASKS if t in found] + sorted(found - set(TASKS))
 
 
@@ -60,10 +65,10 @@ def detail_scale(results: Mapping[str, Results]) -> Figure:
     scale = results.get("E1")
     task = next(iter(tasks_run(scale)), "catch")
     name = TASKS.get(task, task)
-    arms = in_order(parts(scale, f"score/{task}/", 0))
-    words = evidence([*estimates(scale, f"score/{task}/"), *estimates(scale, f"width/{task}/")])
-    families = {e.family for e in estimates(scale, "contrast/")} - {1}
-    wide = f"C: adjusted for a family of {max(families)}." if families else ""
+    arms = arms_run(scale, "score", task=task)
+    words = evidence([*cells(scale, "score", task=task), *cells(scale, "width", task=task)])
+    family = family_of(cells(scale, "contrast"))
+    wide = f"C: {family}." if family else ""
     page = Page(5.35, caption([scale], words, wide, THRESHOLD, arm_words(arms)))
     curves = page.axes(0.62, 0.35, 5.75, 2.0)
     page.heading(curves, "A", f"{name}: final score over reward scale")
@@ -87,10 +92,11 @@ def detail_scale(results: Mapping[str, Results]) -> Figure:
 
 
 def _curves(axes: Axes, results: Results, task: str, *, named: bool = True) -> list[End]:
-    if not parts(results, f"score/{task}/", 0):
+    curves = curves_by_arm(results, "score", task=task)
+    if not curves:
         absent(axes)
         return []
-    ends = score_curves(axes, results, task)
+    ends = score_curves(axes, curves)
     if named:
         name_ends(axes, ends)
     return ends
@@ -99,31 +105,28 @@ def _curves(axes: Axes, results: Results, task: str, *, named: bool = True) -> l
 def _contrasts(axes: Axes, results: Results) -> None:
     """Draw live minus pin, a row for each task and criterion, the numbers beside."""
     rows = [
-        (task, criterion, estimate(results, f"contrast/{task}/{criterion}"))
+        (f"{TASKS.get(task, task)}\n{CRITERIA[criterion]}", Look("live − pin", DARK, "o"), e)
         for task in tasks_run(results)
         for criterion in ("half-best", "0.8")
+        if (e := cell(results, "contrast", task=task, criterion=criterion)) is not None
     ]
-    known = [(task, criterion, e) for task, criterion, e in rows if e is not None]
-    if not known:
-        absent(axes, INCOMPETENT if _compared(results) else "not run")
+    if not rows:
+        # both arms were run in some task, though they have no contrast
+        compared = any(row.estimate.n for row in results.estimates.where("contrast"))
+        absent(axes, INCOMPETENT if compared else "not run")
         return
-    how = Look("live − pin", DARK, "o")
-    places = [-float(turn) for turn in range(len(known))]
-    dots(axes, places, [e for _, _, e in known], how, across=True)
-    for place, (_, _, e) in zip(places, known, strict=True):
+    forest(axes, rows, labelsize=6.6)
+    for turn, (_, _, e) in enumerate(rows):
         axes.annotate(
             window_words(e),
-            (1.0, place),
+            (1.0, -turn),
             xycoords=axes.get_yaxis_transform(),
             xytext=(4, 0),
             textcoords="offset points",
             va="center",
             size=SMALL,
         )
-    axes.set_yticks(places, [f"{TASKS.get(t, t)}\n{CRITERIA[c]}" for t, c, _ in known])
-    axes.tick_params(axis="y", length=0, labelsize=6.6)
-    axes.set_ylim(-len(known) + 0.4, 0.6)
-    ends = np.array([(e.value, e.low, e.high) for _, _, e in known])
+    ends = np.array([(e.value, e.low, e.high) for _, _, e in rows])
     low, high = min(0.0, float(np.nanmin(ends))), max(1.0, float(np.nanmax(ends)))
     axes.set_xlim(low - 0.3, high + 0.3)
     step = 1 if high - low <= 5 else 2
@@ -131,13 +134,6 @@ def _contrasts(axes: Axes, results: Results) -> None:
     axes.grid(axis="x")
     axes.axvline(0.0, color=GREY, lw=0.8, zorder=1)
     axes.set_xlabel("decades", labelpad=2)
-
-
-def _compared(results: Results) -> bool:
-    """Return whether live and pin were both run in some task, though they have no contrast."""
-    return any(
-        found.n > 0 for key, found in results.estimates.items() if key.startswith("contrast/")
-    )
 
 
 def window_words(found: Estimate) -> str:
@@ -153,13 +149,13 @@ def window_words(found: Estimate) -> str:
 def app_scale(results: Mapping[str, Results]) -> Figure:
     """``v5:fig:app-scale``: curves, windows and terminal-state displacement of three tasks."""
     scale = results.get("E1")
-    arms = in_order(parts(scale, "score/", 1))
-    words = evidence([e for kind in ("score/", "width/") for e in estimates(scale, kind)])
+    arms = arms_run(scale, "score")
+    words = evidence([*cells(scale, "score"), *cells(scale, "width")])
     moved = (
         "Displacement: how far the centroid of terminal states is from that at scale 1,"
         " in radii of the states there."
     )
-    if not estimates(scale, "displacement/"):
+    if not cells(scale, "displacement"):
         moved = ""
     page = Page(6.5, caption([scale], words, THRESHOLD, arm_words(arms), moved))
     named: dict[str, tuple[Axes, list[End]]] = {}
@@ -178,7 +174,7 @@ def app_scale(results: Mapping[str, Results]) -> Figure:
             continue
         named["score"] = rows[0], _curves(rows[0], scale, task, named=False)
         groups = window_groups(scale, {task: name}, {c: c for c in ("0.7", "0.8", "0.9")})
-        if parts(scale, f"width/{task}/", 0):
+        if cells(scale, "width", task=task):
             widths(rows[1], groups, label="window (decades)")
             rows[1].set_xlabel("score at least", labelpad=2)
             spans.append(rows[1])
@@ -215,9 +211,9 @@ def _level(panels: list[Axes]) -> None:
 def _displacement(axes: Axes, results: Results, task: str) -> list[End]:
     """Draw how far terminal h and c moved from where they are at unit scale."""
     drawn: list[tuple[str, Look, Curve]] = []
-    for arm in in_order(parts(results, f"displacement/{task}/", 0)):
+    for arm in arms_run(results, "displacement", task=task):
         for vector in ("h", "c"):
-            line = curve(results, f"displacement/{task}/{arm}/", f"/{vector}")
+            line = curve_along(results, "displacement", task=task, arm=arm, vector=vector)
             if line is not None:
                 how = look(arm)._replace(filled=vector == "h")
                 drawn.append((f"{how.name} {vector}", how, line))
@@ -244,7 +240,7 @@ def _displacement(axes: Axes, results: Results, task: str) -> list[End]:
             ms=3.4,
             mew=0.8,
         )
-    tops = [max(e.value, e.high) for e in estimates(results, "displacement/")]
+    tops = [max(e.value, e.high) for e in cells(results, "displacement")]
     top = max([10.0, *(t for t in tops if np.isfinite(t))])  # the same in every panel
     # At unit scale the displacement is 0 by definition, which a logarithm cannot show.
     axes.set_yscale("symlog", linthresh=1.0, linscale=0.5)
@@ -263,9 +259,10 @@ def scale_audit(results: Mapping[str, Results]) -> Figure:
     """``scale-audit``: score over reward scale, with every seed where known."""
     scale = results.get("E1")
     tasks = tasks_run(scale) or ["catch"]
-    arms = in_order(parts(scale, "score/", 1))
-    seeds = scale is not None and any(key.startswith("seeds/") for key in scale.series)
-    words = evidence(estimates(scale, "score/"))
+    arms = arms_run(scale, "score")
+    rows = [] if scale is None else scale.estimates.where("score")
+    seeds = any(row.seeds is not None for row in rows)
+    words = evidence(cells(scale, "score"))
     width = "Beside the names: class and ends of the window of scales with a score of at least 0.8."
     if scale is None or not scale.windows:
         width = ""
@@ -277,18 +274,15 @@ def scale_audit(results: Mapping[str, Results]) -> Figure:
         if scale is None:
             absent(axes)
             continue
-        ends = score_curves(axes, scale, task, bands=not seeds)
-        name_ends(
-            axes,
-            [
-                _with_window(end, scale, task, arm)
-                for end, arm in zip(ends, in_order(parts(scale, f"score/{task}/", 0)), strict=True)
-            ],
-        )
+        curves = curves_by_arm(scale, "score", task=task)
+        ends = score_curves(axes, curves, bands=not seeds)
+        pairs = zip(ends, curves, strict=True)
+        name_ends(axes, [_with_window(end, scale, task, arm) for end, arm in pairs])
     return page.figure
 
 
 def _with_window(end: End, results: Results, task: str, arm: str) -> End:
     """Print the class and the ends of an arm's window behind its name."""
-    found = span(results.windows, f"width/{task}/{arm}/0.8")
+    row = results.estimates.find("width", task=task, arm=arm, criterion="0.8")
+    found = None if row is None else window_of(row)
     return end if found is None else end._replace(text=f"{end.text}: {found}")

@@ -1,17 +1,19 @@
-"""The published tables of E1, with our numbers in them and only what was run."""
+"""The published tables of E1, with the estimates of this run."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 
 from rulescope.assays.analysis import CORE_DRAWS, SCORE, adjusted, below
 from rulescope.assays.comparison_families import PRIMARY
+from rulescope.assays.estimates import Estimates
 from rulescope.assays.frame import Frame
-from rulescope.assays.results import Column, Table, Value, scale_label, span
+from rulescope.assays.pivot import Entry, Index, names, pivot_table, window_of
+from rulescope.assays.results import Column, Table
+from rulescope.assays.scale.state_geometry import VECTORS
 from rulescope.envs.references import catch_references
 from rulescope.spec.world_config import WORLDS
-from rulescope.stats import COMPETENT, Estimate, Window
+from rulescope.stats import COMPETENT
 
 TASK_NAMES = {"catch": "Catch", "catch-dense": "CatchDense", "catch-long": "CatchLong"}
 ARM_NAMES = {
@@ -30,26 +32,29 @@ WIDTH = (
 )
 STATES = "terminal states of the rule; shift between centroids, in units of the unit-scale radius"
 
+CRITERIA = ("0.7", "0.8", "0.9")
 
-Windows = Mapping[str, Window]
 
-
-def tables(frame: Frame, estimates: Mapping[str, Estimate], windows: Windows) -> tuple[Table, ...]:
+def make_tables(frame: Frame, found: Estimates) -> tuple[Table, ...]:
     """Return every table of E1 that has a row."""
     made = [
-        _all(frame, estimates, windows),
-        _widths(frame, estimates, windows),
-        _relative(frame, estimates, windows),
-        *(_scores(str(task), frame, estimates) for task in frame.axes["task"]),
-        _displacements(frame, estimates),
-        _geometry(frame, estimates),
+        _contrasts(frame, found),
+        _widths(frame, found),
+        _relative(frame, found),
+        *(_scores(str(task), frame, found) for task in frame.axes["task"]),
+        _displacements(frame, found),
+        _geometry(frame, found),
         _references(frame),
     ]
     return tuple(table for table in made if table.rows)
 
 
-def _names(frame: Frame) -> tuple[list[str], list[str]]:
-    return [str(task) for task in frame.axes["task"]], [str(arm) for arm in frame.axes["arm"]]
+def _cells(frame: Frame) -> tuple[Index, Index]:
+    """Return a line for every task and arm."""
+    return (
+        Index("Environment", "task", names(frame.axes["task"], TASK_NAMES)),
+        Index("State", "arm", names(frame.axes["arm"], ARM_NAMES)),
+    )
 
 
 def _decimals(frame: Frame) -> int:
@@ -58,151 +63,102 @@ def _decimals(frame: Frame) -> int:
     return 0 if all(abs(x - round(x)) < 1e-9 for x in decades) else 2
 
 
-def _all(frame: Frame, estimates: Mapping[str, Estimate], windows: Windows) -> Table:
-    tasks, arms = _names(frame)
+def _contrasts(frame: Frame, found: Estimates) -> Table:
     digits = _decimals(frame)
-    contrasted = {"live", "pin"} <= set(arms)
-    rows: list[tuple[Value, ...]] = []
-    for task in tasks:
-        for criterion, shown in (("half-best", "Half-best"), ("0.8", "S ≥ 0.8")):
-            widths = [estimates[f"width/{task}/{arm}/{criterion}"] for arm in arms]
-            delta = [estimates[f"contrast/{task}/{criterion}"]] if contrasted else []
-            spans = [span(windows, f"width/{task}/{arm}/{criterion}") for arm in arms]
-            rows.append((TASK_NAMES[task], shown, *widths, *delta, *spans))
-    headings = {**ARM_NAMES, "pin": "Pin", "hold": "EMA"}
-    columns = [Column(headings[arm], digits, interval=False) for arm in arms]
-    if contrasted:
-        columns.append(Column("ΔW live − pin [adjusted CI]", digits))
-    columns += [Column(f"{headings[arm]}: scales") for arm in arms]
-    return Table(
+    headings = names(frame.axes["arm"], {**ARM_NAMES, "pin": "Pin", "hold": "EMA"})
+    entries = [
+        Entry(Column(heading, digits, interval=False), "width", {"arm": arm})
+        for arm, heading in headings.items()
+    ]
+    if {"live", "pin"} <= set(headings):
+        entries.append(Entry(Column("ΔW live − pin [adjusted CI]", digits), "contrast"))
+    entries += [
+        Entry(Column(f"{heading}: scales"), "width", {"arm": arm}, window_of)
+        for arm, heading in headings.items()
+    ]
+    return pivot_table(
         "tab:e1-all",
         "Width of the scale window, and what the live state adds to it",
-        (Column("Task"), Column("Criterion"), *columns),
-        tuple(rows),
+        found,
+        (
+            Index("Task", "task", names(frame.axes["task"], TASK_NAMES)),
+            Index("Criterion", "criterion", {"half-best": "Half-best", "0.8": "S ≥ 0.8"}),
+        ),
+        entries,
         below(frame, WIDTH, CORE_DRAWS, adjusted(PRIMARY)),
     )
 
 
-def _widths(frame: Frame, estimates: Mapping[str, Estimate], windows: Windows) -> Table:
-    tasks, arms = _names(frame)
-    criteria = ("0.7", "0.8", "0.9")
-    return Table(
+def _widths(frame: Frame, found: Estimates) -> Table:
+    digits = _decimals(frame)
+    return pivot_table(
         "v5:tab:app-scale-widths",
         "Width of the scale window at fixed scores",
+        found,
+        _cells(frame),
         (
-            Column("Environment"),
-            Column("State"),
-            *(Column(f"Score ≥ {criterion}", _decimals(frame)) for criterion in criteria),
-            *(Column(f"Scales ≥ {criterion}") for criterion in criteria),
-        ),
-        tuple(
-            (
-                TASK_NAMES[task],
-                ARM_NAMES[arm],
-                *(estimates[f"width/{task}/{arm}/{criterion}"] for criterion in criteria),
-                *(span(windows, f"width/{task}/{arm}/{criterion}") for criterion in criteria),
-            )
-            for task in tasks
-            for arm in arms
+            *(Entry(Column(f"Score ≥ {c}", digits), "width", {"criterion": c}) for c in CRITERIA),
+            *(
+                Entry(Column(f"Scales ≥ {c}"), "width", {"criterion": c}, window_of)
+                for c in CRITERIA
+            ),
         ),
         below(frame, WIDTH, CORE_DRAWS),
     )
 
 
-def _relative(frame: Frame, estimates: Mapping[str, Estimate], windows: Windows) -> Table:
-    tasks, arms = _names(frame)
-    return Table(
+def _relative(frame: Frame, found: Estimates) -> Table:
+    half = {"criterion": "half-best"}
+    return pivot_table(
         "tab:unified-scale-relative",
         "Width of the scale window at half of the best score",
+        found,
+        _cells(frame),
         (
-            Column("Environment"),
-            Column("State"),
-            Column("Width [95% interval]", _decimals(frame)),
-            Column("Point threshold"),
-            Column("Scales"),
-        ),
-        tuple(
-            (
-                TASK_NAMES[task],
-                ARM_NAMES[arm],
-                estimates[f"width/{task}/{arm}/half-best"],
-                estimates[f"threshold/{task}/{arm}"],
-                span(windows, f"width/{task}/{arm}/half-best"),
-            )
-            for task in tasks
-            for arm in arms
+            Entry(Column("Width [95% interval]", _decimals(frame)), "width", half),
+            Entry(Column("Point threshold"), "threshold"),
+            Entry(Column("Scales"), "width", half, window_of),
         ),
         below(frame, f"{WIDTH}; the threshold is found anew in every draw", CORE_DRAWS),
     )
 
 
-def _scores(task: str, frame: Frame, estimates: Mapping[str, Estimate]) -> Table:
-    _, arms = _names(frame)
-    labels = [scale_label(float(scale)) for scale in frame.axes["scale"]]
-    return Table(
+def _scores(task: str, frame: Frame, found: Estimates) -> Table:
+    arms = names(frame.axes["arm"], ARM_NAMES)
+    return pivot_table(
         f"tab:unified-scores-{TASK_NAMES[task].lower()}",
         f"Scores in {TASK_NAMES[task]} by reward scale",
-        (Column("Scale"), *(Column(ARM_NAMES[arm]) for arm in arms)),
-        tuple(
-            (label, *(estimates[f"score/{task}/{arm}/{label}"] for arm in arms)) for label in labels
-        ),
+        found,
+        [Index("Scale", "scale", names(frame.axes["scale"]))],
+        [Entry(Column(name), "score", {"task": task, "arm": arm}) for arm, name in arms.items()],
         below(frame, TAIL, CORE_DRAWS),
     )
 
 
-def _displacements(frame: Frame, estimates: Mapping[str, Estimate]) -> Table:
-    tasks, arms = _names(frame)
-    labels = [scale_label(float(scale)) for scale in frame.axes["scale"]]
-    return Table(
+def _displacements(frame: Frame, found: Estimates) -> Table:
+    return pivot_table(
         "v5:tab:app-scale-state",
         "How far the reward scale moves the terminal state",
-        (
-            Column("Environment"),
-            Column("State"),
-            Column("Scale"),
-            Column("h: shift / radius", 2),
-            Column("c: shift / radius", 2),
-        ),
-        tuple(
-            (
-                TASK_NAMES[task],
-                ARM_NAMES[arm],
-                label,
-                *(estimates.get(f"displacement/{task}/{arm}/{label}/{vector}") for vector in "hc"),
-            )
-            for task in tasks
-            for arm in arms
-            for label in labels
-            if f"displacement/{task}/{arm}/{label}/h" in estimates
-        ),
+        found,
+        (*_cells(frame), Index("Scale", "scale", names(frame.axes["scale"]))),
+        [
+            Entry(Column(f"{vector}: shift / radius", 2), "displacement", {"vector": vector})
+            for vector in "hc"
+        ],
         below(frame, STATES, CORE_DRAWS),
     )
 
 
-def _geometry(frame: Frame, estimates: Mapping[str, Estimate]) -> Table:
-    tasks, arms = _names(frame)
-    return Table(
+def _geometry(frame: Frame, found: Estimates) -> Table:
+    return pivot_table(
         "tab:unified-scale-geometry",
         "How much of the terminal states' variation is due to the reward scale",
+        found,
+        (*_cells(frame), Index("Vector", "vector", names(VECTORS))),
         (
-            Column("Environment"),
-            Column("State"),
-            Column("Vector"),
-            Column("Between-scale fraction [95% interval]"),
-            Column("PC1+2 fraction"),
-            Column("Unit radius", interval=False),
-        ),
-        tuple(
-            (
-                TASK_NAMES[task],
-                ARM_NAMES[arm],
-                vector,
-                *(estimates[f"{kind}/{task}/{arm}/{vector}"] for kind in _KINDS),
-            )
-            for task in tasks
-            for arm in arms
-            for vector in ("h", "c", "hc")
-            if f"between/{task}/{arm}/{vector}" in estimates
+            Entry(Column("Between-scale fraction [95% interval]"), "between"),
+            Entry(Column("PC1+2 fraction"), "principal"),
+            Entry(Column("Unit radius", interval=False), "radius"),
         ),
         below(
             frame,
@@ -213,12 +169,8 @@ def _geometry(frame: Frame, estimates: Mapping[str, Estimate]) -> Table:
     )
 
 
-_KINDS = ("between", "principal", "radius")
-
-
 def _references(frame: Frame) -> Table:
-    tasks, _ = _names(frame)
-    found = {task: catch_references(WORLDS[task]) for task in tasks}
+    found = {str(task): catch_references(WORLDS[str(task)]) for task in frame.axes["task"]}
     return Table(
         "v5:tab:app-scale-references",
         "Returns by which scores are normalised",

@@ -1,15 +1,15 @@
 """Exposure: what changes when episode ends are not signalled, or when there are none?
 
-The same learner lives in Catch and is told the truth about episode ends (episodic), in Catch and
-is never told of one, while the world goes on resetting (masked), and in Tracking, which has no
-episodes to tell of (natural).
+The same learner runs in Catch with every episode end signalled (episodic), in Catch with none
+signalled although the world still resets (masked), and in Tracking, which has no episodes
+(natural).
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from rulescope.assays.analysis import by_seed, missing, noted, summed_up
+from rulescope.assays.analysis import missing, noted, summed_up
 from rulescope.assays.assay import (
     CONTROLS,
     EPISODIC,
@@ -20,13 +20,15 @@ from rulescope.assays.assay import (
     Cell,
     at_unit_scale,
     lifetimes,
+    sweep,
 )
 from rulescope.assays.cohorts import HISTORICAL
-from rulescope.assays.frame import Floats, Frame
+from rulescope.assays.frame import Frame, Label
 from rulescope.assays.results import Results
-from rulescope.assays.streams.stream_readouts import exposed, late, trajectories
-from rulescope.assays.streams.stream_tables import exposures
+from rulescope.assays.streams.stream_readouts import estimate_exposures, learning_curves
+from rulescope.assays.streams.stream_tables import exposure_table
 from rulescope.core.errors import SpecError
+from rulescope.spec.run_spec import RunSpec
 from rulescope.spec.world_config import Boundary
 
 ID = "exposure"
@@ -59,29 +61,28 @@ def grid(budget: Budget) -> list[Cell]:
             f"--tasks: none of {', '.join(budget.conditions)} is in {', '.join(budget.tasks)}; "
             "natural is in tracking, the others are in catch"
         )
-    return [
-        Cell(
-            {"condition": name, "arm": arm},
-            lifetimes(
-                budget,
-                CONTROLS.get(arm, Arm(arm)),
-                task=exposure.task,
-                boundary=exposure.boundary,
-            ),
-        )
-        for name, exposure in chosen.items()
-        for arm in budget.arms
-    ]
+
+    def runs(labels: dict[str, Label]) -> tuple[RunSpec, ...]:
+        condition, arm = map(str, labels.values())
+        task, boundary = chosen[condition]
+        return lifetimes(budget, CONTROLS.get(arm, Arm(arm)), task=task, boundary=boundary)
+
+    return sweep({"condition": tuple(chosen), "arm": budget.arms}, runs)
 
 
 def analyse(frame: Frame) -> Results:
     """Estimate score, time to the threshold and share that reaches it; learning curves."""
     notes = missing(frame)
-    series: dict[str, Floats] = {}
     with noted(notes):
-        found = exposed(frame)
-        series |= {**trajectories(frame), **by_seed(frame, late(frame), "score")}
-    return summed_up(ID, frame, found, (exposures(frame, found),), notes, series)
+        found = estimate_exposures(frame)
+        series = learning_curves(frame)
+    table = exposure_table(
+        "v5:tab:app-streams-exposures",
+        "Episode ends signalled (episodic), never signalled (masked), none (natural: Tracking)",
+        frame,
+        found,
+    )
+    return summed_up(ID, frame, found, (table,), notes, series)
 
 
 def _budget(seeds: int, iterations: int, arms: tuple[str, ...] = ARMS) -> Budget:

@@ -1,4 +1,4 @@
-"""E-A3c, stream: what does a learner achieve in a world that truly goes on?
+"""E-A3c, stream: what does a learner achieve in a world that never resets?
 
 Masked Catch still resets. CatchStream does not: the ball bounces, the paddle stays where it was
 left, and no end is reported because there is none (see ``continuity.py``).
@@ -6,13 +6,42 @@ left, and no end is reported because there is none (see ``continuity.py``).
 
 from __future__ import annotations
 
-from rulescope.assays.analysis import ATLAS_DRAWS, by_seed, missing, noted, summed_up, tail15
-from rulescope.assays.assay import CONTROLS, Arm, Assay, Budget, Cell, at_unit_scale, lifetimes
-from rulescope.assays.frame import Frame
-from rulescope.assays.results import Results
-from rulescope.assays.streams.stream_readouts import crossed, crossings, trajectories
-from rulescope.assays.streams.stream_tables import resetfree
-from rulescope.stats import Estimate, estimates, seed_blocks
+from functools import cache
+
+from rulescope.assays.analysis import (
+    ATLAS_DRAWS,
+    below,
+    estimate_cells,
+    missing,
+    noted,
+    summed_up,
+    tail15,
+)
+from rulescope.assays.assay import (
+    CONTROLS,
+    Arm,
+    Assay,
+    Budget,
+    Cell,
+    at_unit_scale,
+    lifetimes,
+    sweep,
+)
+from rulescope.assays.estimates import Estimates
+from rulescope.assays.frame import Frame, Label
+from rulescope.assays.pivot import Entry, count_of, pivot_table
+from rulescope.assays.results import Column, Results, Table
+from rulescope.assays.streams.continuity import STEPS, structural_check
+from rulescope.assays.streams.stream_readouts import (
+    CROSSED,
+    RATE_SCORE,
+    THRESHOLD,
+    crossed,
+    crossings,
+    learning_curves,
+)
+from rulescope.assays.streams.stream_tables import algorithms
+from rulescope.spec.run_spec import RunSpec
 
 ID = "E-A3c"
 ARMS = ("disco", "a2c", "dqn")
@@ -22,26 +51,52 @@ TASK = "catch-stream"
 def grid(budget: Budget) -> list[Cell]:
     """Return a cell for every arm of ``budget``."""
     at_unit_scale(budget, ID)
-    return [
-        Cell({"arm": arm}, lifetimes(budget, CONTROLS.get(arm, Arm(arm)), task=TASK))
-        for arm in budget.arms
-    ]
+
+    def runs(labels: dict[str, Label]) -> tuple[RunSpec, ...]:
+        arm = str(labels["arm"])
+        return lifetimes(budget, CONTROLS.get(arm, Arm(arm)), task=TASK)
+
+    return sweep({"arm": budget.arms}, runs)
 
 
 def analyse(frame: Frame) -> Results:
     """Estimate each arm's score and the share of lifetimes that ever reach the threshold."""
     notes = missing(frame)
-    found: dict[str, Estimate] = {}
+    found = Estimates()
     with noted(notes):
-        blocks = seed_blocks(len(frame.seeds), ATLAS_DRAWS)
-        late = tail15(frame, "rate_score")
-        scores = estimates(late, blocks)
+        scores = estimate_cells(frame, "score", tail15(frame, "rate_score"), ATLAS_DRAWS)
         first = crossings(frame)
-        for arm, place in frame.places():
-            found[f"score/{arm}"] = scores[place]
-            found[f"ever/{arm}"] = crossed(first[place], frame.lived[place])
-        series = {**trajectories(frame), **by_seed(frame, late, "score")}
-    return summed_up(ID, frame, found, (resetfree(frame, found),), notes, series)
+        for row, (labels, place) in zip(scores.rows, frame.cells(), strict=True):
+            found.add("score", row.estimate, labels, seeds=row.seeds)
+            found.add("ever", crossed(first[place], frame.lived[place]), labels)
+        series = learning_curves(frame)
+    return summed_up(ID, frame, found, (_table(frame, found),), notes, series)
+
+
+def _table(frame: Frame, found: Estimates) -> Table:
+    return pivot_table(
+        "v5:tab:app-resetfree",
+        "CatchStream: the reward rate of learners in a world that goes on",
+        found,
+        (algorithms(frame),),
+        (
+            Entry(Column("n"), "ever", show=count_of),
+            Entry(Column("Reward-rate score [95% CI]", 5), "score"),
+            Entry(Column(f"Ever reaches {THRESHOLD:g}"), "ever"),
+        ),
+        below(frame, f"{RATE_SCORE}; {CROSSED}; {describe_resets()}", ATLAS_DRAWS),
+        tells_n=False,
+    )
+
+
+@cache
+def describe_resets() -> str:
+    """Return the result of the check of resets, in words; ``rulescope check worlds`` records it."""
+    counts = (
+        f"{name} {found.terminals} ends, {found.snaps} paddle resets, {found.jumps} ball jumps"
+        for name, found in structural_check().items()
+    )
+    return f"{STEPS} steps without drift, the paddle left off centre: {'; '.join(counts)}"
 
 
 def _budget(seeds: int, iterations: int, arms: tuple[str, ...] = ARMS) -> Budget:

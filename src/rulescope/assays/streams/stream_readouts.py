@@ -1,7 +1,7 @@
-"""What the assays of streams and boundaries read out of lifetimes: rates, crossings, trajectories.
+"""Readouts of streams and boundaries: reward rates, first crossings of a threshold, curves.
 
-A world without episodes has no returns. What is read is the reward per interaction, which exists
-with and without episodes, so that lifetimes can be compared across boundaries.
+A world without episodes has no returns. The reward per interaction exists with and without
+episodes, so that lifetimes can be compared across boundaries.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rulescope.assays.analysis import ATLAS_DRAWS, absent
+from rulescope.assays.analysis import ATLAS_DRAWS, absent, trajectories
+from rulescope.assays.estimates import Estimates
 from rulescope.assays.frame import Bools, Floats, Frame
 from rulescope.episode_stats import RATE_WINDOW
 from rulescope.stats import Estimate, estimate, estimates, seed_blocks, tail_from, tail_mean, wilson
@@ -45,43 +45,35 @@ def crossings(frame: Frame) -> Floats:
 
 
 def crossed(first: Floats, lived: Bools) -> Estimate:
-    """Return the share of one cell's lifetimes [seeds] that ever crossed, of all that there are."""
+    """Return the share of one cell's completed lifetimes [seeds] that ever crossed."""
     return wilson(int(np.isfinite(first[lived]).sum()), int(lived.sum()))
 
 
 def time_to_threshold(first: Floats, lived: Bools) -> Estimate:
     """Estimate when one cell's lifetimes [seeds] cross, of those that do, resampled by themselves.
 
-    ``n`` counts all lifetimes; the share that crosses tells how many of them stand behind the time.
-    (That those which never cross are not resampled is how the published bounds came about.)
+    ``n`` counts all lifetimes; the share that crosses says how many of them the time is from. (The
+    published bounds were made the same way: lifetimes that never cross are not resampled.)
     """
     times = first[np.isfinite(first)]
     found = estimate(times, seed_blocks(len(times), ATLAS_DRAWS)) if len(times) else absent()
     return replace(found, n=int(lived.sum()))
 
 
-def exposed(frame: Frame) -> dict[str, Estimate]:
+def estimate_exposures(frame: Frame) -> Estimates:
     """Estimate score, time to the threshold, and share that reaches it, in every cell."""
-    scores = estimates(late(frame), seed_blocks(len(frame.seeds), ATLAS_DRAWS))
-    first = crossings(frame)
-    found: dict[str, Estimate] = {}
-    for name, place in frame.places():
+    values, first = late(frame), crossings(frame)
+    scores = estimates(values, seed_blocks(len(frame.seeds), ATLAS_DRAWS))
+    found = Estimates()
+    for labels, place in frame.cells():
         lived = frame.lived[place]
-        found[f"score/{name}"] = scores[place]
-        found[f"steps/{name}"] = time_to_threshold(first[place], lived)
-        found[f"fraction/{name}"] = crossed(first[place], lived)
+        found.add("score", scores[place], labels, seeds=values[place] if lived.any() else None)
+        found.add("steps", time_to_threshold(first[place], lived), labels)
+        found.add("fraction", crossed(first[place], lived), labels)
     return found
 
 
-def trajectories(frame: Frame, column: str = "rate_score") -> dict[str, Floats]:
-    """Return a log column of every cell over the interactions: [value, low, high] by rows.
-
-    At ``steps`` are the interactions [rows], at ``trajectory/{cell}`` the band [3, rows].
-    """
-    blocks = seed_blocks(len(frame.seeds), ATLAS_DRAWS)
-    series = {"steps": frame.iteration * (frame.interactions // frame.iterations)}
-    for name, place in frame.places():
-        by_row: NDArray[np.float64] = frame.log(column)[place].T
-        rows = estimates(by_row, blocks)
-        series[f"trajectory/{name}"] = np.stack([rows.value, rows.low, rows.high])
-    return series
+def learning_curves(frame: Frame) -> dict[str, Floats]:
+    """Return the score of every cell with its band, and the interactions ``steps`` [rows]."""
+    steps = frame.iteration * (frame.interactions // frame.iterations)
+    return {"steps": steps, **trajectories(frame, "rate_score")}

@@ -1,19 +1,20 @@
-"""Synthetic terminals: is it the truth about episode ends that helps, or any regular signal?
+"""Synthetic terminals: does the true signal of episode ends help, or any regular signal?
 
-Catch resets as ever, but what the learner is told is a signal at every 7th, 29th or 100th step of
-a lane, whatever the world does. Every 7th step of 8x8 Catch is the truth; a signal at every 29th
-falls between two rollouts.
+Catch resets as usual, but an end is signalled at every 7th, 29th or 100th step of a lane, whatever
+the world does. Every 7th step of 8x8 Catch is the truth; a signal at every 29th falls between two
+rollouts.
 """
 
 from __future__ import annotations
 
-from rulescope.assays.analysis import by_seed, missing, noted, summed_up
-from rulescope.assays.assay import Arm, Assay, Budget, Cell, at_unit_scale, lifetimes
+from rulescope.assays.analysis import missing, noted, summed_up
+from rulescope.assays.assay import Arm, Assay, Budget, Cell, at_unit_scale, lifetimes, sweep
 from rulescope.assays.cohorts import HISTORICAL
-from rulescope.assays.frame import Frame
+from rulescope.assays.frame import Frame, Label
 from rulescope.assays.results import Results
-from rulescope.assays.streams.stream_readouts import exposed, late
-from rulescope.assays.streams.stream_tables import synthetics
+from rulescope.assays.streams.stream_readouts import estimate_exposures
+from rulescope.assays.streams.stream_tables import exposure_table
+from rulescope.spec.run_spec import RunSpec
 from rulescope.spec.world_config import Boundary
 
 ID = "synthetic"
@@ -25,27 +26,27 @@ INTERVALS = {f"synth{steps}": steps for steps in (7, 29, 100)}
 def grid(budget: Budget) -> list[Cell]:
     """Return a cell for every interval and arm of ``budget``."""
     at_unit_scale(budget, ID)
-    return [
-        Cell(
-            {"condition": name, "arm": arm},
-            lifetimes(
-                budget,
-                Arm(arm),
-                boundary=Boundary(terminals="synthetic", interval=INTERVALS[name]),
-            ),
-        )
-        for name in budget.conditions
-        for arm in budget.arms
-    ]
+
+    def runs(labels: dict[str, Label]) -> tuple[RunSpec, ...]:
+        condition, arm = map(str, labels.values())
+        boundary = Boundary(terminals="synthetic", interval=INTERVALS[condition])
+        return lifetimes(budget, Arm(arm), boundary=boundary)
+
+    return sweep({"condition": budget.conditions, "arm": budget.arms}, runs)
 
 
 def analyse(frame: Frame) -> Results:
     """Estimate score, time to the threshold and share that reaches it."""
     notes = missing(frame)
     with noted(notes):
-        found = exposed(frame)
-    series = by_seed(frame, late(frame), "score")
-    return summed_up(ID, frame, found, (synthetics(frame, found),), notes, series)
+        found = estimate_exposures(frame)
+    table = exposure_table(
+        "v5:tab:app-streams-synthetic",
+        "Catch in which an end is signalled at every 7th, 29th or 100th step",
+        frame,
+        found,
+    )
+    return summed_up(ID, frame, found, (table,), notes)
 
 
 def _budget(seeds: int, iterations: int) -> Budget:

@@ -8,7 +8,6 @@ from pathlib import Path
 from rulescope.assays.results import Table
 from rulescope.assays.streams import world_checks
 from rulescope.core.errors import RecordError
-from rulescope.numerics.numeric_table import numeric_table
 from rulescope.report.site.site_model import Damaged
 
 
@@ -18,7 +17,7 @@ def find(results: Path) -> tuple[tuple[Table, ...], Damaged]:
 
     recorded: dict[Path, Callable[[Path], tuple[Table, ...]]] = {
         results / parity_summary.FOLDER / parity_summary.FILE: lambda path: (
-            numeric_table(parity_summary.read(path)),
+            parity_summary.numeric_table(parity_summary.read_check(path)),
         ),
         results / world_checks.FOLDER / world_checks.FILE: lambda path: world_checks.tables(
             world_checks.read(path)

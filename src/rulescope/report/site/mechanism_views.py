@@ -10,7 +10,7 @@ from rulescope.report.site.site_model import Damaged, Exhibited
 from rulescope.report.site.slugs import distinct
 
 if TYPE_CHECKING:
-    from rulescope.mechanism.view_folder import Exhibit
+    from rulescope.mechanism.view_folder import StoredView
 
 ORDER = ("trajectory", "targets", "replay")
 """As they are told about; others come after them."""
@@ -18,14 +18,14 @@ ORDER = ("trajectory", "targets", "replay")
 
 def find(results: Path) -> tuple[tuple[Exhibited, ...], Damaged]:
     """Return the views in the folder ``results``, and those that are no longer what was written."""
-    from rulescope.mechanism.view_folder import content, exhibit, folders
+    from rulescope.mechanism.view_folder import read_files, read_view, view_folders
 
-    found: list[tuple[str, Exhibit, dict[str, bytes]]] = []
+    found: list[tuple[str, StoredView, dict[str, bytes]]] = []
     damaged: list[tuple[str, str]] = []
-    for folder in folders(results):
+    for folder in view_folders(results):
         try:
-            shown = exhibit(folder)
-            found.append((folder.name, shown, content(shown)))
+            shown = read_view(folder)
+            found.append((folder.name, shown, read_files(shown)))
         except RecordError as fault:
             # Where results lie is their owner's affair.
             damaged.append((folder.name, str(fault).replace(f"{results}/", "")))

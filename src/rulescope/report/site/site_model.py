@@ -21,7 +21,7 @@ from rulescope.stats import Estimate
 
 if TYPE_CHECKING:
     from rulescope.audit.profile import Profile
-    from rulescope.mechanism.view_folder import Exhibit
+    from rulescope.mechanism.view_folder import StoredView
 
 Floats = NDArray[np.float64]
 Plain = str | int | float | bool | None
@@ -134,7 +134,7 @@ class Exhibited:
 
     slug: str
     """Its own in a report: ``mechanism-targets``, ``mechanism-targets-random-0``."""
-    shown: Exhibit
+    shown: StoredView
     files: Mapping[str, bytes]
     """Figures and tables by name, as the view wrote them."""
 

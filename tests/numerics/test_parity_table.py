@@ -1,0 +1,244 @@
+"""Parity with the original program, and proof that the comparisons can fail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from rulescope.learners import direction_clipped_adam
+from rulescope.learners.disco import features, losses, update, value_estimates, value_interface
+from rulescope.learners.disco.batch import loss_mask
+from rulescope.learners.disco.features import ActionEncoder
+from rulescope.learners.disco.rule_network import Gates
+from rulescope.numerics import (
+    forward_parity,
+    inner_steps,
+    meta_gradient,
+    parity_table,
+    value_parity,
+)
+from rulescope.numerics.golden import (
+    Golden,
+    GoldenError,
+    default_directory,
+    merge_equal_rows,
+    to_original_names,
+    to_our_names,
+)
+from rulescope.numerics.tolerances import TOLERANCES, Comparison
+from rulescope.spec.disco_config import Conventions
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "disco"
+STORED = [key for key in TOLERANCES if not key[0].startswith("live")]
+"""Families of the stored arrays (a live comparison runs the original)."""
+Family = Callable[[Golden], Iterator[Comparison]]
+
+
+@cache
+def golden() -> Golden:
+    return Golden(GOLDEN)
+
+
+@cache
+def everything() -> tuple[Comparison, ...]:
+    return tuple(parity_table.compare_all(golden()))
+
+
+def faults(comparisons: Iterator[Comparison]) -> list[str]:
+    return [f"{item.output}: {item.relative:.1e}" for item in comparisons if not item.passed]
+
+
+@pytest.mark.parametrize(("family", "precision"), STORED)
+def test_every_family_agrees_with_the_original(family: str, precision: str) -> None:
+    chosen = [item for item in everything() if (item.family, item.precision) == (family, precision)]
+    assert len(chosen) >= 6
+    assert faults(iter(chosen)) == []
+
+
+def test_every_comparison_has_a_tolerance() -> None:
+    found = {(item.family, item.precision) for item in everything()}
+    assert found == set(STORED)
+    assert len({(item.family, item.precision, item.output) for item in everything()}) > 700
+
+
+def test_float64_errors_are_rounding() -> None:
+    """Most are ten thousand times within tolerance: the computation is the same."""
+    exact = [item.relative for item in everything() if item.precision == "float64"]
+    assert float(np.median(exact)) < 1e-13
+
+
+def test_committed_arrays_are_those_of_the_package() -> None:
+    here, there = (
+        {path.name: path.read_bytes() for path in folder.glob("*.npz")}
+        for folder in (GOLDEN, default_directory())
+    )
+    assert here == there
+    assert golden().rules() == {"rand": "random:20240"}
+
+
+def fails(family: Family) -> bool:
+    """Return whether some comparison of ``family`` fails; stops at the first."""
+    return any(not item.passed for item in family(golden()))
+
+
+def override(module: Any, name: str, monkeypatch: pytest.MonkeyPatch, **overrides: Any) -> None:
+    """Override keyword arguments in every call of ``module.name``."""
+    original = getattr(module, name)
+
+    def wrong(*args: Any, **kwargs: Any) -> Any:
+        return original(*args, **(kwargs | overrides))
+
+    monkeypatch.setattr(module, name, wrong)
+
+
+@pytest.mark.parametrize(
+    "overrides", [{"discount": 0.99}, {"trace": 1.0}, {"decay": 0.9}, {"convention": "skip"}]
+)
+@pytest.mark.parametrize(
+    ("module", "family"),
+    [
+        (forward_parity, forward_parity.compare_forward),
+        (value_parity, value_parity.compare_value_estimator),
+        (update, inner_steps.compare_inner_steps),
+    ],
+)
+def test_a_wrong_value_estimate_fails(
+    monkeypatch: pytest.MonkeyPatch, module: Any, family: Family, overrides: dict[str, Any]
+) -> None:
+    override(module, "estimate", monkeypatch, **overrides)
+    assert fails(family)
+
+
+def torch_order(stored: Tensor, forget_bias: float) -> Tensor:
+    """Read the gates in torch's order i, f, g, o, which is not the stored one."""
+    admit, forget, candidate, emit = stored.chunk(4, dim=-1)
+    return torch.cat([admit, forget + forget_bias, emit, 2.0 * candidate], dim=-1)
+
+
+def without_forget_bias(stored: Tensor, forget_bias: float) -> Tensor:
+    admit, candidate, forget, emit = stored.chunk(4, dim=-1)
+    return torch.cat([admit, forget, emit, 2.0 * candidate], dim=-1) + 0.0 * forget_bias
+
+
+@pytest.mark.parametrize("order", [torch_order, without_forget_bias])
+@pytest.mark.parametrize(
+    "family",
+    [
+        forward_parity.compare_forward,
+        inner_steps.compare_inner_steps,
+        meta_gradient.compare_meta_gradients,
+    ],
+)
+def test_wrong_gates_fail(
+    monkeypatch: pytest.MonkeyPatch, family: Family, order: Callable[..., Tensor]
+) -> None:
+    monkeypatch.setattr(Gates, "_ordered", staticmethod(order))
+    assert fails(family)
+
+
+def test_features_of_the_other_network_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(features, "NETWORKS", features.NETWORKS[::-1])
+    assert fails(forward_parity.compare_forward)
+
+
+def test_an_action_encoder_without_its_last_relu_fails(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def linear(self: ActionEncoder, channels: Tensor) -> Tensor:
+        for k, (weight, mean_weight, bias) in enumerate(self._blocks):
+            pooled = channels.mean(-2, keepdim=True)
+            channels = channels @ weight + pooled @ mean_weight + bias
+            channels = channels.relu() if k == 0 else channels
+        return channels
+
+    monkeypatch.setattr(ActionEncoder, "__call__", linear)
+    assert fails(forward_parity.compare_forward)
+
+
+@pytest.mark.parametrize("mask", ["none", "in-trajectory"])
+def test_another_loss_mask_fails(monkeypatch: pytest.MonkeyPatch, mask: str) -> None:
+    original = loss_mask
+    monkeypatch.setattr(update, "loss_mask", lambda batch, _: original(batch, mask))
+    assert fails(inner_steps.compare_inner_steps)
+
+
+def test_reversed_divergence_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    original = losses.kl
+    monkeypatch.setattr(losses, "kl", lambda target, logits: original(logits, target))
+    assert fails(inner_steps.compare_inner_steps)
+
+
+def test_another_clip_of_the_direction_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(direction_clipped_adam, "MAX_DIRECTION", 0.5)
+    assert fails(inner_steps.compare_inner_steps)
+
+
+def test_a_variance_without_its_mean_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    override(value_estimates, "normalise", monkeypatch, centre=False)
+    assert fails(value_parity.compare_value_estimator)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"two_hot": "exact"}, {"inverse": "clamped"}], ids=["two_hot", "inverse"]
+)
+def test_the_other_arithmetic_of_the_interface_is_detected_where_it_differs(
+    monkeypatch: pytest.MonkeyPatch, wrong: dict[str, Any]
+) -> None:
+    """The projections differ in any precision; the inverses agree but in float32."""
+    reference = {"inverse": "plain", "two_hot": "offset"}
+    monkeypatch.setattr(value_parity, "REFERENCE", Conventions(**(reference | wrong)))
+    failed = [item for item in value_parity.compare_value_interface(golden()) if not item.passed]
+    if "two_hot" in wrong:
+        assert {item.precision for item in failed} >= {"float64"}
+    else:
+        assert [item for item in failed if item.precision == "float64"] == []
+
+
+def test_a_wrong_epsilon_of_the_transform_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(value_interface, "EPSILON", 1.1e-3)
+    assert fails(value_parity.compare_value_interface)
+
+
+def test_a_directory_without_arrays_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(GoldenError, match="no such directory"):
+        Golden(tmp_path / "none")
+    with pytest.raises(GoldenError, match=r"inner_common\.npz is missing"):
+        Golden(tmp_path)
+
+
+def test_the_parent_directory_is_accepted() -> None:
+    assert Golden(GOLDEN.parent).directory == GOLDEN
+
+
+def test_a_damaged_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "inner_common.npz").write_bytes(b"nonsense")
+    with pytest.raises(GoldenError, match=r"inner_common\.npz: not an npz"):
+        Golden(tmp_path)["inner_common"]
+    with pytest.raises(GoldenError, match=r"value_f64\.npz"):
+        Golden(tmp_path)["value_f64"]
+
+
+def test_merging_equal_rows_keeps_every_observation() -> None:
+    batch = golden().rollout(0, torch.float64)
+    merged = merge_equal_rows(batch)
+    assert len(merged.rows) < len(batch.rows)
+    assert torch.equal(merged.rows[merged.index], batch.rows[batch.index])
+
+
+def test_renaming_arrays_is_invertible() -> None:
+    stored = {
+        name.removeprefix("params0/"): array
+        for name, array in golden()["inner_common"].items()
+        if name.startswith("params0/")
+    }
+    ours = {name: torch.tensor(array) for name, array in to_our_names(stored, 3).items()}
+    again = to_original_names(ours)
+    assert set(again) == set(stored)
+    assert all((again[name] == array).all() for name, array in stored.items())
