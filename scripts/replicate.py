@@ -17,6 +17,7 @@ from typing import Any
 from rulescope import assays
 from rulescope.assays import narrowed
 from rulescope.assays.plan import Plan
+from rulescope.assays.recorded_plans import record_plan
 from rulescope.engine.local_engine import Campaign, run_all
 from rulescope.records import Store
 
@@ -73,8 +74,11 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--store", type=Path, default=ROOT / "store")
     options = parser.parse_args()
+    store = Store(options.store)
+    for assay in assays.ASSAYS.values():  # some have all of their cells in common with others
+        record_plan(store, assay, assay.budget("paper"))
     for name, narrowing in PARTS:
-        run_part(name, narrowing, Store(options.store), options.workers)
+        run_part(name, narrowing, store, options.workers)
 
 
 def run_part(name: str, narrowing: dict[str, Any], store: Store, workers: int) -> None:

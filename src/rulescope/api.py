@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from rulescope.assays import Assay, Results, find
 from rulescope.assays.assay_run import require_runnable, run_missing
 from rulescope.assays.plan import Plan
+from rulescope.assays.recorded_plans import record_plan
 from rulescope.audit.audit_run import analyse_audit, plan_audit
 from rulescope.audit.budget_selection import locate_weights, select_budget
 from rulescope.audit.profile import Profile
@@ -89,8 +90,8 @@ def run_assay(
         rule=rule,
         weights=weights,
     )
-    missing = list(Plan.of(found, budget, keep).missing.values())
-    _run_all(missing, keep, locate_weights(rule, weights), workers, found.id, report)
+    plan = Plan.of(found, budget, keep)
+    _run_all([plan], keep, rule, locate_weights(rule, weights), workers, found.id, report)
     return Plan.of(found, budget, keep).analyse(keep)
 
 
@@ -114,7 +115,7 @@ def audit_rule(
     audit = plan_audit(
         rule, keep, preset=preset, seeds=seeds, only=only, agent=agent, weights=weights
     )
-    _run_all(list(audit.missing.values()), keep, audit.weights, workers, "audit", report)
+    _run_all(audit.plans, keep, rule, audit.weights, workers, "audit", report)
     return analyse_audit(audit, keep).profile
 
 
@@ -131,16 +132,20 @@ def _open(store: Store | Path | str) -> Store:
 
 
 def _run_all(
-    missing: list[RunSpec],
+    plans: Sequence[Plan],
     store: Store,
+    rule: str | None,
     weights: Path | None,
     workers: int | None,
     name: str,
     report: Callable[[Campaign], None] | None,
 ) -> None:
-    """Run ``missing``; raise an error with the causes if any of them fails."""
+    """Run what ``plans`` lack; raise an error with the causes if any run fails."""
+    missing = list({key: run for plan in plans for key, run in plan.missing.items()}.values())
     execution = Execution(workers=workers, weights=weights)
     require_runnable(missing, store, execution)
+    for plan in plans:
+        record_plan(store, plan.assay, plan.budget, rule)
     failed = run_missing(missing, store, execution, name=name, report=report)
     if failed:
         causes = "\n".join(f"run {key[:12]}: {cause}" for key, cause in failed.items())

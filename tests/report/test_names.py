@@ -18,8 +18,8 @@ from rulescope.assays.plan import Plan
 from rulescope.assays.results import Results
 from rulescope.render.line_labels import End, name_ends
 from rulescope.render.style import END_LABEL, keep_inside, look
-from rulescope.report.site.learning_curves import arms_of
-from rulescope.report.site.pages.assay_page import described, explained
+from rulescope.report.site.assay_page import explanation, figure_caption
+from rulescope.report.site.learning_curves import page_styles
 from rulescope.report.site.site_model import AssayPage
 
 SAMPLES = {
@@ -121,12 +121,16 @@ def test_the_legend_of_a_page_has_the_name_of_its_rule() -> None:
     assay = ASSAYS["F2"]
     results = Results("F2", "", {"arm": assay.arms}, 1, rows("F2", {}), (), rule="mine")
     page = AssayPage("F2-mine", Plan.of(assay, assay.budget("smoke")), results, ())
-    assert [how.name for how in arms_of(page).values()] == ["mine", "mine, pinned", "A2C"]
+    assert [how.name for how in page_styles(page).values()] == ["mine", "mine, pinned", "A2C"]
 
 
 def test_what_pages_say_of_an_assay_holds_for_any_rule() -> None:
     for assay in ASSAYS.values():
-        words = [assay.question, *explained(assay), *(described(label) for label in assay.figures)]
+        words = [
+            assay.question,
+            *explanation(assay),
+            *(figure_caption(label) for label in assay.figures),
+        ]
         assert "Disco" not in " ".join(words).replace("Discovery", ""), assay.id
 
 

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from rulescope.assays.assay_run import require_runnable
 from rulescope.assays.plan import interactions, write
+from rulescope.assays.recorded_plans import record_plan
 from rulescope.audit import audit_plan
 from rulescope.audit.audit_run import Audit, AuditResults, analyse_audit, plan_audit
 from rulescope.cli.console import console
@@ -94,6 +95,8 @@ def audit(
     body = _show_plan(planned, execution, screen) | {"failed": {}}
     if not plan_only:
         require_writable(out)
+        for plan in planned.plans:
+            record_plan(keep, plan.assay, plan.budget, rule)
         body["failed"] = run_missing(planned.missing, keep, execution, "audit")
         found = analyse_audit(planned, keep)
         _write(found, keep, folder)

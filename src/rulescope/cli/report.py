@@ -19,7 +19,7 @@ from rulescope.core.wording import counted
 from rulescope.records import Store
 
 if TYPE_CHECKING:
-    from rulescope.report.site.lifetime_rows import Tell
+    from rulescope.report.site.site_model import Progress
 
 OUT = Path("report")
 
@@ -53,7 +53,7 @@ def report(
     if preset is not None:
         require_preset(preset)
     from rulescope.report import site  # here, because drawing is not always needed
-    from rulescope.report.site import audit_profiles, check_results, mechanism_views
+    from rulescope.report.site import inputs
 
     site.require_replaceable(out)
     disk.require_possible(out)
@@ -64,10 +64,10 @@ def report(
             keep,
             folder_name,
             preset,
-            audit_profiles.find(results),
-            mechanism_views.find(results),
+            inputs.find_profiles(results),
+            inputs.find_views(results),
             stages,
-            check_results.find(results),
+            inputs.find_checks(results),
         )
         files = site.write(found, out, stages)
     finally:
@@ -76,7 +76,7 @@ def report(
         print(f"warning: run {run[:12]} left out: {printable(reason)}", file=sys.stderr)
     for name, reason in found.unanalysed:
         print(f"warning: {name} has no page: {printable(reason)}", file=sys.stderr)
-    for name, reason in found.damaged:
+    for name, reason in found.unreadable:
         print(f"warning: {name} left out: {printable(reason)}", file=sys.stderr)
     body = site.summary(found, files, out)
     if as_json:
@@ -99,7 +99,7 @@ class _Stages:
         self._meter: Meter | None = None
         self._stage = ""
 
-    def __call__(self, stage: str) -> Tell:
+    def __call__(self, stage: str) -> Progress:
         self.close()
         self._stage = stage
         return self._update

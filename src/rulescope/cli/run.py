@@ -14,6 +14,7 @@ from rich.console import Console
 from rulescope.assays import Results, assay_run
 from rulescope.assays.assay_run import folder_name, require_runnable
 from rulescope.assays.plan import Plan, interactions, seconds_left, write
+from rulescope.assays.recorded_plans import record_plan
 from rulescope.assays.results import as_data
 from rulescope.cli.console import console, span
 from rulescope.cli.engine_options import EngineOptions
@@ -81,6 +82,10 @@ def run(
         plan = Plan.of(plan.assay, plan.budget, keep)
         body = {"plan": show_plan(plan, execution, console(as_json)), "failed": {}}
         if not plan_only:
+            require_writable(out)
+            if plan.missing:
+                keep.require_writable()
+            record_plan(keep, plan.assay, plan.budget, selection.rule)
             body |= _run_plan(plan, keep, out, execution, console(as_json), save_draws)
         done.append(body)
     if as_json:
@@ -93,7 +98,6 @@ def _run_plan(
     plan: Plan, store: Store, out: Path, execution: Execution, screen: Console, save_draws: bool
 ) -> dict[str, Any]:
     """Run what ``plan`` lacks, analyse and write; return the failures and results as plain data."""
-    require_writable(out)
     failed = run_missing(plan.missing, store, execution, plan.assay.id)
     plan = Plan.of(plan.assay, plan.budget, store)
     if failed and not any(key in plan.present for key in plan.runs):

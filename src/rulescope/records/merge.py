@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rulescope.core import disk
 from rulescope.core.errors import RecordError
-from rulescope.records import archive
+from rulescope.records import archive, plans
 from rulescope.records.archive import LIMITS, Limits
 from rulescope.records.store import ConflictError, Problem, Store
 
@@ -49,6 +49,8 @@ def merge(
             found.refused.append(Problem(run, str(fault)))
         if report is not None:
             report(found)
+    if disk.is_folder(source):  # archives hold records alone
+        plans.copy_plans(Store(source), target)
     return found
 
 

@@ -20,6 +20,7 @@ PARTS = {
     "tmp": "writes in progress, or left by crashed processes",
     "campaigns": "status of running campaigns",
     "failures": "causes of failed runs",
+    "plans": "assays and budgets of campaigns",
 }
 """The folders of a store and their content."""
 

@@ -5,6 +5,7 @@
     <root>/quarantine/<id>-<n>/   what failed verification, with reason.txt
     <root>/index/                 derived from the records for queries; safe to delete
     <root>/tmp/                   writes in progress, and those of crashed processes
+    <root>/plans/<sha256>.json    assay and budget of a campaign
     <root>/campaigns/, failures/  status of running campaigns, and causes of failed runs
 
 There are no locks. Everything is written under ``tmp``, flushed to the disk, and moved into place

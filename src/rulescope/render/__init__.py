@@ -1,1 +1,1 @@
-"""How tables and figures look: style, table formats, line labels, files."""
+"""Tables and figures: style, table formats, line labels, files, charts in the terminal."""

@@ -1,4 +1,4 @@
-"""Names beside the ends of lines, moved apart where the lines meet."""
+"""Labels at the ends of lines, moved apart where lines end close together."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from rulescope.render.style import END_LABEL, SMALL, Look
 
 
 class End(NamedTuple):
-    """Where a line ends, and what it is called."""
+    """The end of a line, and its label."""
 
     text: str
     look: Look
     x: float
     y: float
     level: float
-    """Breaks ties between lines that end together: the higher line is named first."""
+    """Mean height of the line: orders labels of lines that end together."""
 
 
 def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """Return places at least ``gap`` apart, as near as can be to the ``wanted`` ones (ascending).
+    """Return places at least ``gap`` apart, as near as possible to the ``wanted`` ones (ascending).
 
     They keep their order and stay within ``low`` and ``high`` if there is room for all.
     """
-    # Without the gaps this is isotonic regression: neighbours in each other's way share a mean.
+    # Without the gaps this is isotonic regression: neighbours that overlap share a mean.
     pools: list[list[float]] = []
     for turn, place in enumerate(wanted):
         pools.append([place - turn * gap])
@@ -48,14 +48,14 @@ def inches(axes: Axes) -> tuple[float, float]:
 def name_ends(
     axes: Axes, ends: Sequence[End], *, offset: float = 0.13, size: float = SMALL
 ) -> None:
-    """Write each name right of ``axes``, with its marker and a thin line to the end it belongs to.
+    """Write each label right of ``axes``, with its marker and a thin line to the end of its line.
 
     Call this last: it reads the limits of the axes. ``offset`` is in inches.
     """
     if not ends:
         return
     width, height = inches(axes)
-    axes.get_xlim(), axes.get_ylim()  # matplotlib finds limits only when it is asked for them
+    axes.get_xlim(), axes.get_ylim()  # matplotlib computes limits when they are read
     flat = axes.transData + axes.transAxes.inverted()
     places = [
         (min(float(x), 1.0), min(max(float(y), 0.0), 1.0))
@@ -81,7 +81,7 @@ def name_ends(
 
 
 def name_apart(axes: Axes, ends: Sequence[End], *, offset: float = 0.13) -> None:
-    """Write the names right of ``axes`` although their lines are in other ones."""
+    """Write labels right of ``axes`` for lines in other axes."""
     gap = SMALL * 1.3 / 72 / inches(axes)[1]
     for turn, end in enumerate(sorted(ends, key=lambda end: -end.level)):
         _name(axes, end, 1 + offset / inches(axes)[0], 1.0 - turn * gap, SMALL)
@@ -112,7 +112,7 @@ def _name(axes: Axes, end: End, x: float, y: float, size: float) -> None:
 
 
 def _order(places: Sequence[float], levels: Sequence[float]) -> list[int]:
-    """Return the lines from the lowest end to the highest; those that meet, by whole lines."""
+    """Return the lines from the lowest end to the highest; ends close together by mean height."""
     groups: list[list[int]] = []
     for i in sorted(range(len(places)), key=lambda i: places[i]):
         if groups and places[i] - places[groups[-1][-1]] < 0.06:
@@ -123,7 +123,7 @@ def _order(places: Sequence[float], levels: Sequence[float]) -> list[int]:
 
 
 def _rising(places: list[float]) -> list[float]:
-    """Return ``places`` with none below an earlier one (ties were put in another order)."""
+    """Return ``places`` made ascending (lines that end together may be in another order)."""
     highest = float("-inf")
     return [highest := max(highest, place) for place in places]
 

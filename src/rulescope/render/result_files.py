@@ -1,4 +1,4 @@
-"""Files of a report: named after their labels, and written whole or not at all."""
+"""Files of results: named after their labels, and written whole or not at all."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def stem(label: str) -> str:
 
 
 def require_writable(folder: Path) -> None:
-    """Raise an error that names ``folder`` if no file can be put there; makes it if need be."""
+    """Make ``folder`` if it is missing; raise an error that names it if it cannot be written."""
     require_possible(folder)
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -24,7 +24,7 @@ def require_writable(folder: Path) -> None:
 
 
 def write_whole(path: Path, content: bytes) -> Path:
-    """Put ``content`` at ``path`` in one step, so that no reader ever sees half of it."""
+    """Write ``content`` to ``path`` in one step, so that no reader sees half of it."""
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
@@ -32,7 +32,7 @@ def write_whole(path: Path, content: bytes) -> Path:
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(content)
-            temporary.chmod(0o666 & ~_umask())  # mkstemp's files are for their owner alone
+            temporary.chmod(0o666 & ~_umask())  # mkstemp makes files for the owner alone
             temporary.replace(path)
         except BaseException:
             temporary.unlink(missing_ok=True)
@@ -41,7 +41,7 @@ def write_whole(path: Path, content: bytes) -> Path:
 
 
 def _umask() -> int:
-    """Return what this process withholds from new files (it can be read only by setting it)."""
+    """Return the umask of this process (it can be read only by setting it)."""
     mask = os.umask(0o077)
     os.umask(mask)
     return mask

@@ -1,4 +1,4 @@
-"""How figures look: one colour, marker and line for each arm everywhere; type, pages, files."""
+"""Style of figures: colour, marker and line of each arm; fonts, page layout, files."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ Line = str | tuple[float, tuple[float, ...]]
 
 
 class Look(NamedTuple):
-    """How an arm is drawn, wherever it is drawn."""
+    """Colour, marker and line of an arm, the same in all figures."""
 
     name: str
     """As printed beside its line."""
@@ -116,7 +116,7 @@ ARMS: dict[str, Look] = {
     "placebo": Look("placebo", "#9A9A9A", "x", DOTTED),
     "null": Look("null", "#B4B4B4", "+", MIXED),
 }
-"""Okabe-Ito colours, which colour-blind readers can tell apart (greys for controls)."""
+"""Okabe-Ito colours, which colour-blind readers can distinguish (greys for controls)."""
 LEARNERS: dict[str, Look] = {
     "disco": Look("", "#0072B2", "o"),
     "disco-pin": Look("", "#D55E00", "s", DASHED),
@@ -167,21 +167,21 @@ _note: ContextVar[str] = ContextVar("note", default="")
 
 
 @contextmanager
-def _noting(words: str) -> Iterator[None]:
-    """End captions with ``words``."""
-    token = _note.set(words)
+def _caption_note(text: str) -> Iterator[None]:
+    """End captions with ``text``."""
+    token = _note.set(text)
     try:
         yield
     finally:
         _note.reset(token)
 
 
-def _says(figure: Figure, words: str) -> bool:
-    return any(words in text.get_text() for text in figure.findobj(Text) if isinstance(text, Text))
+def _contains(figure: Figure, part: str) -> bool:
+    return any(part in text.get_text() for text in figure.findobj(Text) if isinstance(text, Text))
 
 
 def look(arm: str) -> Look:
-    """Return how ``arm`` is drawn; an arm that is not known yet is dark grey.
+    """Return the style of ``arm``; an unknown arm is dark grey.
 
     In a figure it is named after the rule under audit (see :func:`naming`).
     """
@@ -193,7 +193,7 @@ def look(arm: str) -> Look:
 
 
 def in_order(arms: set[str]) -> list[str]:
-    """Return ``arms`` in the order in which they are always drawn."""
+    """Return ``arms`` in the order of all figures."""
     known = [*ARMS, *LEARNERS]
     return sorted(arms, key=lambda arm: (known.index(arm) if arm in known else len(known), arm))
 
@@ -204,7 +204,7 @@ R = TypeVar("R")
 
 @contextmanager
 def drawing() -> Iterator[None]:
-    """Draw in our style, whatever a reader's own matplotlib settings are."""
+    """Draw in our style, independent of the user's matplotlib settings."""
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update(STYLE)
@@ -212,7 +212,7 @@ def drawing() -> Iterator[None]:
 
 
 def styled(function: Callable[P, R]) -> Callable[P, R]:
-    """Make ``function`` draw in our style, and name the rule that its results are of."""
+    """Make ``function`` draw in our style, and name arms after the rule of its results."""
 
     @wraps(function)
     def drawn(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -222,8 +222,8 @@ def styled(function: Callable[P, R]) -> Callable[P, R]:
         short = abbreviated(name)
         with drawing(), naming(short):
             made = function(*args, **kwargs)
-            if short != name and isinstance(made, Figure) and _says(made, short):
-                with _noting(f"{short}: {name}."):
+            if short != name and isinstance(made, Figure) and _contains(made, short):
+                with _caption_note(f"{short}: {name}."):
                     made = function(*args, **kwargs)
             if isinstance(made, Figure):
                 keep_inside(made)
@@ -314,9 +314,9 @@ class Page:
     """
 
     def __init__(self, height: float, caption: str, width: float = WIDTH) -> None:
-        said = f"{caption} {_note.get()}".strip()
+        text = f"{caption} {_note.get()}".strip()
         letters = int((width - 0.2) * 72 / (TINY * 0.53))
-        lines = textwrap.wrap(said, letters, break_on_hyphens=False)  # which are part of names
+        lines = textwrap.wrap(text, letters, break_on_hyphens=False)  # which are part of names
         below = 0.08 + len(lines) * TINY * 1.35 / 72
         self.width, self.height = width, height + below
         self.figure = Figure(figsize=(self.width, self.height))
@@ -351,7 +351,7 @@ class Page:
 
 
 def absent(axes: Axes, words: str = "not run") -> None:
-    """Say quietly that there is nothing to draw in ``axes``."""
+    """Write in ``axes`` why nothing is drawn there."""
     axes.set(xticks=[], yticks=[], xlabel="", ylabel="")
     for spine in axes.spines.values():
         spine.set_color(PALE)
@@ -359,7 +359,7 @@ def absent(axes: Axes, words: str = "not run") -> None:
 
 
 def save(figure: Figure, path: Path, title: str | None = None) -> Path:
-    """Write ``figure`` whole, with nothing in it that changes from one time to the next.
+    """Write ``figure`` whole and reproducible: without dates.
 
     The ending of ``path`` decides the format.
     """

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from rulescope.assays.results import Column, Results, Table, Value
 
 DASH = "—"
-"""Stands where there is nothing to report."""
+"""Printed for missing values."""
 RANGE_MARK = "(a to b)"
-"""A table whose note says what this is has ranges over something else than the seeds."""
+"""A note that contains this explains its ranges itself: they are not over the seeds."""
 RANGE_NOTE = f"{RANGE_MARK}: lowest and highest value over the seeds, no confidence interval."
 MINUS = "−"
 
@@ -43,9 +43,9 @@ def write_table(table: Table, folder: Path) -> list[Path]:
 
 
 def cell(value: Value, column: Column) -> str:
-    """Return ``value`` as it is read: ``0.828 [0.553, 0.931]``, a dash if there is nothing.
+    """Return ``value`` as text: ``0.828 [0.553, 0.931]``, a dash if it is missing.
 
-    A range over the seeds, which is no confidence interval, stands in round brackets.
+    A range over the seeds, which is no confidence interval, is in round brackets.
     """
     if value is None:
         return DASH
@@ -75,7 +75,7 @@ def number(value: float, digits: int) -> str:
 
 
 def note(table: Table) -> str:
-    """Return what stands below ``table``, with the marks that its cells use explained."""
+    """Return the note below ``table``, with the marks of its cells explained."""
     ranges = RANGE_MARK not in table.note and any(
         isinstance(value, Estimate)
         and value.method == "range"
@@ -107,7 +107,7 @@ def markdown(table: Table) -> str:
 
 
 def comma_separated(table: Table) -> str:
-    """Return ``table`` as CSV in full precision; what is missing is an empty field.
+    """Return ``table`` as CSV in full precision; missing values are empty fields.
 
     A column of estimates becomes five: value, low, high, n, and the kind of its interval.
     """
@@ -151,7 +151,7 @@ def latex(table: Table) -> str:
 
 
 def terminal(table: Table) -> TerminalTable:
-    """Return ``table`` for a rich console; brackets in its cells are not taken for markup."""
+    """Return ``table`` for a rich console; brackets in its cells are not markup."""
     shown = TerminalTable(
         title=Text(table.title, style="bold"),
         caption=Text(note(table), style="dim") if note(table) else None,
@@ -179,7 +179,7 @@ def _places(table: Table) -> range:
 
 
 def _textual(table: Table) -> list[bool]:
-    """Tell for each column whether it holds words (to the left) or numbers (to the right)."""
+    """Return for each column whether it holds words (aligned left) or numbers (right)."""
     return [
         any(isinstance(row[i], str) for row in table.rows)
         and not any(isinstance(row[i], int | float | Estimate) for row in table.rows)
@@ -201,7 +201,7 @@ def _fields(value: Value) -> list[str]:
 
 
 def _plain(value: Value) -> str:
-    """Return ``value`` for a machine to read back: shortest exact digits, empty if missing."""
+    """Return ``value`` for programs: shortest exact digits, empty if missing."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     return repr(float(value)) if isinstance(value, float) else str(value)
@@ -212,7 +212,7 @@ def _piped(cells: list[str]) -> str:
 
 
 def _markdown(text: str) -> str:
-    """Escape what Markdown would take for markup; all of these are known to every dialect."""
+    """Escape Markdown markup; every dialect knows these escapes."""
     escaped = re.sub(r"([\\`*_|])", r"\\\1", text.replace("&", "&amp;").replace("<", "&lt;"))
     return " ".join(escaped.split())
 
@@ -250,7 +250,7 @@ LATEX = {
     "…": r"\ldots{}",
     MINUS: "$-$",
 }
-"""What LaTeX would take for a command, or what its fonts may lack."""
+"""LaTeX commands for special characters, and for those that its fonts may lack."""
 SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
 
 
@@ -271,5 +271,5 @@ def _latex(text: str) -> str:
 
 
 def _guarded(cells: list[str]) -> list[str]:
-    """Keep a row that begins with a bracket from being read as an option of the last ``\\\\``."""
+    """Return a row that LaTeX does not read as an option of the preceding ``\\\\``."""
     return [f"{{}}{cells[0]}", *cells[1:]] if cells[0].startswith(("[", "*")) else cells

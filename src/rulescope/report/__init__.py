@@ -1,1 +1,1 @@
-"""Results for people to look at: curves in the terminal and figures on disk."""
+"""Results on disk: figures of lifetimes, results folders of assays, and the report site."""

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rulescope.spec.run_spec import RunSpec
 
 NAMES = {"pinned": "pin"}
-"""Words of the command line for arms that have a look under another name."""
+"""Arms whose style has another name than on the command line."""
 
 
 @styled
@@ -52,15 +52,15 @@ def arms(records: Mapping[str, Sequence[Record]], path: Path, title: str) -> Non
     axes = figure.add_axes((0.11, 0.13, 0.7, 0.76))
     ends: list[End] = []
     for arm, lifetimes in records.items():
-        how = look(NAMES.get(arm, arm))
+        style = look(NAMES.get(arm, arm))
         iteration = lifetimes[0].log["iteration"]
         scores = np.stack([record.log["score"] for record in lifetimes])
         for line in scores:
-            axes.plot(iteration, line, color=how.colour, lw=0.8, alpha=0.35)
+            axes.plot(iteration, line, color=style.colour, lw=0.8, alpha=0.35)
         mean = scores.mean(axis=0)
-        axes.plot(iteration, mean, color=how.colour, ls=how.line, lw=2.0)
+        axes.plot(iteration, mean, color=style.colour, ls=style.line, lw=2.0)
         last, level = float(mean[-1]), float(mean.mean())
-        ends.append(End(f"{arm} (n = {len(lifetimes)})", how, float(iteration[-1]), last, level))
+        ends.append(End(f"{arm} (n = {len(lifetimes)})", style, float(iteration[-1]), last, level))
     _frame(axes, title, next(iter(records.values()))[0].spec)
     axes.margins(x=0.01)
     name_ends(axes, ends, size=8)
@@ -68,7 +68,7 @@ def arms(records: Mapping[str, Sequence[Record]], path: Path, title: str) -> Non
 
 
 def describe(record: Record) -> str:
-    """Say in a few words what a record is a lifetime of."""
+    """Return learner, interventions, world and reward scale of a record in a few words."""
     spec = record.spec
     pins = " + ".join(f"{i.operation} {i.carrier}" for i in spec.interventions) or "live"
     world = _world(spec.environment)
@@ -78,8 +78,8 @@ def describe(record: Record) -> str:
         every = f" every {spec.boundary.interval}" if spec.boundary.interval else ""
         world += f", {spec.boundary.terminals} terminals{every}"
     rule = record.manifest.rule
-    who = str(spec.learner.__struct_config__.tag) if rule is None else rule.name
-    return f"{who}, {pins}, {world}, reward ×{spec.scale:g}"
+    learner = str(spec.learner.__struct_config__.tag) if rule is None else rule.name
+    return f"{learner}, {pins}, {world}, reward ×{spec.scale:g}"
 
 
 def _world(environment: EnvironmentSpec) -> str:

@@ -1,4 +1,4 @@
-"""The results of an assay as a folder: tables, figures, and one file for programs."""
+"""Results of an assay as a folder: tables, figures, and one JSON file of all estimates."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 INDEX = "results.json"
 """Names every estimate, every lifetime used and every file written."""
 DRAWS = "draws.npz"
-"""The bootstrap draws behind the estimates, if they were asked for."""
+"""The bootstrap draws behind the estimates, if they were requested."""
 
 
 def write_results(
@@ -33,10 +33,10 @@ def write_results(
     folder: Path,
     figures: tuple[str, ...] | None = None,
 ) -> list[Path]:
-    """Write everything that ``results`` say into ``folder``; return the paths, overview first.
+    """Write tables, figures and estimates into ``folder``; return the paths, overview first.
 
     ``others`` are results of assays that share a figure with this one, by id. ``runs`` maps the id
-    of every lifetime used to its science hash. ``figures`` defaults to all that the assay feeds.
+    of every lifetime used to its science hash. ``figures`` defaults to all figures of the assay.
     """
     labels = [label for label in figures or assay.figures if label in FIGURES]
     everything = {**others, results.assay: results}
@@ -60,7 +60,7 @@ def write_results(
 
 
 def _remove_stale(folder: Path, written: set[str]) -> None:
-    """Remove what an earlier run wrote here and this one did not: it is of another grid."""
+    """Remove files of an earlier grid that this one does not have."""
     try:
         before = json.loads((folder / INDEX).read_text(encoding="utf-8"))["files"]
     except (OSError, ValueError, KeyError, TypeError):

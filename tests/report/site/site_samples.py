@@ -22,7 +22,7 @@ from rulescope.mechanism import view_folder as folders
 from rulescope.mechanism.view_request import ViewRequest
 from rulescope.records import Record, RuleIdentity, Store
 from rulescope.report import site
-from rulescope.report.site import mechanism_views
+from rulescope.report.site import inputs
 from rulescope.report.site.site_model import Site
 from rulescope.spec.disco_config import Disco
 from rulescope.spec.run_spec import RunSpec, Transplant
@@ -40,7 +40,7 @@ RECIPIENT = RunSpec(
 )
 ASKED = ViewRequest("random:0", (0.1, 10.0), 1, 40)
 OTHERWISE = ViewRequest("random:3", (0.1, 10.0), 1, 40)
-"""Who was looked at: under two rules, each in two lifetimes and two with a transplant."""
+"""Requests of a mechanism view: under two rules, two lifetimes and two with a transplant each."""
 WATCHED, ELSEWHERE = (next(iter(group.runs.values())) for group in trajectory_view.stages(ASKED)[0])
 """Two lifetimes that the store has; of the second, one that ended otherwise."""
 EVERY = len(PLAN.runs) - 1 + 4
@@ -48,7 +48,7 @@ EVERY = len(PLAN.runs) - 1 + 4
 RETURN = 123.456
 """Of every episode of the recipient, whose world has no scores."""
 MISSING = next(iter(PLAN.runs))
-"""A planned lifetime that was not lived."""
+"""A planned lifetime that was not run."""
 
 
 def stored(folder: Path) -> Store:
@@ -102,9 +102,9 @@ def hostile(spec: RunSpec) -> Record:
 
 def profile() -> Profile:
     """Return the profile of an audit."""
-    lived, erased = Figure(0.9, 0.8, 1.0, 3, "bootstrap"), Figure(0.2, 0.1, 0.4, 2, "range")
+    live, erased = Figure(0.9, 0.8, 1.0, 3, "bootstrap"), Figure(0.2, 0.1, 0.4, 2, "range")
     one = {RULE: Figure(0.7, None, None, 1, "none")}
-    found = {RULE: lived, PINNED: erased}
+    found = {RULE: live, PINNED: erased}
     measure = Measure("score", "Score at the end", "score", found, "E-POP", 2)
     gain = Measure("gain", "Gain", "score", one, "E9", 2, difference=True)
     axis = Axis("horizon", "How fast?", (measure, gain), f"Fast. {HOSTILE}")
@@ -114,5 +114,5 @@ def profile() -> Profile:
 
 def gathered(store: Store, left: Path | None = None) -> Site:
     """Return the report of ``store``, not yet written, with the views in the folder ``left``."""
-    views = ((), ()) if left is None else mechanism_views.find(left)
+    views = ((), ()) if left is None else inputs.find_views(left)
     return site.gather(store, folder_name, profiles=({"disco103": profile()}, ()), views=views)

@@ -113,8 +113,8 @@ def test_pages_are_sound_and_open_to_all(
         # Only colours depend on the theme.
         checks = CHECKS | ({"runOnly": ["color-contrast"]} if scheme == "dark" else {})
         found = Axe().run(page, options=checks).response["violations"]
-        told = [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in GRAVE]
-        assert told == [], view
+        serious = [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in GRAVE]
+        assert serious == [], view
     assert visit.faults == []
     home = report.as_uri()
     assert [url for url in visit.asked if not url.startswith((home, "data:", "about:"))] == []
@@ -190,12 +190,12 @@ def test_the_keyboard_reads_the_values_that_were_analysed(visit: Visit, found: S
     page.get_by_label("condition", exact=True).select_option("score")
     page.wait_for_selector('#curves:not([data-ready=""]) .arms >> text=A2C-PopArt')
     turn = int(page.locator("#curves").get_attribute("data-ready") or 0)
-    panel = learning_curves.panels(found.pages[0], found.lives)[turn]
+    panel = learning_curves.panels(found.pages[0], found.runs)[turn]
     page.locator("#curves .chart").focus()
     page.keyboard.press("End")
     said = page.locator("#curves .readout li").all_inner_texts()
     for arm, name in (("a2c", "A2C"), ("a2c-popart", "A2C-PopArt")):
-        last = float(learning_curves.middle(panel.arms[arm], "score")[-1])
+        last = float(learning_curves.mean_curve(panel.arms[arm], "score")[-1])
         shown = float(f"{last:.4g}")
         assert any(row.split() == [name, f"{shown:.6g}".replace("-", "−")] for row in said), said
     page.get_by_text("As a table").click()
@@ -257,7 +257,7 @@ def test_a_lifetime_leads_to_its_donor_and_back(visit: Visit) -> None:
     assert page.locator(".count").inner_text().startswith("4 of")
 
 
-def test_a_lifetime_that_is_not_there_is_told(visit: Visit) -> None:
+def test_a_lifetime_that_is_not_there_is_reported(visit: Visit) -> None:
     page = visit.go(f"runs.html#{DONOR.id[:2]}{'0' * 62}")
     assert "no lifetime" in page.get_by_role("alert").inner_text()
 
@@ -271,7 +271,7 @@ def test_a_view_leads_to_its_lifetimes_and_a_lifetime_to_its_view(visit: Visit) 
     page = visit.go("index.html")
     page.get_by_role("navigation", name="Report").get_by_role("link", name="Mechanism").click()
     place = page.locator("section", has=page.locator("#mechanism-trajectory-random-0"))
-    place.get_by_text("lifetimes looked at").click()
+    place.get_by_text("lifetimes observed").click()
     place.get_by_role("link", name=WATCHED.id[:12]).click()
     page.wait_for_selector(f'#runs[data-ready="{WATCHED.id}"]')
     page.get_by_role("link", name="mechanism-trajectory-random-0").click()
@@ -305,7 +305,7 @@ def test_charts_of_a_lifetime_have_axes_to_choose_and_a_table(visit: Visit) -> N
 def test_carriers_that_were_not_logged_are_named(visit: Visit) -> None:
     run = next(run for key, run in PLAN.runs.items() if key != MISSING)
     said = visit.go(f"runs.html#{run.id}").locator(".unlogged").inner_text()
-    assert all(f"{name} (not kept)" in said for name in run.learner.CARRIERS)
+    assert all(f"{name} (not recorded)" in said for name in run.learner.CARRIERS)
     assert "not logged over time" in said
     assert "recurrent (norm at the end " in visit.go(f"runs.html#{DONOR.id}").inner_text(
         ".unlogged"

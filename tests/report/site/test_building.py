@@ -24,17 +24,15 @@ from rulescope.numerics.parity_summary import NumericCheck, NumericFamily
 from rulescope.records import Store
 from rulescope.report import site
 from rulescope.report.site import (
-    check_results,
     explorer_data,
+    inputs,
     learning_curves,
-    lifetime_rows,
     plan_selection,
     publication,
 )
-from rulescope.report.site.builder import handed_over
-from rulescope.report.site.pages.assay_page import assay as assay_page
-from rulescope.report.site.pages.assay_page import described
-from rulescope.report.site.pages.provenance_page import provenance
+from rulescope.report.site.assay_page import assay_page, figure_caption
+from rulescope.report.site.builder import data_script
+from rulescope.report.site.provenance_page import provenance_page
 from rulescope.report.site.publication import TABLES
 from rulescope.report.site.site_model import Site
 from rulescope.stats import trimmed_mean
@@ -92,7 +90,7 @@ def test_a_failure_leaves_the_old_report_as_it_was(
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
-def test_a_damaged_record_is_left_out_and_told(tmp_path: Path) -> None:
+def test_a_damaged_record_is_left_out_and_listed(tmp_path: Path) -> None:
     store = stored(tmp_path)
     (store.folder(DONOR.id) / "log.npz").write_bytes(b"rubbish")
     found = gathered(store)
@@ -100,17 +98,17 @@ def test_a_damaged_record_is_left_out_and_told(tmp_path: Path) -> None:
     assert run == DONOR.id
     assert "sha256" in reason
     assert str(tmp_path) not in reason
-    assert DONOR.id not in found.lives
+    assert DONOR.id not in found.runs
 
 
-def test_a_damaged_record_is_told_again_until_it_is_lived_again(tmp_path: Path) -> None:
+def test_a_damaged_record_is_listed_again_until_its_run_has_a_record(tmp_path: Path) -> None:
     store = stored(tmp_path)
     whole = store.read(DONOR.id)
     (store.folder(DONOR.id) / "log.npz").write_bytes(b"rubbish")
     first, second = gathered(store), gathered(store)
     assert first.problems == second.problems
-    assert provenance(first) == provenance(second)
-    assert str(tmp_path) not in provenance(second)
+    assert provenance_page(first) == provenance_page(second)
+    assert str(tmp_path) not in provenance_page(second)
     store.commit(whole)
     assert gathered(store).problems == ()
     store.save_checkpoint("0" * 64, {"a": np.zeros(1)})
@@ -123,11 +121,11 @@ def test_a_damaged_record_is_told_again_until_it_is_lived_again(tmp_path: Path) 
 def test_only_budgets_that_the_store_has_are_shown() -> None:
     quick = ASSAY.budget("quick")
     plan = Plan.of(ASSAY, quick)
-    [shown] = plan_selection.choose(dict(plan.runs))
+    [shown] = plan_selection.select_plans(dict(plan.runs))
     assert (shown.plan.assay.id, shown.plan.budget.iterations) == ("E-POP", 600)
     assert shown.plan.runs.keys() == plan.runs.keys()
-    assert plan_selection.choose(dict(plan.runs), "smoke") == []
-    assert plan_selection.choose({}) == []
+    assert plan_selection.select_plans(dict(plan.runs), "smoke") == []
+    assert plan_selection.select_plans({}) == []
 
 
 def test_a_length_of_no_preset_is_shown_with_what_there_is_of_it() -> None:
@@ -136,7 +134,7 @@ def test_a_length_of_no_preset_is_shown_with_what_there_is_of_it() -> None:
         scale, scale.budget("quick"), iterations=700, seeds=2, scales=[0.1, 1.0], tasks=["catch"]
     )
     plan = Plan.of(scale, budget)
-    [shown] = plan_selection.choose(dict(plan.runs))
+    [shown] = plan_selection.select_plans(dict(plan.runs))
     assert shown.plan.assay.id == "E1"
     assert shown.plan.runs.keys() == plan.runs.keys()
 
@@ -145,27 +143,27 @@ def test_another_rule_has_a_page_of_its_own_and_baselines_do_not_repeat() -> Non
     change = assays.ASSAYS["E3"]
     usual = Plan.of(change, change.budget("smoke"))
     other = Plan.of(change, narrowed(change, change.budget("smoke"), rule="random:3"))
-    both = plan_selection.choose({**usual.runs, **other.runs})
+    both = plan_selection.select_plans({**usual.runs, **other.runs})
     named = [(each.plan.assay.id, each.plan.budget.rule) for each in both]
     assert sorted(name for name in named if name[0] == "E3") == [
         ("E3", "disco103"),
         ("E3", "random:3"),
     ]
-    alone = plan_selection.choose(dict(other.runs))
+    alone = plan_selection.select_plans(dict(other.runs))
     assert [each.plan.budget.rule for each in alone if each.plan.assay.id == "E3"] == ["random:3"]
 
 
 def test_an_audit_is_shown_as_what_it_was() -> None:
     asked = audit_plan.budgets("disco103", named("disco103"), "quick", only=("E1", "E2"))
     plans = [Plan.of(assay, budget) for assay, budget in asked]
-    lived = {key: run for plan in plans for key, run in {**plan.runs, **plan.donors}.items()}
-    found = plan_selection.choose(lived)
+    runs = {key: run for plan in plans for key, run in {**plan.runs, **plan.donors}.items()}
+    found = plan_selection.select_plans(runs)
     assert {each.plan.assay.id: each.plan.runs.keys() for each in found} == {
         plan.assay.id: plan.runs.keys() for plan in plans
     }
 
 
-def test_an_assay_that_cannot_be_analysed_is_told(
+def test_an_assay_that_cannot_be_analysed_is_listed(
     results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(_plan: Plan, store: Store) -> None:
@@ -175,7 +173,7 @@ def test_an_assay_that_cannot_be_analysed_is_told(
     found = gathered(stored(tmp_path / "store"), results)
     assert found.unanalysed == (("E-POP", "runs: too thin"),)
     assert found.pages == ()
-    assert "too thin" in provenance(found)
+    assert "too thin" in provenance_page(found)
 
 
 @pytest.mark.parametrize(("arms", "drawn"), [(["live", "pin"], True), (["live", "hold"], False)])
@@ -189,24 +187,24 @@ def test_the_scale_audit_is_drawn_where_its_two_arms_are(
     [page] = [page for page in site.gather(store, folder_name).pages if page.name == "E1"]
     assert (page.figures[0] == "scale-audit") is drawn
     assert page.figures[-len(scale.figures) :] == scale.figures
-    assert "every seed" in described("scale-audit")
+    assert "every seed" in figure_caption("scale-audit")
 
 
 def test_control_arms_are_shown_where_there_are_any() -> None:
     scale = assays.ASSAYS["E1"]
     budget = narrowed(scale, scale.budget("smoke"), arms=["live", "placebo"])
     plan = Plan.of(scale, budget)
-    shown = next(s for s in plan_selection.choose(dict(plan.runs)) if s.plan.assay.id == "E1")
+    shown = next(s for s in plan_selection.select_plans(dict(plan.runs)) if s.plan.assay.id == "E1")
     assert plan.runs.keys() <= shown.plan.runs.keys()
     assert "null" not in {cell.labels["arm"] for cell in shown.plan.cells}
 
 
 def test_curves_are_the_trimmed_means_of_the_logs(found: Site) -> None:
     [each] = found.pages
-    panel = learning_curves.panels(each, found.lives)[-1]
-    chunk = learning_curves.chunk(panel)
+    panel = learning_curves.panels(each, found.runs)[-1]
+    chunk = learning_curves.panel_data(panel)
     for arm in chunk["arms"]:
-        logs = [found.lives[seed["run"]].log["score"] for seed in arm["seeds"]]
+        logs = [found.runs[seed["run"]].log["score"] for seed in arm["seeds"]]
         wanted = trimmed_mean(logs, axis=0)
         assert arm["mid"]["score"] == [float(f"{value:.4g}") for value in wanted]
 
@@ -214,33 +212,32 @@ def test_curves_are_the_trimmed_means_of_the_logs(found: Site) -> None:
 def test_long_logs_are_thinned_from_the_end() -> None:
     spec = next(run for run in PLAN.runs.values())
     record = made_up(type(spec)(iterations=2003, log_every=1))
-    life = lifetime_rows.life(record, 0)
+    life = inputs.recorded_run(record, 0)
     assert life.every == 5
     assert life.log["iteration"][-1] == 2003
-    assert len(life.log["iteration"]) <= lifetime_rows.ROWS
+    assert len(life.log["iteration"]) <= inputs.ROWS
     assert {len(column) for column in life.log.values()} == {len(life.log["iteration"])}
 
 
-def test_details_tell_of_lineage_both_ways(found: Site) -> None:
-    recipient = explorer_data.details(found, found.lives[RECIPIENT.id])
+def test_details_show_lineage_both_ways(found: Site) -> None:
+    recipient = explorer_data.details(found, found.runs[RECIPIENT.id])
     assert [each[:2] for each in recipient["donors"]] == [[DONOR.id, True]]
-    donor = explorer_data.details(found, found.lives[DONOR.id])
+    donor = explorer_data.details(found, found.runs[DONOR.id])
     assert [each[:2] for each in donor["recipients"]] == [[RECIPIENT.id, True]]
     assert recipient["manifest"]["inherited"] == {DONOR.id: "0" * 64}
-    assert dict((name, norm) for name, _, norm in donor["kept"])["recurrent/h"] > 0
+    assert dict((name, norm) for name, _, norm in donor["terminal"])["recurrent/h"] > 0
 
 
 def test_carriers_are_named_with_their_norms_whether_logged_or_not(found: Site) -> None:
-    told = {
-        name: rest
-        for name, *rest in explorer_data.details(found, found.lives[DONOR.id])["carriers"]
+    listed = {
+        name: rest for name, *rest in explorer_data.details(found, found.runs[DONOR.id])["carriers"]
     }
-    assert list(told) == list(DONOR.learner.CARRIERS)
+    assert list(listed) == list(DONOR.learner.CARRIERS)
     state = made_up(DONOR).state
     whole = np.concatenate([state["recurrent/h"], state["recurrent/c"]]).astype(np.float64)
-    assert told["recurrent"] == [False, pytest.approx(np.linalg.norm(whole))]
-    assert told["params"] == [False, None]
-    like = found.lives[DONOR.id]
+    assert listed["recurrent"] == [False, pytest.approx(np.linalg.norm(whole))]
+    assert listed["params"] == [False, None]
+    like = found.runs[DONOR.id]
     logged = replace(like, log={**like.log, "hidden_norm": np.ones_like(like.log["score"])})
     assert [name for name, known, _ in explorer_data.carriers(logged) if known] == ["recurrent"]
     unknown = replace(like, log={"hidden_norm": np.full_like(like.log["score"], np.nan)})
@@ -248,22 +245,22 @@ def test_carriers_are_named_with_their_norms_whether_logged_or_not(found: Site) 
 
 
 def test_every_column_about_state_is_about_a_carrier() -> None:
-    assert explorer_data.OF.keys() == explorer_data.CARRIERS.keys()
+    assert explorer_data.CARRIER_OF.keys() == explorer_data.CARRIER_COLUMNS.keys()
 
 
 def test_a_donor_that_the_store_lacks_is_named(tmp_path: Path) -> None:
     store = stored(tmp_path)
     store.delete(DONOR.id)
     found = gathered(store)
-    told = explorer_data.details(found, found.lives[RECIPIENT.id])["donors"]
-    assert told == [[DONOR.id, False, "not in this store"]]
+    listed = explorer_data.details(found, found.runs[RECIPIENT.id])["donors"]
+    assert listed == [[DONOR.id, False, "not in this store"]]
 
 
-def test_rows_of_the_explorer_say_what_the_specs_say(found: Site) -> None:
+def test_rows_of_the_explorer_have_the_values_of_the_specs(found: Site) -> None:
     rows = explorer_data.rows(found)
     values, places = rows["fields"]["scale"]
     for run, place in zip(rows["runs"], places, strict=True):
-        assert values[place] == found.lives[run].spec.scale
+        assert values[place] == found.runs[run].spec.scale
     assert values == sorted(values)
     pages = [[rows["pages"][page] for page in each] for each in rows["assays"]]
     assert {run for run, names in zip(rows["runs"], pages, strict=True) if "E-POP" in names} == (
@@ -296,11 +293,11 @@ def test_the_list_of_figures_names_files_hashes_and_runs(found: Site, report: Pa
         }
     runs = said["runs"]["E-POP"]
     assert runs == {
-        run: found.lives[run].manifest.science_hash for run in sorted(PLAN.runs.keys() - {MISSING})
+        run: found.runs[run].manifest.science_hash for run in sorted(PLAN.runs.keys() - {MISSING})
     }
 
 
-def test_what_is_not_made_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_figure_has_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = stored(tmp_path / "store")  # of E-POP, whose learners have no rule
     scale = assays.ASSAYS["E1"]
     asked = narrowed(scale, scale.budget("smoke"), rule="random:3", arms=["live"], tasks=["catch"])
@@ -332,16 +329,16 @@ def test_recorded_checks_are_tables_of_the_publication(tmp_path: Path) -> None:
     )
     (results / "worlds").mkdir()
     (results / "worlds" / "worlds.json").write_text("{}")
-    tables, damaged = check_results.find(results)
+    tables, damaged = inputs.find_checks(results)
     assert [table.label for table in tables] == ["tab:numeric"]
     assert [name for name, _ in damaged] == ["worlds"]
-    found = Site(lives={}, pages=(), checks=tables)
+    found = Site(runs={}, pages=(), checks=tables)
     publication.write(found, tmp_path)
     said = json.loads((tmp_path / "publication" / "figures.json").read_text())["published"]
     entry = said["tables"]["tab:numeric"]
     assert (entry["status"], entry["made_from"]) == ("made", ["rulescope check"])
     assert "| Meta-gradient |" in (tmp_path / "publication" / "tab-numeric.md").read_text()
-    assert check_results.find(tmp_path / "nowhere") == ((), ())
+    assert inputs.find_checks(tmp_path / "nowhere") == ((), ())
 
 
 def test_the_capability_gate_precedes_the_contrasts_on_the_page(tmp_path: Path) -> None:
@@ -356,7 +353,7 @@ def test_the_capability_gate_precedes_the_contrasts_on_the_page(tmp_path: Path) 
 
 
 def test_data_are_scripts_that_hand_it_over() -> None:
-    text = handed_over("runs/ab", {"x": "</script>"})
+    text = data_script("runs/ab", {"x": "</script>"})
     assert text == 'rulescope.give("runs/ab",{"x":"\\u003c/script>"});\n'
 
 

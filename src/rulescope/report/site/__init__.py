@@ -1,4 +1,4 @@
-"""A store as a report to browse: static pages that open from disk, the same bytes every time."""
+"""A store as a report: static HTML pages that open from disk, the same bytes every time."""
 
 from rulescope.report.site.builder import gather, require_replaceable, summary, write
 

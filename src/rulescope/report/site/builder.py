@@ -1,4 +1,4 @@
-"""From a store to a folder of pages: read, analyse, draw, write, and only then put in place."""
+"""From a store to a folder of pages: read, analyse, draw, write, then replace the old folder."""
 
 from __future__ import annotations
 
@@ -10,29 +10,35 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rulescope.assays.recorded_plans import recorded_budgets
 from rulescope.core.disk import writing
 from rulescope.core.errors import RecordError, RulescopeError
 from rulescope.records import Store
 from rulescope.render.result_files import stem, write_whole
 from rulescope.report.site import (
     explorer_data,
+    inputs,
     learning_curves,
-    lifetime_rows,
     plan_selection,
     publication,
 )
-from rulescope.report.site.html import as_json
+from rulescope.report.site.assay_page import assay_page
+from rulescope.report.site.front_page import front_page
 from rulescope.report.site.learning_curves import Panel
-from rulescope.report.site.lifetime_rows import Tell
-from rulescope.report.site.pages.assay_page import assay
-from rulescope.report.site.pages.explorer_page import explorer as explorer_page
-from rulescope.report.site.pages.front_page import front
-from rulescope.report.site.pages.mechanism_page import mechanism
-from rulescope.report.site.pages.page_layout import Sizes
-from rulescope.report.site.pages.provenance_page import provenance
-from rulescope.report.site.publication_readme import FILE as OVERVIEW
-from rulescope.report.site.publication_readme import overview
-from rulescope.report.site.site_model import PUBLICATION, AssayPage, Damaged, Exhibited, Site
+from rulescope.report.site.mechanism_page import mechanism_page
+from rulescope.report.site.page_templates import Sizes, render_page, script_json
+from rulescope.report.site.provenance_page import provenance_page
+from rulescope.report.site.publication_readme import FILE as README
+from rulescope.report.site.publication_readme import publication_readme
+from rulescope.report.site.site_model import (
+    PUBLICATION,
+    AssayPage,
+    MechanismView,
+    Progress,
+    Site,
+    Unreadable,
+    ignore_progress,
+)
 
 if TYPE_CHECKING:
     from rulescope.assays import Assay, Budget
@@ -40,7 +46,7 @@ if TYPE_CHECKING:
     from rulescope.audit.profile import Profile
 
 MARK = ".rulescope-report"
-"""A file by which a folder is known to be a report, and may be replaced by another."""
+"""A file that marks a folder as a report, which another report may replace."""
 STATIC = (
     "report.css",
     "theme.js",
@@ -52,107 +58,121 @@ STATIC = (
     "detail.js",
     "runs.js",
 )
+EXPLORER_SCRIPTS = ("load.js", "chart.js", "values.js", "filters.js", "detail.js", "runs.js")
 
 Panels = Mapping[str, list[Panel]]
 """Learning curves by page name."""
-Naming = Callable[["Assay", "Budget"], str]
-"""Names a page by its assay and what is unusual about its budget."""
-Stage = Callable[[str], Tell]
-"""Told what is being done; returns who is told how far it is."""
+PageName = Callable[["Assay", "Budget"], str]
+"""Returns the name of a page: its assay, and the rule and agent if they are unusual."""
+Stage = Callable[[str], Progress]
+"""Starts a stage of the work, by its name; returns the callback for its progress."""
 
 
-def silently(_what: str) -> Tell:
-    """Tell nobody."""
-    return lifetime_rows.quiet
+def ignore_stages(_name: str) -> Progress:
+    """Report nothing."""
+    return ignore_progress
 
 
 def gather(
     store: Store,
-    name: Naming,
+    page_name: PageName,
     preset: str | None = None,
-    profiles: tuple[Mapping[str, Profile], Damaged] = ({}, ()),
-    views: tuple[Sequence[Exhibited], Damaged] = ((), ()),
-    stage: Stage = silently,
-    checks: tuple[Sequence[Table], Damaged] = ((), ()),
+    profiles: tuple[Mapping[str, Profile], Unreadable] = ({}, ()),
+    views: tuple[Sequence[MechanismView], Unreadable] = ((), ()),
+    stage: Stage = ignore_stages,
+    checks: tuple[Sequence[Table], Unreadable] = ((), ()),
 ) -> Site:
-    """Read all of ``store``, and analyse every assay that it has lifetimes of.
+    """Read all of ``store``, and analyse every assay that it has runs of.
 
-    Profiles, mechanism ``views`` and tables of ``checks`` are shown as they are; damaged ones are
-    reported.
+    Profiles, mechanism ``views`` and tables of ``checks`` are shown as they are; unreadable ones
+    are listed.
     """
-    found, problems = lifetime_rows.read(store, stage("reading"))
-    watched = {run.spec.id for view in views[0] for run in view.shown.runs}
-    shown = plan_selection.choose({run: life.spec for run, life in found.items()}, preset, watched)
-    tell = stage("analysing")
+    runs, problems = inputs.read_runs(store, stage("reading"))
+    observed = {run.spec.id for view in views[0] for run in view.exhibit.runs}
+    chosen = plan_selection.select_plans(
+        {key: run.spec for key, run in runs.items()}, preset, observed, recorded_budgets(store)
+    )
+    report = stage("analysing")
     pages: list[AssayPage] = []
     failed: list[tuple[str, str]] = []
-    for done, each in enumerate(shown):
-        asked = each.plan.assay
-        tell(done, len(shown), asked.id)
-        parts = (name(asked, each.plan.budget), each.tag)
-        slug = stem("-".join(part for part in parts if part))
+    for done, each in enumerate(chosen):
+        assay, budget = each.plan.assay, each.plan.budget
+        report(done, len(chosen), assay.id)
+        name = stem("-".join(part for part in (page_name(assay, budget), each.tag) if part))
         try:
             results = each.plan.analyse(store)
         except RulescopeError as fault:
-            failed.append((slug, str(fault).replace(f"{store.root}/", "")))
+            failed.append((name, str(fault).replace(f"{store.root}/", "")))
             continue
-        figures = publication.figures(asked, results)
-        pages.append(AssayPage(slug, each.plan, results, figures, each.others))
-    tell(len(shown), len(shown), "")
+        figures = publication.figures(assay, results)
+        pages.append(AssayPage(name, each.plan, results, figures, each.others))
+    report(len(chosen), len(chosen), "")
     return Site(
-        lives=found,
+        runs=runs,
         pages=tuple(pages),
         profiles=dict(profiles[0]),
         views=tuple(views[0]),
         checks=tuple(checks[0]),
         problems=tuple(problems),
         unanalysed=tuple(failed),
-        damaged=(*profiles[1], *views[1], *checks[1]),
+        unreadable=(*profiles[1], *views[1], *checks[1]),
     )
 
 
-def write(site: Site, out: Path, stage: Stage = silently) -> list[Path]:
+def write(site: Site, out: Path, stage: Stage = ignore_stages) -> list[Path]:
     """Write ``site`` as the folder ``out``, whole or not at all; return its files, sorted.
 
-    A report that is there already is replaced. Anything else that is there stays, and raises.
+    An earlier report at ``out`` is replaced. Anything else there stays, and raises.
     """
     with _replacing(out) as folder:
         sizes = publication.write(site, folder, stage("drawing"))
-        panels = {each.name: learning_curves.panels(each, site.lives) for each in site.pages}
+        panels = {each.name: learning_curves.panels(each, site.runs) for each in site.pages}
         texts = {**_pages(site, panels, sizes), **_data(site, panels), **_static()}
-        texts[f"{PUBLICATION}/{OVERVIEW}"] = overview(site)
-        tell = stage("writing")
+        texts[f"{PUBLICATION}/{README}"] = publication_readme(site)
+        report = stage("writing")
         for done, (name, text) in enumerate(texts.items(), start=1):
             write_whole(folder / name, text.encode())
-            tell(done, len(texts), name)
+            report(done, len(texts), name)
     return sorted(path for path in out.rglob("*") if path.is_file() and path.name != MARK)
 
 
 def _pages(site: Site, panels: Panels, sizes: Sizes) -> dict[str, str]:
     """Return every page by its file name."""
     return {
-        "index.html": front(site, panels),
+        "index.html": front_page(site, panels),
         "runs.html": explorer_page(site),
-        "provenance.html": provenance(site),
-        **{each.href: assay(site, each, panels[each.name], sizes) for each in site.pages},
-        **({"mechanism.html": mechanism(site, sizes)} if site.views else {}),
+        "provenance.html": provenance_page(site),
+        **{each.href: assay_page(site, each, panels[each.name], sizes) for each in site.pages},
+        **({"mechanism.html": mechanism_page(site, sizes)} if site.views else {}),
     }
 
 
+def explorer_page(site: Site) -> str:
+    """Return the page of all runs; a script reads its rows from data files."""
+    return render_page(
+        "runs",
+        site,
+        title="Lifetimes",
+        here="runs.html",
+        scripts=EXPLORER_SCRIPTS,
+        column_names=explorer_data.column_names(),
+    )
+
+
 def _data(site: Site, panels: Panels) -> dict[str, str]:
-    """Return every file of data by its name: a script that hands it over under a key."""
+    """Return every data file by its name."""
     found: dict[str, Any] = {"runs": explorer_data.rows(site)}
     for part, chunk in explorer_data.chunks(site).items():
         found[f"runs/{part}"] = chunk
     for each in site.pages:
-        for turn, panel in enumerate(panels[each.name]):
-            found[f"curves/{each.name}-{turn}"] = learning_curves.chunk(panel)
-    return {f"data/{key}.js": handed_over(key, content) for key, content in found.items()}
+        for index, panel in enumerate(panels[each.name]):
+            found[f"curves/{each.name}-{index}"] = learning_curves.panel_data(panel)
+    return {f"data/{key}.js": data_script(key, content) for key, content in found.items()}
 
 
-def handed_over(key: str, content: Any) -> str:
-    """Return a script that hands ``content`` over: pages on disk may not fetch a file."""
-    return f"rulescope.give({as_json(key)},{as_json(content)});\n"
+def data_script(key: str, content: Any) -> str:
+    """Return a script that holds ``content``: pages opened from disk may not fetch a file."""
+    return f"rulescope.give({script_json(key)},{script_json(content)});\n"
 
 
 def _static() -> dict[str, str]:
@@ -162,7 +182,7 @@ def _static() -> dict[str, str]:
 
 @contextmanager
 def _replacing(out: Path) -> Iterator[Path]:
-    """Lend an empty folder beside ``out``; when all went well, it takes its place in one step."""
+    """Lend an empty folder beside ``out``; without an error it replaces ``out`` in one step."""
     out = out.absolute()
     require_replaceable(out)
     tag = uuid.uuid4().hex[:8]
@@ -175,12 +195,12 @@ def _replacing(out: Path) -> Iterator[Path]:
             (fresh / MARK).touch()
             _swap(fresh, out, old)
         finally:
-            shutil.rmtree(fresh, ignore_errors=True)  # if all went well it is no longer there
+            shutil.rmtree(fresh, ignore_errors=True)  # after success it is no longer there
     shutil.rmtree(old, ignore_errors=True)
 
 
 def _swap(fresh: Path, out: Path, old: Path) -> None:
-    """Put ``fresh`` in the place of ``out``, which goes to ``old``; if that fails, it stays."""
+    """Move ``out`` to ``old`` and ``fresh`` to ``out``; undo the first move if the second fails."""
     if not out.exists():
         fresh.rename(out)
         return
@@ -193,7 +213,7 @@ def _swap(fresh: Path, out: Path, old: Path) -> None:
 
 
 def require_replaceable(out: Path) -> None:
-    """Raise if there is something at ``out`` that is no report: it is not ours to remove."""
+    """Raise if ``out`` exists and is not a report: only reports are replaced."""
     if out.is_symlink():
         raise RecordError(f"{out}: a symbolic link, which a report does not replace")
     if out.exists() and not out.is_dir():
@@ -203,11 +223,11 @@ def require_replaceable(out: Path) -> None:
 
 
 def summary(site: Site, files: Sequence[Path], out: Path) -> dict[str, Any]:
-    """Return what was made, as plain data."""
+    """Return the contents of the report as plain data, for ``--json``."""
     return {
         "folder": str(out),
         "front": str(out / "index.html"),
-        "runs": len(site.lives),
+        "runs": len(site.runs),
         "problems": dict(site.problems),
         "unanalysed": dict(site.unanalysed),
         "assays": {
@@ -230,13 +250,13 @@ def summary(site: Site, files: Sequence[Path], out: Path) -> dict[str, Any]:
         "views": {
             each.slug: {
                 "page": each.href,
-                "view": each.shown.name,
-                "rule": each.shown.rule,
-                "runs": len(each.shown.runs),
+                "view": each.exhibit.name,
+                "rule": each.exhibit.rule,
+                "runs": len(each.exhibit.runs),
             }
             for each in site.views
         },
-        "damaged": dict(site.damaged),
+        "damaged": dict(site.unreadable),
         "files": len(files),
         "bytes": sum(path.stat().st_size for path in files),
     }

@@ -7,16 +7,16 @@ from typing import NamedTuple
 
 from rulescope.assays.comparison import Comparison, apart
 from rulescope.assays.published_agreement import as_estimate
-from rulescope.assays.results import Column, Table, Value, span
+from rulescope.assays.results import Column, Table, Value, counted, span
 from rulescope.render.table_formats import cell
 from rulescope.report.site.site_model import AssayPage
 from rulescope.stats import Estimate
 
 SMALL, LARGE = 0.1, 1000.0
-"""Below and above which three decimals are too few and too many."""
+"""Thresholds below which three decimals are too few, and above which they are too many."""
 PUBLISHED = "Published"
 OURS = 2
-"""Place of our value in a row; the published one comes after it, if there is any."""
+"""Index of our value in a row; the published one comes after it, if there is any."""
 
 
 class Kind(NamedTuple):
@@ -27,29 +27,29 @@ class Kind(NamedTuple):
 
     @property
     def published(self) -> bool:
-        """Whether anything was published beside which ours can be put."""
+        """Whether any of the estimates has a published value."""
         return any(column.heading == PUBLISHED for column in self.table.columns)
 
-    def pair(self, turn: int) -> list[Estimate | None]:
-        """Return our estimate and the published one in a row; None where there is none."""
-        row = self.table.rows[turn]
+    def pair(self, index: int) -> list[Estimate | None]:
+        """Return our estimate and the published one of a row; None where there is none."""
+        row = self.table.rows[index]
         found = [row[OURS], row[OURS + 1] if self.published else None]
         return [one if isinstance(one, Estimate) else None for one in found]
 
 
-def kinds(page: AssayPage) -> list[Kind]:
+def estimate_kinds(page: AssayPage) -> list[Kind]:
     """Return all estimates of ``page``, kind by kind, in the order of the analysis."""
-    sorted_: dict[str, dict[str, Estimate]] = {}
+    kinds: dict[str, dict[str, Estimate]] = {}
     for key, found in page.results.estimates.items():
-        sorted_.setdefault(key.partition("/")[0], {})[key] = found
-    return [Kind(name, _table(page, name, found)) for name, found in sorted_.items()]
+        kinds.setdefault(key.partition("/")[0], {})[key] = found
+    return [Kind(name, _table(page, name, found)) for name, found in kinds.items()]
 
 
 def _table(page: AssayPage, name: str, found: dict[str, Estimate]) -> Table:
     compared = {key: row for key, row in page.comparisons.items() if key in found}
     theirs = {key: as_estimate(row.published) for key, row in compared.items()}
     digits = decimals([*found.values(), *theirs.values()])
-    # Disagreements first; what has no published value comes after what has one.
+    # Disagreements first; estimates without a published value last.
     ordered = [*compared, *(key for key in found if key not in compared)]
     rows: list[tuple[Value, ...]] = [
         (
@@ -60,7 +60,7 @@ def _table(page: AssayPage, name: str, found: dict[str, Estimate]) -> Table:
             apart(compared[key]) if key in compared else None,
             compared[key].agreement.words if key in compared else None,
             one.family if one.family > 1 else None,
-            interval(one),
+            _interval_method(one),
             span(page.results.windows, key),
         )
         for key, one in ((key, found[key]) for key in ordered)
@@ -76,30 +76,26 @@ def _table(page: AssayPage, name: str, found: dict[str, Estimate]) -> Table:
         Column("Interval"),
         Column("Window"),
     )
-    used = [
-        place
-        for place in range(len(columns))
-        if place <= OURS or any(row[place] is not None for row in rows)
-    ]
+    used = [i for i in range(len(columns)) if i <= OURS or any(row[i] is not None for row in rows)]
     return Table(
         label=f"{page.results.assay}-{name}",
         title=f"Estimates of the kind {name}",
-        columns=tuple(columns[place] for place in used),
-        rows=tuple(tuple(row[place] for place in used) for row in rows),
+        columns=tuple(columns[i] for i in used),
+        rows=tuple(tuple(row[i] for i in used) for row in rows),
         note="",
         tells_n=False,
     )
 
 
-def beside(row: Comparison) -> tuple[str, str]:
-    """Return our estimate and the published one as they are printed."""
+def compared_texts(row: Comparison) -> tuple[str, str]:
+    """Return our estimate and the published one as printed."""
     theirs = as_estimate(row.published)
     column = Column("", decimals([row.ours, theirs]))
     return cell(row.ours, column), cell(theirs, column)
 
 
 def decimals(found: list[Estimate]) -> int:
-    """Return how many decimals tell these values apart: rewards per interaction are small."""
+    """Return the number of decimals for these values: rewards per interaction are small."""
     ends = (end for one in found for end in (one.value, one.low, one.high))
     largest = max((abs(end) for end in ends if math.isfinite(end)), default=0.0)
     if 0.0 < largest < SMALL:
@@ -107,8 +103,8 @@ def decimals(found: list[Estimate]) -> int:
     return 0 if largest >= LARGE else 3
 
 
-def interval(found: Estimate) -> str | None:
-    """Return in words what kind of interval an estimate has."""
+def _interval_method(found: Estimate) -> str | None:
+    """Return the kind of interval of an estimate in words."""
     if found.missing:
         return "not estimable"
     if found.method == "range":
@@ -118,3 +114,17 @@ def interval(found: Estimate) -> str | None:
     named = {"bootstrap": f"bootstrap, {found.draws:,} draws", "wilson": "Wilson"}
     adjusted = f", adjusted for {found.family}" if found.family > 1 else ""
     return f"95%, {named.get(found.method, found.method)}{adjusted}"
+
+
+def interval_methods(page: AssayPage) -> str:
+    """Return the kinds of intervals and the families of all estimates of ``page`` in words."""
+    known = [one for one in page.results.estimates.values() if not one.missing]
+    draws = sorted({one.draws for one in known if one.method == "bootstrap" and one.draws})
+    texts = [f"95% percentile intervals of {draws[-1]:,} seed-block draws"] if draws else []
+    texts += ["95% Wilson intervals"] if any(one.method == "wilson" for one in known) else []
+    if any(one.method == "range" and one.n > 1 for one in known):
+        texts.append("the range over the seeds where there are fewer than three")
+    for family in sorted({one.family for one in known if one.family > 1}):
+        count = counted(sum(one.family == family for one in known), "estimate")
+        texts.append(f"{count} adjusted for a family of {family}")
+    return "; ".join(texts) or "none"

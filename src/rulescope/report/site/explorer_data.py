@@ -1,4 +1,4 @@
-"""The data of the run explorer: a row for every lifetime, and its details in small files."""
+"""Data of the run explorer: a row for every run, and its details in small files."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import numpy as np
 from rulescope.episode_stats import HEADLINES, headline
 from rulescope.records import Record
 from rulescope.report.lifetime_figures import describe
-from rulescope.report.site.learning_curves import CARRIED
-from rulescope.report.site.lifetime_rows import numbers
-from rulescope.report.site.record_sources import WORDS
-from rulescope.report.site.site_model import Floats, Life, Plain, Site
+from rulescope.report.site.inputs import json_numbers
+from rulescope.report.site.learning_curves import STATE_NORMS
+from rulescope.report.site.provenance_page import IDENTITY_NAMES
+from rulescope.report.site.site_model import Floats, Plain, RecordedRun, Site
 
 FIRST = (
     "learner",
@@ -28,66 +28,65 @@ FIRST = (
     "iterations",
     "seed",
 )
-"""Fields that stand in the table and have a filter of their own."""
+"""Fields that are columns of the table and have a filter of their own."""
 HIDDEN = frozenset({"id", "science_hash", "started", "seconds", "bytes", "rows"})
-"""Fields that nearly every lifetime has a value of its own in."""
-CARRIERS = {
-    **CARRIED,
+"""Fields that differ between nearly all runs, and so are no use as filters."""
+CARRIER_COLUMNS = {
+    **STATE_NORMS,
     "value_mean": "mean of the values (PopArt)",
     "value_scale": "deviation of the values (PopArt)",
     "floor_margin": "deviation above its floor (PopArt)",
     "stored": "transitions in replay",
 }
-"""Log columns that tell about persistent state, and what they are called."""
-OF = {
-    **dict.fromkeys(CARRIED, "recurrent"),
+"""Log columns about carriers, and their names."""
+CARRIER_OF = {
+    **dict.fromkeys(STATE_NORMS, "recurrent"),
     **dict.fromkeys(("value_mean", "value_scale", "floor_margin"), "averages"),
     "stored": "replay",
 }
-"""The carrier that each of these columns tells about."""
+"""The carrier that each of these columns is about."""
 
 
 def rows(site: Site) -> dict[str, Any]:
-    """Return what the table of all lifetimes needs, column by column.
+    """Return the table of all runs, column by column.
 
-    A field is its values, each once and in order, and for every lifetime the place of its own.
+    A field is the sorted list of its distinct values, and for every run the index of its value.
     """
-    runs = list(site.lives)
-    names = dict.fromkeys(name for life in site.lives.values() for name in life.fields)
+    names = dict.fromkeys(name for run in site.runs.values() for name in run.fields)
     asked = [name for name in (*FIRST, *sorted(names.keys() - set(FIRST))) if name not in HIDDEN]
     fields = {
-        name: _coded([life.fields.get(name) for life in site.lives.values()]) for name in asked
+        name: _indexed([run.fields.get(name) for run in site.runs.values()]) for name in asked
     }
-    assays = [sorted({each.name for each, _ in site.places.get(run, ())}) for run in runs]
+    assays = [sorted({each.name for each, _ in site.cells.get(run, ())}) for run in site.runs]
     return {
-        "runs": runs,
+        "runs": list(site.runs),
         "shown": [name for name in FIRST if name in fields and len(fields[name][0]) > 1],
         "fields": {name: field for name, field in fields.items() if len(field[0]) > 1},
         "pages": [each.name for each in site.pages],
-        "assays": [[_place(site, name) for name in names_] for names_ in assays],
-        "level": [_level(life) for life in site.lives.values()],
+        "assays": [[_page_index(site, name) for name in names_] for names_ in assays],
+        "level": [_final_level(run) for run in site.runs.values()],
     }
 
 
-def _place(site: Site, name: str) -> int:
+def _page_index(site: Site, name: str) -> int:
     return next(i for i, each in enumerate(site.pages) if each.name == name)
 
 
-def _level(life: Life) -> float | None:
-    """Return the last value of the lifetime's best measure."""
-    if not all(name in life.log for name in HEADLINES):
+def _final_level(run: RecordedRun) -> float | None:
+    """Return the last value of the best measure of a run."""
+    if not all(name in run.log for name in HEADLINES):
         return None
-    column = numbers(life.log[headline(life.log)][-1:], 9)
+    column = json_numbers(run.log[headline(run.log)][-1:], 9)
     return column[0] if column else None
 
 
-def _coded(values: list[Plain]) -> tuple[list[Plain], list[int]]:
-    order: list[Plain] = sorted(set(values), key=_sorting)
-    place = {_key(value): turn for turn, value in enumerate(order)}
-    return order, [place[_key(value)] for value in values]
+def _indexed(values: list[Plain]) -> tuple[list[Plain], list[int]]:
+    order: list[Plain] = sorted(set(values), key=_sort_key)
+    index = {_type_key(value): i for i, value in enumerate(order)}
+    return order, [index[_type_key(value)] for value in values]
 
 
-def _sorting(value: Plain) -> tuple[int, float, str]:
+def _sort_key(value: Plain) -> tuple[int, float, str]:
     if value is None:
         return (0, 0.0, "")
     if isinstance(value, bool):
@@ -97,59 +96,63 @@ def _sorting(value: Plain) -> tuple[int, float, str]:
     return (3, 0.0, value)
 
 
-def _key(value: Plain) -> tuple[str, Plain]:
+def _type_key(value: Plain) -> tuple[str, Plain]:
     return (type(value).__name__, value)
 
 
 def chunks(site: Site) -> dict[str, dict[str, Any]]:
-    """Return the details of all lifetimes, in files by the first two digits of their id."""
+    """Return the details of all runs by the first two digits of their id: one file each."""
     found: dict[str, dict[str, Any]] = {}
-    for run, life in site.lives.items():
-        found.setdefault(run[:2], {})[run] = details(site, life)
+    for key, run in site.runs.items():
+        found.setdefault(key[:2], {})[key] = details(site, run)
     return found
 
 
-def details(site: Site, life: Life) -> dict[str, Any]:
-    """Return all that is shown of one lifetime."""
-    manifest = life.manifest
-    columns = {name: numbers(column) for name, column in life.log.items()}
+def details(site: Site, run: RecordedRun) -> dict[str, Any]:
+    """Return all that is shown of one run."""
+    manifest = run.manifest
+    columns = {name: json_numbers(column) for name, column in run.log.items()}
     return {
-        "title": describe(Record(life.spec, {}, {}, manifest)),
-        "seed": life.spec.seed,
+        "title": describe(Record(run.spec, {}, {}, manifest)),
+        "seed": run.spec.seed,
         "manifest": msgspec.to_builtins(manifest),
         "log": {n: c for n, c in columns.items() if any(value is not None for value in c)},
-        "every": life.every,
-        "measure": _drawn(life),
-        "change": _change(life),
-        "carriers": [list(each) for each in carriers(life)],
-        "kept": [list(each) for each in life.kept],
-        "trials": [list(each) for each in life.trials],
-        "donors": [_named(site, parent) for parent in manifest.parents],
-        "recipients": [_named(site, run) for run in site.recipients.get(manifest.id, ())],
+        "every": run.every,
+        "measure": _measure(run),
+        "change": _change(run),
+        "carriers": [list(each) for each in carriers(run)],
+        "terminal": [list(each) for each in run.terminal],
+        "evaluations": [list(each) for each in run.evaluations],
+        "donors": [_relative(site, parent) for parent in manifest.parents],
+        "recipients": [_relative(site, key) for key in site.recipients.get(manifest.id, ())],
         "cells": [
-            *([each.name, each.href, words] for each, words in site.places.get(manifest.id, ())),
-            *([each.slug, each.href, words] for each, words in site.watched.get(manifest.id, ())),
+            *([each.name, each.href, text] for each, text in site.cells.get(manifest.id, ())),
+            *([each.slug, each.href, text] for each, text in site.observed.get(manifest.id, ())),
         ],
     }
 
 
-def carriers(life: Life) -> list[tuple[str, bool, float | None]]:
-    """Return the carriers of a lifetime: name, whether its log tells of it, norm at the end.
+def carriers(run: RecordedRun) -> list[tuple[str, bool, float | None]]:
+    """Return the carriers of a run: name, whether it was logged, norm at the end.
 
-    There is no norm of what the record does not keep, or what is not of floating point.
+    The norm is None if the record has no such array, or none of floating point.
     """
-    logged = {OF[name] for name, column in life.log.items() if name in OF and _any(column)}
+    logged = {
+        CARRIER_OF[name]
+        for name, column in run.log.items()
+        if name in CARRIER_OF and _any_finite(column)
+    }
     squares: dict[str, list[float]] = {}
-    for kept in life.kept:
-        known = squares.setdefault(kept.name.partition("/")[0], [])
-        known += [] if kept.norm is None else [kept.norm**2]
-    # (What somebody else has recorded may not be what the learner has today.)
-    names = dict.fromkeys((*life.spec.learner.CARRIERS, *squares))
+    for array in run.terminal:
+        known = squares.setdefault(array.name.partition("/")[0], [])
+        known += [] if array.norm is None else [array.norm**2]
+    # A record of another version may have carriers that the learner no longer has.
+    names = dict.fromkeys((*run.spec.learner.CARRIERS, *squares))
     norms = {name: math.sqrt(sum(known)) for name, known in squares.items() if known}
     return [(name, name in logged, _finite(norms.get(name))) for name in names]
 
 
-def _any(column: Floats) -> bool:
+def _any_finite(column: Floats) -> bool:
     return bool(np.isfinite(column).any())
 
 
@@ -157,25 +160,29 @@ def _finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-def _drawn(life: Life) -> str:
-    known = all(name in life.log for name in HEADLINES)
-    return headline(life.log) if known else "score"
+def _measure(run: RecordedRun) -> str:
+    known = all(name in run.log for name in HEADLINES)
+    return headline(run.log) if known else "score"
 
 
-def _change(life: Life) -> int | None:
-    spec = life.spec
+def _change(run: RecordedRun) -> int | None:
+    spec = run.spec
     return None if spec.change is None else spec.change.at * spec.lanes * spec.steps
 
 
-def _named(site: Site, run: str) -> list[Any]:
-    """Return a lifetime's id, whether the store has it, and what it is."""
-    life = site.lives.get(run)
-    if life is None:
-        return [run, False, "not in this store"]
-    words = describe(Record(life.spec, {}, {}, life.manifest))
-    return [run, True, f"{words}, seed {life.spec.seed}"]
+def _relative(site: Site, key: str) -> list[Any]:
+    """Return the id of a donor or recipient, whether the store has it, and a description."""
+    run = site.runs.get(key)
+    if run is None:
+        return [key, False, "not in this store"]
+    text = describe(Record(run.spec, {}, {}, run.manifest))
+    return [key, True, f"{text}, seed {run.spec.seed}"]
 
 
-def words() -> Mapping[str, Mapping[str, str]]:
-    """Return what columns are called, for the script that draws them."""
-    return {"headlines": dict(HEADLINES), "carriers": CARRIERS, "identities": WORDS}
+def column_names() -> Mapping[str, Mapping[str, str]]:
+    """Return the names of columns, for the script that draws them."""
+    return {
+        "headlines": dict(HEADLINES),
+        "carriers": CARRIER_COLUMNS,
+        "identities": IDENTITY_NAMES,
+    }

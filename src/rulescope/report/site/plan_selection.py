@@ -1,260 +1,254 @@
-"""Which assays a store has something to say about, and at which budget each is shown.
-
-Records do not tell for which assay they were lived, and need not: a grid is data, so whether a
-store holds lifetimes of it can be looked up. Tried are the presets of every assay, under every
-rule and agent that the store has (see :mod:`.variants`); what no preset accounts for is tried as
-a grid of that length.
-"""
+"""Selection of the plans that get a page: the plans in a store, else those that a search finds."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
-from typing import Any, TypeVar
 
-from rulescope.assays import ASSAYS, Assay, Budget, Cell, narrowed
+from rulescope.assays import ASSAYS, Assay, Budget, Cell
 from rulescope.assays.frame import Label
 from rulescope.assays.plan import Plan, interactions
 from rulescope.core.errors import RulescopeError
-from rulescope.report.site.subjects_found import PUBLISHED, Variant, variants
-from rulescope.spec.learner_base import RunShape
-from rulescope.spec.run_spec import RunSpec, with_donors
-from rulescope.spec.world_config import DeepSea
-from rulescope.stats import updates_for_depth
+from rulescope.report.site.plan_search import (
+    PUBLISHED,
+    Known,
+    expand_plan,
+    present_runs,
+    search_lengths,
+    search_preset,
+    search_presets,
+    variants,
+)
+from rulescope.spec.plugin_config import Plugin
+from rulescope.spec.run_spec import RunSpec
 
-ORDER = ("paper", "standard", "quick", "smoke")
-"""Of presets that have as many lifetimes: the published one tells best what is missing."""
+_log = logging.getLogger(__name__)
 
-T = TypeVar("T")
 Specs = Mapping[str, RunSpec]
-Known = frozenset[RunSpec]
-"""All that the store has; looked up as it is, because to hash thousands of ids takes seconds."""
+"""All runs of a store, by id."""
+Recorded = Sequence[tuple[Assay, Budget]]
+"""Assays and budgets of the plans in a store."""
+Labels = tuple[tuple[str, Label], ...]
 
 
 @dataclass(frozen=True)
-class Shown:
+class SelectedPlan:
     """A plan that gets a page."""
 
     plan: Plan
     others: tuple[tuple[int, int], ...] = ()
-    """Other lengths at which there are lifetimes of the assay: iterations, how many."""
+    """Other lengths at which the store has runs of the assay: iterations, number of runs."""
     tag: str = ""
-    """What tells its rule from another of the same name, if there is one."""
+    """Distinguishes plug-ins of one name: the beginning of the source's hash, else empty."""
 
 
-def choose(specs: Specs, preset: str | None = None, watched: Collection[str] = ()) -> list[Shown]:
-    """Return the plans of which ``specs`` (all that a store has) hold lifetimes.
+@dataclass(frozen=True, eq=False)
+class _Candidate:
+    """A plan of which the store has runs."""
 
-    Of each assay, rule and agent the budget with most to show is taken, or that of ``preset``.
-    Lifetimes that were ``watched`` (ids) were lived for a mechanism view: that they have a length
-    that no preset has makes no assay of them.
+    plan: Plan
+    recorded: bool = False
+
+    @property
+    def group(self) -> tuple[str, str, str, str]:
+        """Assay, agent, rule, source of a plug-in: candidates of one group share a page."""
+        return (self.plan.assay.id, *_subject(self.plan.budget))
+
+
+def select_plans(
+    specs: Specs,
+    preset: str | None = None,
+    observed: Collection[str] = (),
+    recorded: Recorded = (),
+) -> list[SelectedPlan]:
+    """Return the plans of which ``specs`` (all runs of a store) hold any run.
+
+    Of each assay, rule and agent the budget with most interactions is taken, or that of ``preset``.
+    Runs that belong to no ``recorded`` plan are searched for. Runs ``observed`` by a mechanism view
+    (ids) were made for it: their length, which no preset has, makes no assay of them.
     """
     known = frozenset(specs.values())
-    rules = variants(known)
-    found = {
-        (assay.id, variant): [
-            plan
-            for name in ([preset] if preset else _distinct(assay))
-            for plan in _preset(assay, variant, name, known)
-        ]
+    found = [] if preset else _recorded_candidates(recorded, known)
+    planned = {key for each in found for key in (*each.plan.runs, *each.plan.donors)}
+    left = {key: spec for key, spec in specs.items() if key not in planned}
+    if left:
+        found += _searched_candidates(left, known, preset, observed)
+    groups: dict[tuple[str, ...], list[_Candidate]] = {}
+    for each in found:
+        groups.setdefault(each.group, []).append(each)
+    order, largest = _subject_order(known), [_largest(group) for group in groups.values()]
+    selected = [
+        each
         for assay in ASSAYS.values()
-        for variant in rules
-    }
-    if preset is None:
-        accounted = {
-            key for plans in found.values() for plan in plans for key in (*plan.runs, *plan.donors)
-        }
-        odd = [spec for key, spec in specs.items() if key not in accounted | set(watched)]
-        others = [
-            (key, plan)
-            for key in found
-            for plan in _of_other_lengths(ASSAYS[key[0]], key[1], odd, known)
-        ]
-        for key, plan in _own(others, known):
-            found[key].append(plan)
-    chosen = [
-        shown
-        for assay in ASSAYS.values()
-        for shown in _without_repeats(
-            [_best(found[assay.id, variant], variant.tag) for variant in rules]
+        for each in _without_repeats(
+            sorted(
+                (each for each in largest if each.plan.assay.id == assay.id),
+                key=lambda each: order(each.plan),
+            )
         )
     ]
-    return chosen if preset else _not_by_chance(chosen)
+    tags = _plugin_tags(known)
+    return [
+        SelectedPlan(
+            each.plan, _other_lengths(each, groups[each.group]), tags.get(each.group[2:], "")
+        )
+        for each in (selected if preset else _without_coincidences(selected))
+    ]
 
 
-def _distinct(assay: Assay) -> list[str]:
-    """Return the presets of ``assay`` that differ in length: one with fewer seeds is part of one
-    with more."""
-    lengths = {name: assay.budget(name) for name in reversed(ORDER)}
-    last = {(b.iterations, b.episodes, b.log_every): name for name, b in lengths.items()}
-    return [name for name in ORDER if name in last.values()]
+def _recorded_candidates(recorded: Recorded, known: Known) -> list[_Candidate]:
+    """Return the plans of a store that have runs; plans of one group and length are united.
 
-
-def _preset(assay: Assay, variant: Variant, preset: str, known: Known) -> Iterator[Plan]:
-    """Yield the plan of a preset if there is any of it, with the controls that there are."""
-    usual, arms = assay.budget(preset), variant.arms(assay.id)
-    asked: dict[str, Any] = variant.asked
-    wider: dict[str, Any] = {"arms": arms}
-    if variant.subject is not None:
-        asked["arms"] = [arm for arm in usual.arms if arm in arms] or arms
-        wider["subject"] = variant.subject
-    for budget, cells in _asked_for(assay, usual, asked):
-        again = variant != PUBLISHED and budget == usual
-        if again or not any(map(known.intersection, _runs(cells))):
+    Of a published grid, everything is shown that is missing, however little was planned.
+    """
+    united: dict[tuple[object, ...], list[tuple[Assay, Budget]]] = {}
+    for assay, budget in recorded:
+        length = (budget.iterations, budget.episodes, budget.log_every)
+        united.setdefault((assay.id, _subject(budget), length), []).append((assay, budget))
+    found: list[Plan] = []
+    for plans in united.values():
+        plan = _united_plan(plans[0][0], [budget for _, budget in plans], known)
+        if plan is None or not present_runs(plan):
             continue
-        planned = frozenset(cell.runs for cell in cells)
-        wide = [grid for _, grid in _asked_for(assay, budget, wider)]
-        kept = [
-            cell
-            for cell in (wide[0] if wide else cells)
-            if cell.runs in planned or known.intersection(cell.runs)
-        ]
-        yield _plan(assay, budget, kept, known)
+        whole: list[Plan] = []
+        if _is_as_published(plan):
+            whole = list(search_preset(plan.assay, PUBLISHED, "paper", known, known))
+        found += whole
+        if not any(plan.runs.keys() <= each.runs.keys() for each in whole):
+            found.append(plan)
+    return [_Candidate(plan, recorded=True) for plan in found]
 
 
-def _not_by_chance(found: list[Shown]) -> list[Shown]:
-    """Return those that have lifetimes of their own, and those of the published budgets.
+def _united_plan(assay: Assay, budgets: Sequence[Budget], known: Known) -> Plan | None:
+    """Return the plan of every cell and seed that any of ``budgets`` has, in grid order."""
+    cells: dict[Labels, Cell] = {}
+    for budget in sorted(budgets, key=lambda each: each.seeds):  # the most seeds last: they stay
+        cells |= _grid(assay, budget)
+    if not cells:
+        return None
+    if len(budgets) == 1:
+        return expand_plan(assay, budgets[0], list(cells.values()), known)
+    whole = replace(
+        max(budgets, key=lambda each: each.seeds),
+        arms=tuple(arm for arm in assay.arms if any(arm in each.arms for each in budgets)),
+        scales=tuple(sorted({scale for each in budgets for scale in each.scales})),
+        tasks=tuple(task for task in assay.tasks if any(task in each.tasks for each in budgets)),
+        conditions=tuple(
+            name for name in assay.conditions if any(name in each.conditions for each in budgets)
+        ),
+    )
+    order = {labels: i for i, labels in enumerate(_grid(assay, whole))}
+    ordered = sorted(cells, key=lambda labels: order.get(labels, len(order)))
+    return expand_plan(assay, whole, [cells[labels] for labels in ordered], known)
+
+
+def _grid(assay: Assay, budget: Budget) -> dict[Labels, Cell]:
+    """Return the cells of a budget by their labels; none, after a warning, if it has no grid."""
+    try:
+        return {tuple(cell.labels.items()): cell for cell in assay.grid(budget)}
+    except RulescopeError as fault:
+        _log.warning("plan of %s ignored: %s", assay.id, fault)
+        return {}
+
+
+def _searched_candidates(
+    left: Specs, known: Known, preset: str | None, observed: Collection[str]
+) -> list[_Candidate]:
+    """Return the plans that runs without a recorded plan belong to."""
+    specs = frozenset(left.values())
+    rules = variants(specs)
+    found = search_presets(specs, known, rules, preset)
+    if preset is None:
+        planned = {key for plan in found for key in (*plan.runs, *plan.donors)}
+        odd = [spec for key, spec in left.items() if key not in planned | set(observed)]
+        found += search_lengths(odd, known, rules)
+    return [_Candidate(plan) for plan in found]
+
+
+def _subject(budget: Budget) -> tuple[str, str, str]:
+    """Return agent, rule, and the source of a plug-in."""
+    learner = None if budget.subject is None else budget.subject.learner
+    return budget.agent, budget.rule, learner.source if isinstance(learner, Plugin) else ""
+
+
+def _subject_order(known: Known) -> Callable[[Plan], int]:
+    """Return a function that ranks plans of one assay: the published first, then by rule."""
+    order = [
+        {"source": getattr(each.subject.learner, "source", ""), "rule": each.subject.learner.rule}
+        if each.subject
+        else dict(each.options)
+        for each in variants(known)
+    ]
+
+    def rank(plan: Plan) -> int:
+        subject = dict(zip(("agent", "rule", "source"), _subject(plan.budget), strict=True))
+        if _subject(plan.budget) == _subject(plan.assay.budget("paper")):
+            return 0
+        found = (i for i, each in enumerate(order) if each and each.items() <= subject.items())
+        return next(found, len(order))
+
+    return rank
+
+
+def _largest(group: list[_Candidate]) -> _Candidate:
+    """Return the candidate with most interactions in the store; the first of equals."""
+    return max(group, key=lambda each: interactions(present_runs(each.plan)))
+
+
+def _other_lengths(best: _Candidate, group: list[_Candidate]) -> tuple[tuple[int, int], ...]:
+    length = best.plan.budget.iterations
+    others = {
+        each.plan.budget.iterations: len(present_runs(each.plan))
+        for each in group
+        if not best.plan.runs.keys() & each.plan.present and each.plan.budget.iterations != length
+    }
+    return tuple(sorted(others.items()))
+
+
+def _without_repeats(found: list[_Candidate]) -> list[_Candidate]:
+    """Return the plans that add runs: baselines are the same runs under every rule."""
+    # Plans with runs under their rule come before those that have baselines alone.
+    order = sorted(
+        found,
+        key=lambda each: not any(hasattr(run.learner, "rule") for run in present_runs(each.plan)),
+    )
+    seen: set[str] = set()
+    kept = []
+    for each in order:
+        held = {run.id for run in present_runs(each.plan)}
+        if held - seen:
+            kept.append(each)
+            seen |= held
+    return kept
+
+
+def _without_coincidences(found: list[_Candidate]) -> list[_Candidate]:
+    """Return the recorded plans, those that have runs of their own, and those as published.
 
     Assays have cells in common. Of a published grid it is good to know that some of it is there
-    already; elsewhere a page of lifetimes that were lived for other assays only says so.
+    already; elsewhere, a page whose runs were all made for other assays adds nothing.
     """
     seen: set[str] = set()
-    kept: list[Shown] = []
-    for shown in sorted(found, key=lambda shown: -len(_held(shown.plan))):
-        held = {run.id for run in _held(shown.plan)}
-        if held - seen or _as_published(shown.plan):
-            kept.append(shown)
+    kept: set[_Candidate] = set()
+    for each in sorted(found, key=lambda each: -len(present_runs(each.plan))):
+        held = {run.id for run in present_runs(each.plan)}
+        if each.recorded or held - seen or _is_as_published(each.plan):
+            kept.add(each)
             seen |= held
-    return [shown for shown in found if shown in kept]
+    return [each for each in found if each in kept]
 
 
-def _as_published(plan: Plan) -> bool:
+def _is_as_published(plan: Plan) -> bool:
+    """Return whether a plan has rule, agent and length of the published budget."""
     paper = plan.assay.budget("paper")
     terms = ("rule", "agent", "iterations", "episodes")
     return all(getattr(plan.budget, name) == getattr(paper, name) for name in terms)
 
 
-def _of_other_lengths(
-    assay: Assay, variant: Variant, odd: Sequence[RunSpec], known: Known
-) -> Iterator[Plan]:
-    """Yield plans of lengths or scales that no preset has: of the labels and seeds there are."""
-    paper = assay.budget("paper")
-    for length in sorted(_lengths(odd, paper.episodes is not None)):
-        most = max(spec.seed for spec in odd) + 1
-        asked = {**variant.asked, **dict(length), "arms": variant.arms(assay.id)}
-        scales = sorted({spec.scale for spec in odd})
-        # Some assays have scale 1 alone, and some all others.
-        tries = [asked | {"scales": s} for s in (scales, [s for s in scales if s != 1.0]) if s]
-        usual = replace(paper, seeds=most)
-        grids = (found for each in [*tries, asked] for found in _asked_for(assay, usual, each))
-        for budget, grid in islice(grids, 1):
-            cells = [cell for cell in grid if known.intersection(cell.runs)]
-            seeds = {run.seed for runs in _runs(cells) for run in runs if run in known}
-            if any(map(frozenset(odd).intersection, _runs(cells))):
-                cells = [
-                    cell._replace(runs=tuple(run for run in cell.runs if run.seed in seeds))
-                    for cell in cells
-                ]
-                yield _plan(assay, budget, cells, known)
-
-
-def _own(found: list[tuple[T, Plan]], known: Known) -> Iterator[tuple[T, Plan]]:
-    """Yield the plans that account for lifetimes that no larger one does, without other conditions.
-
-    Of lengths that no preset has nobody said for which assay they were lived: most likely for the
-    one that accounts for most of them. What a smaller one has in common with it counts only where
-    the smaller one has something of its own to compare it with.
-    """
-    seen: set[RunSpec] = set()
-    for key, plan in sorted(found, key=lambda each: -len(_held(each[1]))):
-        own = set(_held(plan)) - seen
-        cells = [cell for cell in plan.cells if own.intersection(cell.runs)]
-        labels = {tuple(_condition(cell)) for cell in cells}
-        if own:
-            kept = [cell for cell in plan.cells if tuple(_condition(cell)) in labels]
-            yield key, _plan(plan.assay, plan.budget, kept, known)
-        seen |= own
-
-
-def _condition(cell: Cell) -> list[Label]:
-    return [label for axis, label in cell.labels.items() if axis != "arm"]
-
-
-def _lengths(specs: Iterable[RunSpec], by_episodes: bool) -> set[tuple[tuple[str, int], ...]]:
-    """Return the lengths of lifetimes, as they are asked for."""
-    usual = RunShape()
-    found: set[tuple[tuple[str, int], ...]] = set()
-    for spec in specs:
-        if by_episodes and isinstance(spec.environment, DeepSea):
-            found |= {(("episodes", e),) for e in _episodes(spec.environment.depth, spec)}
-        elif not by_episodes and (spec.lanes, spec.steps) == (usual.lanes, usual.steps):
-            found.add((("iterations", spec.iterations),))
-    return found
-
-
-def _episodes(depth: int, spec: RunSpec) -> Iterator[int]:
-    """Yield the roundest number of episodes that makes lifetimes as long as ``spec``."""
-    near = spec.iterations * spec.lanes * spec.steps / depth
-    for step in (1000, 100, 10, 1):
-        episodes = int(near // step) * step
-        if episodes and updates_for_depth(depth, episodes) == spec.iterations:
-            yield episodes
-            return
-
-
-def _asked_for(
-    assay: Assay, budget: Budget, asked: Mapping[str, Any]
-) -> Iterator[tuple[Budget, list[Cell]]]:
-    """Yield ``budget`` with what is asked for, and its grid, if the assay can have it so."""
-    try:
-        chosen = narrowed(assay, budget, **asked)
-        cells = assay.grid(chosen)
-    except RulescopeError:
-        return
-    yield chosen, cells
-
-
-def _runs(cells: Iterable[Cell]) -> Iterator[tuple[RunSpec, ...]]:
-    return (cell.runs for cell in cells)
-
-
-def _plan(assay: Assay, budget: Budget, cells: Sequence[Cell], known: Known) -> Plan:
-    """Return the plan of these cells alone."""
-    runs = {run.id: run for cell in cells for run in cell.runs}
-    everything = with_donors(runs.values())
-    donors = {key: run for key, run in everything.items() if key not in runs}
-    present = frozenset(key for key, run in everything.items() if run in known)
-    return Plan(assay, budget, tuple(cells), runs, donors, present)
-
-
-def _held(plan: Plan) -> list[RunSpec]:
-    return [run for key, run in plan.runs.items() if key in plan.present]
-
-
-def _best(plans: list[Plan], tag: str) -> Shown | None:
-    """Return the plan with most of a lifetime in it; the others' lengths are told."""
-    if not plans:
-        return None
-    best = max(plans, key=lambda plan: interactions(_held(plan)))  # the first of equals
-    others = {
-        plan.budget.iterations: len(_held(plan))
-        for plan in plans
-        if not best.runs.keys() & plan.present and plan.budget.iterations != best.budget.iterations
-    }
-    return Shown(best, tuple(sorted(others.items())), tag)
-
-
-def _without_repeats(found: list[Shown | None]) -> list[Shown]:
-    """Return those that add something: baselines are the same lifetimes under every rule."""
-    known = [shown for shown in found if shown is not None]
-    # One with lifetimes under its rule comes before one that has baselines alone.
-    known.sort(key=lambda shown: not any(hasattr(run.learner, "rule") for run in _held(shown.plan)))
-    seen: set[str] = set()
-    kept = []
-    for shown in known:
-        held = {run.id for run in _held(shown.plan)}
-        if held - seen:
-            kept.append(shown)
-            seen |= held
-    return kept
+def _plugin_tags(known: Known) -> dict[tuple[str, str], str]:
+    """Return the tags of plug-ins of one name and several sources, by rule and source."""
+    learners = {run.learner for run in known if isinstance(run.learner, Plugin)}
+    found = {(learner.rule, learner.source) for learner in learners}
+    names = [rule for rule, _ in found]
+    return {(rule, source): source[:8] for rule, source in found if names.count(rule) > 1}

@@ -1,4 +1,4 @@
-"""Figures and tables for print, and a list of which lifetimes made which of them."""
+"""Figures and tables for print, and the list of the runs behind each of them."""
 
 from __future__ import annotations
 
@@ -17,14 +17,20 @@ from rulescope.assays.results import Table
 from rulescope.assays.schematic_figures import SCHEMATICS
 from rulescope.render.result_files import write_whole
 from rulescope.render.table_formats import write_table
-from rulescope.report.site.lifetime_rows import Tell, quiet
-from rulescope.report.site.site_model import PUBLICATION, AssayPage, Exhibited, Site
+from rulescope.report.site.site_model import (
+    PUBLICATION,
+    AssayPage,
+    MechanismView,
+    Progress,
+    Site,
+    ignore_progress,
+)
 
 INDEX = "figures.json"
 PUBLISHED = "published"
-"""What the list calls the group of the published rule and agent."""
+"""Name of the group of the published rule and agent in the list."""
 CHECK, CATALOGUE = "rulescope check", "catalogue"
-"""Where tables without lifetimes come from: recorded checks, and the code's own list of assays."""
+"""Sources of tables without lifetimes: recorded checks, and the catalogue of assays."""
 TABLES: dict[str, str] = {
     "tab:e1-all": "E1",
     "v5:tab:app-scale-widths": "E1",
@@ -66,17 +72,16 @@ TABLES: dict[str, str] = {
     "tab:numeric": CHECK,
     **dict.fromkeys(design_tables.LABELS, CATALOGUE),
 }
-"""The published tables, and where each comes from."""
+"""The published tables, and the source of each."""
 
 Entry = dict[str, Any]
 
 AUDITED = {"scale-audit": ("E1", ("live", "pin"))}
-"""Figures that no published assay has: whose results each is drawn from, and which arms it needs
-among them, because it is about how they differ."""
+"""Figures that are not published: the assay of each, and the arms that it compares."""
 
 
 def figures(assay: Assay, results: Results) -> tuple[str, ...]:
-    """Return the labels of what can be drawn of ``results``, the plainest figure first."""
+    """Return the labels of the figures that ``results`` suffice for, the simplest first."""
     arms = results.axes.get("arm", ())
     own = [
         label
@@ -86,20 +91,22 @@ def figures(assay: Assay, results: Results) -> tuple[str, ...]:
     return (*own, *(label for label in assay.figures if label in FIGURES))
 
 
-def write(site: Site, root: Path, tell: Tell = quiet) -> dict[str, tuple[int, int]]:
+def write(site: Site, root: Path, report: Progress = ignore_progress) -> dict[str, tuple[int, int]]:
     """Write all figures and tables of ``site`` below ``root``, and the list of them.
 
-    Return how large the figures are on a screen, by the names of their SVG files.
+    Return width and height of the figures on a screen, by the names of their SVG files.
     """
     groups = sorted({"", *(each.group for each in site.pages)})
     total, made = sum(len(_drawn(_pages(site, group), group)) for group in groups), count()
-    said = {
-        group or PUBLISHED: _group(site, group, root, lambda label: tell(next(made), total, label))
+    listed = {
+        group or PUBLISHED: _group(
+            site, group, root, lambda label: report(next(made), total, label)
+        )
         for group in groups
     }
-    said |= {each.slug: _view(each, root) for each in site.views}
-    tell(total, total, "")
-    text = json.dumps({"schema": 1, "agreement": _agreement(site), **said}, indent=1)
+    listed |= {view.slug: _view(view, root) for view in site.views}
+    report(total, total, "")
+    text = json.dumps({"schema": 1, "agreement": _agreement(site), **listed}, indent=1)
     write_whole(root / PUBLICATION / INDEX, f"{text}\n".encode())
     found = sorted((root / PUBLICATION).rglob("*.svg"))
     return {path.relative_to(root).as_posix(): _size(path) for path in found}
@@ -118,17 +125,21 @@ def _agreement(site: Site) -> dict[str, Any]:
 
 
 def _group(
-    site: Site, group: str, root: Path, tell: Callable[[str], None]
+    site: Site, group: str, root: Path, report: Callable[[str], None]
 ) -> dict[str, dict[str, Any]]:
-    """Write what pages of one rule and agent have to show; return the list of it."""
+    """Write the figures and tables of one rule and agent; return the list of them."""
     folder = root / PUBLICATION / group if group else root / PUBLICATION
     pages, beside = _pages(site, group), _beside(site, group)
     results = {each.plan.assay.id: each.results for each in beside}
-    figures = {label: _absent(feeding(label), beside, group) for label in FIGURES if feeding(label)}
+    figures = {
+        label: _absent(figure_assays(label), beside, group)
+        for label in FIGURES
+        if figure_assays(label)
+    }
     for label in _drawn(pages, group):
-        tell(label)
+        report(label)
         paths = write_figure(label, results, folder)
-        figures[label] = _entry(feeding(label), results, paths, root)
+        figures[label] = _entry(figure_assays(label), results, paths, root)
     tables = {label: _absent([name], beside, group) for label, name in TABLES.items()}
     for each in pages:
         for table in _tables(each):
@@ -154,19 +165,21 @@ def _without_lifetimes(site: Site, folder: Path, root: Path) -> dict[str, Entry]
     }
 
 
-def _view(each: Exhibited, root: Path) -> dict[str, dict[str, Any]]:
-    """Copy what a mechanism view has to show; return the list of it."""
-    what = each.shown
-    paths = [write_whole(root / each.folder / name, each.files[name]) for name in each.files]
-    drawn = {path.name for path in what.figures}
+def _view(view: MechanismView, root: Path) -> dict[str, dict[str, Any]]:
+    """Copy the files of a mechanism view; return the list of them."""
+    exhibit = view.exhibit
+    paths = [write_whole(root / view.folder / name, view.files[name]) for name in view.files]
+    drawn = {path.name for path in exhibit.figures}
 
-    def entry(those: Iterable[Path]) -> Entry:
-        return _entry([], {}, those, root) | {"made_from": [what.label]}
+    def entry(chosen: Iterable[Path]) -> Entry:
+        return _entry([], {}, chosen, root) | {"made_from": [exhibit.label]}
 
     return {
-        "figures": {what.label: entry(path for path in paths if path.name in drawn)},
-        "tables": {what.label: entry(path for path in paths if path.name not in drawn)},
-        "runs": {what.label: dict(sorted((run.spec.id, run.science_hash) for run in what.runs))},
+        "figures": {exhibit.label: entry(path for path in paths if path.name in drawn)},
+        "tables": {exhibit.label: entry(path for path in paths if path.name not in drawn)},
+        "runs": {
+            exhibit.label: dict(sorted((run.spec.id, run.science_hash) for run in exhibit.runs))
+        },
     }
 
 
@@ -180,10 +193,10 @@ def _pages(site: Site, group: str) -> list[AssayPage]:
 
 
 def _beside(site: Site, group: str) -> list[AssayPage]:
-    """Return the pages of a group, and those that have no rule and so belong to all."""
+    """Return the pages of a group, and those without a rule, which belong to all groups."""
     own = _pages(site, group)
     ids = {each.plan.assay.id for each in own}
-    ruleless = [
+    without_rule = [
         each
         for each in site.pages
         if each.plan.assay.id not in ids
@@ -193,22 +206,22 @@ def _beside(site: Site, group: str) -> list[AssayPage]:
             if key in each.plan.present
         )
     ]
-    return [*own, *ruleless]
+    return [*own, *without_rule]
 
 
 def _drawn(pages: Sequence[AssayPage], group: str) -> list[str]:
-    """Return what is drawn for a group; the schematics, once."""
+    """Return the labels of the figures of a group; schematics belong to the published one."""
     return [*(() if group else SCHEMATICS), *_labels(pages)]
 
 
 def _labels(pages: Sequence[AssayPage]) -> list[str]:
-    """Return the figures that any of ``pages`` feeds."""
+    """Return the labels of the figures that are drawn from any of ``pages``."""
     fed = {label for each in pages for label in each.figures}
     return [label for label in FIGURES if label in fed]
 
 
-def feeding(label: str) -> list[str]:
-    """Return the assays whose results a figure shows."""
+def figure_assays(label: str) -> list[str]:
+    """Return the ids of the assays that a figure is drawn from."""
     if label in AUDITED:
         return [AUDITED[label][0]]
     return [assay.id for assay in ASSAYS.values() if label in assay.figures]
@@ -217,7 +230,7 @@ def feeding(label: str) -> list[str]:
 def _entry(
     assays: Sequence[str], results: Mapping[str, Results], paths: Iterable[Path], root: Path
 ) -> Entry:
-    """Return where something is, what is in it, and which of its assays had lifetimes."""
+    """Return the files of a figure or table, their hashes, and the assays it was made from."""
     return {
         "assays": list(assays),
         "made_from": [name for name in assays if name in results],
@@ -227,20 +240,20 @@ def _entry(
 
 
 def _absent(assays: Sequence[str], beside: Sequence[AssayPage], group: str) -> Entry:
-    """Return why something that could be in ``group`` is not there.
+    """Return why a figure or table of ``group`` was not made.
 
     ``beside`` are the pages that the group draws from, some of which belong to all groups.
     """
-    feeding_it = [each for each in beside if each.plan.assay.id in assays]
-    if any(each.group == group for each in feeding_it):
+    pages = [each for each in beside if each.plan.assay.id in assays]
+    if any(each.group == group for each in pages):
         status = "cells not run"
-    elif feeding_it:  # of no rule, and so made once for all
-        status = f"see {feeding_it[0].group or PUBLISHED}"
+    elif pages:  # without a rule: made once, for all groups
+        status = f"see {pages[0].group or PUBLISHED}"
     elif any(name in ASSAYS for name in assays):
         status = "not run"
     else:
         status = f"see {PUBLISHED}" if group else f"made by {', '.join(assays)}"
-    ids = {each.plan.assay.id for each in feeding_it}
+    ids = {each.plan.assay.id for each in pages}
     return {
         "assays": list(assays),
         "made_from": [name for name in assays if name in ids],
@@ -250,13 +263,13 @@ def _absent(assays: Sequence[str], beside: Sequence[AssayPage], group: str) -> E
 
 
 def _runs(site: Site, each: AssayPage) -> dict[str, str]:
-    """Return the lifetimes that an assay's figures and tables are made from, with their hashes."""
-    held = sorted(each.plan.present & site.lives.keys())
-    return {run: site.lives[run].manifest.science_hash for run in held}
+    """Return the science hashes of the runs behind an assay's figures and tables, by run id."""
+    held = sorted(each.plan.present & site.runs.keys())
+    return {run: site.runs[run].manifest.science_hash for run in held}
 
 
 def _size(path: Path) -> tuple[int, int]:
-    """Return the width and height that an SVG file of ours says it has."""
+    """Return width and height of an SVG file of ours."""
     box = re.search(rb'viewBox="0 0 ([0-9.]+) ([0-9.]+)"', path.read_bytes()[:2000])
     return (round(float(box[1])), round(float(box[2]))) if box else (600, 400)
 

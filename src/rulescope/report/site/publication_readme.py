@@ -1,4 +1,4 @@
-"""The publication folder's own page: what was found, in Markdown, with its pictures."""
+"""README of the publication folder: all results in Markdown, with their figures."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from rulescope.assays.published_agreement import AGREEMENT_RULE, JUDGED
 from rulescope.assays.results import Table, counted
 from rulescope.render.result_files import stem
 from rulescope.render.table_formats import DASH, markdown
-from rulescope.report.site.estimate_tables import beside
-from rulescope.report.site.pages.assay_page import described
-from rulescope.report.site.site_model import AssayPage, Exhibited, Site
+from rulescope.report.site.assay_page import figure_caption
+from rulescope.report.site.estimate_tables import compared_texts
+from rulescope.report.site.site_model import AssayPage, MechanismView, Site
 from rulescope.rules.loading import short
 
 FILE = "README.md"
 
 
-def overview(site: Site) -> str:
-    """Return the page: every assay at a glance, then one by one.
+def publication_readme(site: Site) -> str:
+    """Return the text: all assays in one table, then one by one.
 
-    A picture that several assays feed is shown with the first of them.
+    A figure that is drawn from several assays is shown with the first of them.
     """
     shown: set[tuple[str, Callable[..., object]]] = set()
     parts = ["# Results", _counts(site), *_agreement(site)]
-    parts += [_glance(site)] if site.pages else []
+    parts += [_assay_table(site)] if site.pages else []
     for each in site.pages:
         parts += _assay(each, shown)
     for view in site.views:
@@ -37,15 +37,15 @@ def overview(site: Site) -> str:
 
 
 def _counts(site: Site) -> str:
-    lived = site.interactions / 1e6
+    millions = site.interactions / 1e6
     return (
-        f"{counted(len(site.lives), 'lifetime')}, {lived:,.1f} million interactions, {site.begun} "
-        f"of {len(ASSAYS)} assays begun. Written by `rulescope report`; its `figures.json` names "
-        "the lifetimes behind every picture and table."
+        f"{counted(len(site.runs), 'lifetime')}, {millions:,.1f} million interactions, "
+        f"{site.started} of {len(ASSAYS)} assays begun. Written by `rulescope "
+        "report`; its `figures.json` names the lifetimes behind every picture and table."
     )
 
 
-def _glance(site: Site) -> str:
+def _assay_table(site: Site) -> str:
     rows = [f"| assay | what it asks | lifetimes | {' | '.join(JUDGED)} |"]
     rows += ["|---|---|---:|---:|---:|---:|"]
     for each in site.pages:
@@ -59,7 +59,7 @@ def _glance(site: Site) -> str:
 
 
 def _agreement(site: Site) -> Iterator[str]:
-    """Yield what differs from the published values, and how that was judged."""
+    """Yield the estimates that differ from the published values, and the rule of comparison."""
     if not any(site.agreement.values()):
         return
     yield f"## Beside the published values\n\n{in_words(site.agreement)}. {AGREEMENT_RULE}"
@@ -71,9 +71,9 @@ def _agreement(site: Site) -> Iterator[str]:
 
 
 def _differing(each: AssayPage, row: Comparison) -> str:
-    ours, theirs = beside(row)
-    humps = row.agreement.words.removeprefix(row.verdict)
-    return f"| {_titled(each)} | `{row.key}`{humps} | {row.ours.n} | {ours} | {theirs} |"
+    ours, theirs = compared_texts(row)
+    detail = row.agreement.words.removeprefix(row.verdict)
+    return f"| {_titled(each)} | `{row.key}`{detail} | {row.ours.n} | {ours} | {theirs} |"
 
 
 def _titled(each: AssayPage) -> str:
@@ -81,9 +81,9 @@ def _titled(each: AssayPage) -> str:
 
 
 def _assay(each: AssayPage, shown: set[tuple[str, Callable[..., object]]]) -> Iterator[str]:
-    """Yield an assay's heading, notes and pictures, and its numbers beside the published ones.
+    """Yield the heading, notes, figures and comparisons of an assay.
 
-    Some pictures are printed under two labels; they are ``shown`` once.
+    Some figures have two labels; ``shown`` are those that need not be repeated.
     """
     yield f"## {_titled(each)}"
     yield f"{each.plan.assay.question} {each.results.budget}."
@@ -91,9 +91,9 @@ def _assay(each: AssayPage, shown: set[tuple[str, Callable[..., object]]]) -> It
         yield "\n".join(f"- {note}" for note in each.results.notes)
     for label in each.figures:
         if (each.group, FIGURES[label]) not in shown:
-            words = described(label)
+            caption = figure_caption(label)
             name = f"{each.group}/{stem(label)}" if each.group else stem(label)
-            yield f"![{words}]({name}.png)\n\n*{words}*"
+            yield f"![{caption}]({name}.png)\n\n*{caption}*"
             shown.add((each.group, FIGURES[label]))
     if each.compared:
         count = len(each.compared.rows)
@@ -104,16 +104,16 @@ def _assay(each: AssayPage, shown: set[tuple[str, Callable[..., object]]]) -> It
 
 
 def _tables(title: str, tables: Sequence[Table]) -> Iterator[str]:
-    """Yield a heading and what belongs below it, if there is anything."""
+    """Yield a heading and the tables below it, if there are any."""
     if tables:
         yield f"## {title}"
         yield from (markdown(table).strip() for table in tables)
 
 
-def _view(view: Exhibited) -> Iterator[str]:
-    """Yield a mechanism view's heading, picture and table."""
-    what = view.shown
-    yield f"## {what.title} ({short(what.rule)})"
-    yield what.question
-    yield f"![{what.title}]({view.slug}/{what.label}.png)\n\n*{what.caption}*"
-    yield markdown(what.table).strip()
+def _view(view: MechanismView) -> Iterator[str]:
+    """Yield the heading, figure and table of a mechanism view."""
+    exhibit = view.exhibit
+    yield f"## {exhibit.title} ({short(exhibit.rule)})"
+    yield exhibit.question
+    yield f"![{exhibit.title}]({view.slug}/{exhibit.label}.png)\n\n*{exhibit.caption}*"
+    yield markdown(exhibit.table).strip()

@@ -1,147 +1,168 @@
-"""Small pictures that need no script: learning curves the size of a stamp, intervals on a line."""
+"""Coordinates of small SVG pictures: learning curves on cards, intervals beside numbers."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from rulescope.render.style import Look
-from rulescope.report.site.arm_colours import colours, dashes
-from rulescope.report.site.html import Markup, el
-from rulescope.report.site.learning_curves import MEASURES, Panel, middle, typical
+from rulescope.report.site.arm_styles import css_colours, svg_dashes
+from rulescope.report.site.learning_curves import MEASURES, Panel, default_measure, mean_curve
 from rulescope.report.site.site_model import Floats
 from rulescope.stats import Estimate
 
-STAMP = (240, 84)
-"""Width and height of a small learning curve."""
-STRIP = 150
-"""Width of a line of intervals."""
+WIDTH, HEIGHT = 240, 84
+"""Of a small learning curve."""
+MARGIN = 4
+STRIP_WIDTH = 150
 
 
-class Span(NamedTuple):
+class Axis(NamedTuple):
     """The ends of an axis."""
 
     low: float
     high: float
 
-    def place(self, value: float, length: float) -> float:
-        """Return where ``value`` lies on ``length``, kept on it."""
+    def position(self, value: float, length: float) -> float:
+        """Return the position of ``value`` on an axis of ``length``, clipped to it."""
         part = (value - self.low) / ((self.high - self.low) or 1.0)
         return round(min(max(part, 0.0), 1.0) * length, 1)
 
 
-def stamp(panel: Panel, how: Mapping[str, Look]) -> Markup:
-    """Return the curves of ``panel`` as a small picture, with words for who does not see it."""
-    measure = typical(panel)
-    lines: dict[str, tuple[Floats, Floats]] = {}
-    for arm, lives in panel.arms.items():
-        alike = [life for life in lives if len(life.log["steps"]) == len(lives[0].log["steps"])]
-        if all(measure in life.log for life in alike):
-            lines[arm] = (alike[0].log["steps"], middle(alike, measure))
-    finite = [y[np.isfinite(y)] for _, y in lines.values()]
+class Line(NamedTuple):
+    """One line of a small learning curve."""
+
+    path: str
+    colours: str
+    dashes: str | None
+
+
+@dataclass(frozen=True)
+class Thumbnail:
+    """A small learning curve."""
+
+    label: str
+    """Alternative text."""
+    lines: list[Line]
+    """The first arm last, so that it is drawn on top."""
+    rules: list[float]
+    """Heights of horizontal lines."""
+    width: int = WIDTH
+    height: int = HEIGHT
+
+
+def thumbnail(panel: Panel, styles: Mapping[str, Look]) -> Thumbnail:
+    """Return the mean curves of ``panel`` as a small picture."""
+    measure = default_measure(panel)
+    curves: dict[str, tuple[Floats, Floats]] = {}
+    for arm, runs in panel.arms.items():
+        alike = [run for run in runs if len(run.log["steps"]) == len(runs[0].log["steps"])]
+        if all(measure in run.log for run in alike):
+            curves[arm] = (alike[0].log["steps"], mean_curve(alike, measure))
+    finite = [y[np.isfinite(y)] for _, y in curves.values()]
     values = np.concatenate([part for part in finite if len(part)] or [np.zeros(1)])
     ends = [0.0, 1.0] if measure.endswith("score") else []
-    tall = Span(float(min([*ends, values.min()])), float(max([*ends, values.max()])))
-    wide = Span(0.0, max(float(x[-1]) for x, _ in lines.values()))
-    width, height = STAMP
-    ruled = [
-        el("line", x1=0, x2=width, y1=y, y2=y, class_="rule")
-        for y in (round(height - 4 - tall.place(end, height - 8), 1) for end in ends)
-    ]
-    drawn = [
-        el(
-            "path",
-            d=_path(x, y, wide, tall),
-            class_="arm",
-            style=colours(how[arm]),
-            stroke_dasharray=dashes(how[arm]),
-        )
-        for arm, (x, y) in reversed(lines.items())  # the first arm on top
-    ]
-    words = f"{MEASURES[measure]} over time: {_ends(lines, how)}"
-    return el(
-        "svg",
-        ruled,
-        drawn,
-        class_="stamp",
-        viewBox=f"0 0 {width} {height}",
-        role="img",
-        aria_label=words,
-        preserveAspectRatio="none",
+    y_axis = Axis(float(min([*ends, values.min()])), float(max([*ends, values.max()])))
+    x_axis = Axis(0.0, max(float(x[-1]) for x, _ in curves.values()))
+    inner = HEIGHT - 2 * MARGIN
+    return Thumbnail(
+        label=f"{MEASURES[measure]} over time: {_final_values(curves, styles)}",
+        lines=[
+            Line(_path(x, y, x_axis, y_axis), css_colours(styles[arm]), svg_dashes(styles[arm]))
+            for arm, (x, y) in reversed(curves.items())
+        ],
+        rules=[round(HEIGHT - MARGIN - y_axis.position(end, inner), 1) for end in ends],
     )
 
 
-def _path(x: Floats, y: Floats, wide: Span, tall: Span) -> str:
-    """Return the line through what is finite, broken where nothing is, of some hundred points."""
-    width, height = STAMP
+def _path(x: Floats, y: Floats, x_axis: Axis, y_axis: Axis) -> str:
+    """Return a path through about a hundred points, broken where values are not finite."""
+    inner = HEIGHT - 2 * MARGIN
     step = max(len(x) // 120, 1)
-    said, pen = [], "M"
+    parts, command = [], "M"
     for across, up in zip(x[::step].tolist(), y[::step].tolist(), strict=True):
         if not math.isfinite(up):
-            pen = "M"
+            command = "M"
             continue
-        said.append(
-            f"{pen}{wide.place(across, width)} {4 + height - 8 - tall.place(up, height - 8):g}"
-        )
-        pen = "L"
-    return "".join(said)
+        height = MARGIN + inner - y_axis.position(up, inner)
+        parts.append(f"{command}{x_axis.position(across, WIDTH)} {height:g}")
+        command = "L"
+    return "".join(parts)
 
 
-def _ends(lines: Mapping[str, tuple[Floats, Floats]], how: Mapping[str, Look]) -> str:
-    said = []
-    for arm, (_, y) in lines.items():
+def _final_values(curves: Mapping[str, tuple[Floats, Floats]], styles: Mapping[str, Look]) -> str:
+    texts = []
+    for arm, (_, y) in curves.items():
         last = y[np.isfinite(y)]
-        said.append(f"{how[arm].name} ends at {last[-1]:.2f}" if len(last) else how[arm].name)
-    return ", ".join(said)
+        name = styles[arm].name
+        texts.append(f"{name} ends at {last[-1]:.2f}" if len(last) else name)
+    return ", ".join(texts)
 
 
-def span(found: Iterable[Estimate], *also: float) -> Span | None:
-    """Return the axis on which all of these have room; None if there is nothing to show."""
+def shared_axis(found: Iterable[Estimate], *also: float) -> Axis | None:
+    """Return an axis that has room for all estimates and values; None if no end is finite."""
     ends = [end for one in found for end in (one.value, one.low, one.high) if math.isfinite(end)]
     if not ends:
         return None
     low, high = min([*ends, *also]), max([*ends, *also])
     room = 0.06 * (high - low) or 0.5
-    return Span(low - room, high + room)
+    return Axis(low - room, high + room)
 
 
 class Mark(NamedTuple):
-    """An estimate on a line: how it is drawn is up to its class."""
+    """An estimate on a strip; its CSS class decides how it is drawn."""
 
-    found: Estimate
-    kind: str
+    estimate: Estimate
+    css: str
     style: str | None = None
 
 
-def strip(marks: Sequence[Mark], axis: Span, zero: float | None = None) -> Markup:
-    """Return intervals below one another on one axis, each a line with a dot; for eyes only.
+class Interval(NamedTuple):
+    """Coordinates of one estimate on a strip; None where an end is not finite."""
 
-    (The numbers stand beside it, so that it has no words of its own.)
-    """
-    height = 9 * len(marks) + 3
-    drawn: list[Markup] = []
-    if zero is not None and axis.low < zero < axis.high:
-        x = axis.place(zero, STRIP)
-        drawn.append(el("line", x1=x, x2=x, y1=0, y2=height, class_="rule"))
-    for turn, (found, kind, style) in enumerate(marks):
-        y = 6 + 9 * turn
-        if math.isfinite(found.low) and math.isfinite(found.high):
-            ends = (axis.place(found.low, STRIP), axis.place(found.high, STRIP))
-            drawn.append(
-                el("line", x1=ends[0], x2=ends[1], y1=y, y2=y, class_=f"bar {kind}", style=style)
-            )
-        if math.isfinite(found.value):
-            x = axis.place(found.value, STRIP)
-            drawn.append(el("circle", cx=x, cy=y, r=3, class_=f"dot {kind}", style=style))
-    return el(
-        "svg",
-        drawn,
-        class_="strip",
-        viewBox=f"-4 0 {STRIP + 8} {height}",
-        width=STRIP + 8,
-        height=height,
-        aria_hidden="true",
+    y: int
+    ends: tuple[float, float] | None
+    x: float | None
+    css: str
+    style: str | None
+
+
+@dataclass(frozen=True)
+class Strip:
+    """Intervals below one another on one axis. Decorative: the numbers stand beside it."""
+
+    height: int
+    zero: float | None
+    """Position of the line at zero, if it is drawn."""
+    intervals: list[Interval]
+    width: int = STRIP_WIDTH
+
+
+def strip(marks: Sequence[Mark], axis: Axis | None, zero: float | None = None) -> Strip | None:
+    """Return the coordinates of ``marks`` on ``axis``; None if there is nothing to draw."""
+    if axis is None or not marks:
+        return None
+    shown = zero is not None and axis.low < zero < axis.high
+    return Strip(
+        height=9 * len(marks) + 3,
+        zero=axis.position(zero, STRIP_WIDTH) if zero is not None and shown else None,
+        intervals=[_interval(mark, axis, 6 + 9 * row) for row, mark in enumerate(marks)],
+    )
+
+
+def _interval(mark: Mark, axis: Axis, y: int) -> Interval:
+    one = mark.estimate
+    finite = math.isfinite(one.low) and math.isfinite(one.high)
+    return Interval(
+        y,
+        (axis.position(one.low, STRIP_WIDTH), axis.position(one.high, STRIP_WIDTH))
+        if finite
+        else None,
+        axis.position(one.value, STRIP_WIDTH) if math.isfinite(one.value) else None,
+        mark.css,
+        mark.style,
     )

@@ -1,7 +1,7 @@
 "use strict";
 // A line chart. rulescope.chart(place, {lines, x, y, ...}) draws into `place` and returns a function
-// that draws it anew with other options. A line is {name, colours, dashes, x: [], y: [], low, high,
-// faint}; what is null is not drawn. Pointing at it, or the arrow keys, read its values.
+// that redraws it with other options. A line is {name, colours, dashes, x: [], y: [], low, high,
+// faint}; null values are not drawn. The pointer or the arrow keys read values.
 rulescope.chart = (() => {
   const { el, number, whole, short } = rulescope;
   const HEIGHT = 320;
@@ -17,7 +17,7 @@ rulescope.chart = (() => {
         for (const part of parts) found.push(part * 10 ** power);
       const inside = found.filter((tick) => tick >= low * 0.999 && tick <= high * 1.001);
       if (inside.length > 2) return inside;
-      // Within a decade there may be none; even steps are always there.
+      // Within a decade there may be too few; linear steps always fit.
     }
     const rough = (high - low) / room, power = 10 ** Math.floor(Math.log10(rough));
     const step = [1, 2, 5, 10].find((part) => part * power >= rough) * power;
@@ -45,16 +45,16 @@ rulescope.chart = (() => {
     x !== null && y !== null && y !== undefined && (!options.logX || x > 0) && (!options.logY || y > 0);
 
   function path(line, column, across, up, options) {
-    let said = "", pen = "M";
+    let commands = "", pen = "M";
     line.x.forEach((x, i) => {
       if (!drawable(x, column[i], options)) {
         pen = "M";
         return;
       }
-      said += `${pen}${across.place(x).toFixed(1)} ${up.place(column[i]).toFixed(1)}`;
+      commands += `${pen}${across.place(x).toFixed(1)} ${up.place(column[i]).toFixed(1)}`;
       pen = "L";
     });
-    return said;
+    return commands;
   }
 
   function band(line, across, up, options) {
@@ -91,9 +91,9 @@ rulescope.chart = (() => {
     const drawing = el("svg", { "aria-hidden": "true" });
     const cross = el("g", { class: "cross" });
     const readout = el("div", { class: "readout", hidden: true });
-    const spoken = el("div", { class: "visually-hidden", "aria-live": "polite" });
+    const announced = el("div", { class: "visually-hidden", "aria-live": "polite" });
     const box = el("div", { class: "chart", role: "group", tabindex: "0" }, drawing, readout);
-    place.replaceChildren(box, spoken);
+    place.replaceChildren(box, announced);
     let across, up, width = 0;
 
     function draw() {
@@ -134,7 +134,7 @@ rulescope.chart = (() => {
       return `${line.name} ends at ${number(last ?? null, 3)}.`;
     }).join(" ");
 
-    function read(x, speak) {
+    function read(x, announce) {
       at = x;
       cross.replaceChildren();
       readout.hidden = x === null || x === undefined;
@@ -152,7 +152,7 @@ rulescope.chart = (() => {
       readout.replaceChildren(el("p", null, `${whole(x)} ${options.x}`), el("ul", null, rows));
       readout.classList.toggle("left", px > width / 2);
       readout.style.setProperty("--at", `${((px / width) * 100).toFixed(1)}%`);
-      if (speak) spoken.textContent = `${whole(x)}: ` + found.slice(0, MOST).map(({ line, y }) =>
+      if (announce) announced.textContent = `${whole(x)}: ` + found.slice(0, MOST).map(({ line, y }) =>
         `${line.name} ${number(y, 3)}`).join(", ");
     }
 

@@ -1,15 +1,15 @@
 "use strict";
-// The learning curves of an assay: choose a condition, what is measured, which arms and seeds.
+// The learning curves of an assay, with controls for condition, measure, arms and seeds.
 (() => {
   const { el, load, select, toggle } = rulescope;
   const place = document.getElementById("curves");
   const index = JSON.parse(document.getElementById("curves-index").textContent);
   if (!index.panels.length) {
-    place.replaceChildren(el("p", { class: "empty" }, "No lifetime has been lived yet."));
+    place.replaceChildren(el("p", { class: "empty" }, "The store has no lifetime of this assay."));
     return;
   }
   const axes = Object.keys(index.axes);
-  const looks = new Map(index.arms.map((look) => [look.arm, look]));
+  const styles = new Map(index.arms.map((style) => [style.arm, style]));
   const state = { panel: index.first, measure: null, seeds: "middle", hidden: new Set(),
     logX: false, logY: false };
   const controls = el("div", { class: "controls" });
@@ -19,7 +19,7 @@
   const table = rulescope.asTable(values);
   let panel = null, draw = null;
 
-  // The panel with a label that was asked for, and else as much like the present one as there is.
+  // The panel with the chosen label that has most other labels in common with the present one.
   function towards(axis, label) {
     const wanted = [...index.panels[state.panel]];
     wanted[axis] = label;
@@ -45,10 +45,10 @@
     (seeds_) => change({ seeds: seeds_ })));
     fields.push(rulescope.axes(state, change));
     controls.replaceChildren(...fields);
-    legend.replaceChildren(...panel.arms.map(({ arm, seeds: lived }) => {
-      const look = looks.get(arm);
-      return toggle([rulescope.swatch(look), el("span", null, look.name),
-        el("small", null, `n = ${lived.length}`)], !state.hidden.has(arm), (on) => {
+    legend.replaceChildren(...panel.arms.map(({ arm, seeds: runs }) => {
+      const style = styles.get(arm);
+      return toggle([rulescope.swatch(style), el("span", null, style.name),
+        el("small", null, `n = ${runs.length}`)], !state.hidden.has(arm), (on) => {
         state.hidden[on ? "delete" : "add"](arm);
         change({});
       });
@@ -59,22 +59,22 @@
     const found = [];
     for (const one of panel.arms) {
       if (state.hidden.has(one.arm)) continue;
-      const look = looks.get(one.arm);
-      const lived = one.seeds.filter((seed) => seed.values[state.measure]
+      const style = styles.get(one.arm);
+      const runs = one.seeds.filter((seed) => seed.values[state.measure]
         && (!state.seeds.startsWith("s") || state.seeds === `s${seed.seed}`));
-      if (state.seeds === "middle" && one.mid[state.measure] && lived.length) {
-        const columns = lived.map((seed) => seed.values[state.measure]);
+      if (state.seeds === "middle" && one.mid[state.measure] && runs.length) {
+        const columns = runs.map((seed) => seed.values[state.measure]);
         const over = (pick) => columns[0].map((_, i) => {
           const there = columns.map((column) => column[i]).filter((value) => value !== null);
           return there.length ? pick(...there) : null;
         });
-        found.push({ ...look, x: panel.steps[lived[0].steps], y: one.mid[state.measure],
+        found.push({ ...style, x: panel.steps[runs[0].steps], y: one.mid[state.measure],
           low: over(Math.min), high: over(Math.max) });
         continue;
       }
-      for (const seed of lived)
-        found.push({ ...look, name: `${look.name}, seed ${seed.seed}`, run: seed.run,
-          x: panel.steps[seed.steps], y: seed.values[state.measure], faint: lived.length > 1 });
+      for (const seed of runs)
+        found.push({ ...style, name: `${style.name}, seed ${seed.seed}`, run: seed.run,
+          x: panel.steps[seed.steps], y: seed.values[state.measure], faint: runs.length > 1 });
     }
     return found;
   }

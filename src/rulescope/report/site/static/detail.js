@@ -1,16 +1,16 @@
 "use strict";
-// One lifetime: how it went, what its carriers did, where it comes from, and all that is recorded.
+// One lifetime: learning curve, carriers, evaluations, lineage and record.
 rulescope.detail = (run, life, names) => {
   const { el, number, whole } = rulescope;
-  const look = { colours: "--light:#0a6c74;--dark:#63c7cf", dashes: null };
+  const style = { colours: "--light:#0a6c74;--dark:#63c7cf", dashes: null };
   const log = life.log, manifest = life.manifest;
   const x = log.steps ?? log.iteration ?? [];
 
   function chart(column, name) {
-    const place = el("div"), lines = [{ ...look, name, x, y: log[column] }];
+    const place = el("div"), lines = [{ ...style, name, x, y: log[column] }];
     let options = { lines, x: "interactions", y: name, change: life.change, logX: false, logY: false,
       include: column.endsWith("score") ? [0, 1] : [] }, draw = null;
-    // It has a width only once it is in the page.
+    // It has no width before it is in the page.
     requestAnimationFrame(() => {
       draw = rulescope.chart(place, options);
     });
@@ -39,7 +39,7 @@ rulescope.detail = (run, life, names) => {
       [el("dt", null, name), el("dd", null, value)]));
   }
 
-  function kin(title, found, none) {
+  function relatives(title, found, none) {
     const items = found.map(([id, here, words]) => el("li", null,
       here ? el("a", { href: `#${id}` }, el("code", null, id.slice(0, 12))) : el("code", null, id.slice(0, 12)),
       ` ${words}`));
@@ -49,39 +49,39 @@ rulescope.detail = (run, life, names) => {
 
   function lineage() {
     return el("div", { class: "lineage" },
-      kin("Begins with", life.donors, "nobody’s state: a fresh learner"),
+      relatives("Donors", life.donors, "none: it starts with a new learner"),
       el("div", { class: "self", "aria-hidden": "true" }, el("code", null, run.slice(0, 12))),
-      kin("Lends its state to", life.recipients, "nobody in this store"));
+      relatives("Recipients", life.recipients, "none in this store"));
   }
 
-  // Which carriers the charts say nothing of, and how large they were in the end.
+  // The carriers that have no chart, with their norms at the end.
   function unlogged() {
-    if (!life.carriers.length) return "This learner carries nothing from one update to the next.";
-    const held = new Set(life.kept.map(([name]) => name.split("/")[0]));
+    if (!life.carriers.length) return "This learner has no carriers.";
+    const held = new Set(life.terminal.map(([name]) => name.split("/")[0]));
     const left = life.carriers.filter(([, logged]) => !logged);
     if (!left.length) return "Every carrier was logged over time.";
-    const said = left.map(([name, , norm]) => (norm !== null ? `${name} (norm at the end ${number(norm)})`
-      : held.has(name) ? name : `${name} (not kept)`));
+    const texts = left.map(([name, , norm]) => (norm !== null ? `${name} (norm at the end ${number(norm)})`
+      : held.has(name) ? name : `${name} (not recorded)`));
     const rest = left.length < life.carriers.length ? "Other carriers" : "Carriers";
-    return `${rest}, not logged over time: ${said.join(", ")}.`;
+    return `${rest}, not logged over time: ${texts.join(", ")}.`;
   }
 
   function carriers() {
     const known = Object.keys(names.carriers).filter((name) => log[name]);
     const charts = known.map((name) => el("div", { class: "half" }, chart(name, names.carriers[name])));
-    const table = life.kept.length ? listing("What is kept of the state in the end",
-      ["Array", "Shape", "Norm"], life.kept.map(([name, shape, norm]) =>
+    const table = life.terminal.length ? listing("State at the end",
+      ["Array", "Shape", "Norm"], life.terminal.map(([name, shape, norm]) =>
         [el("code", null, name), shape.length ? shape.join(" × ") : "1", number(norm)])) : null;
     return part("Carriers", charts.length ? el("div", { class: "halves" }, charts) : null,
       el("p", { class: "note unlogged" }, unlogged()), table);
   }
 
-  function trials() {
-    if (!life.trials.length) return null;
-    return part("Trial", el("p", { class: "note" },
-      "The policy, frozen, plays new games when the lifetime is over; nothing is learned."),
+  function evaluations() {
+    if (!life.evaluations.length) return null;
+    return part("Evaluation", el("p", { class: "note" },
+      "The frozen policy plays new games after the end of the lifetime."),
     listing("Reward per interaction", ["Policy", "Games", "Steps of each", "Reward"],
-      life.trials.map(([policy, lanes, steps, rate]) => [policy, whole(lanes), whole(steps), number(rate)])));
+      life.evaluations.map(([policy, lanes, steps, rate]) => [policy, whole(lanes), whole(steps), number(rate)])));
   }
 
   function listing(caption, heads, rows) {
@@ -139,5 +139,5 @@ rulescope.detail = (run, life, names) => {
     el("h2", { tabindex: "-1" }, `${life.title}, seed ${whole(life.seed)}`),
     cells.length ? el("ul", { class: "places" }, cells) : null,
     log[life.measure] ? part("Learning curve", chart(life.measure, title), thinned) : null,
-    carriers(), others(), trials(), part("Lineage", lineage()), recorded());
+    carriers(), others(), evaluations(), part("Lineage", lineage()), recorded());
 };

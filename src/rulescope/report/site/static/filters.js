@@ -12,7 +12,7 @@ rulescope.filters = (rows, changed) => {
     onsubmit: (event) => event.preventDefault() });
 
   const words = (value) => (value === null ? "none" : value === "" ? "none" : String(value));
-  const said = (name) => name.replaceAll("_", " ");
+  const label = (name) => name.replaceAll("_", " ");
 
   function has(name, row, wanted) {
     const [values, places] = fields.get(name);
@@ -39,7 +39,7 @@ rulescope.filters = (rows, changed) => {
   function options(name) {
     const [values, places] = fields.get(name);
     const counts = new Map(values.map((value) => [words(value), 0]));
-    // An address may ask for what no lifetime has.
+    // An address may name a value that no lifetime has.
     if (chosen.has(name) && !counts.has(chosen.get(name))) counts.set(chosen.get(name), 0);
     for (const row of passing(name)) {
       const theirs = name === "assay"
@@ -58,7 +58,7 @@ rulescope.filters = (rows, changed) => {
   }
 
   function field(name) {
-    const made = select(said(name), options(name), chosen.get(name) ?? "", (value) => put(name, value));
+    const made = select(label(name), options(name), chosen.get(name) ?? "", (value) => put(name, value));
     made.querySelector("select").dataset.field = name;
     return made;
   }
@@ -75,7 +75,7 @@ rulescope.filters = (rows, changed) => {
     const left = [...fields.keys()].filter((name) => !usual.includes(name) && !extra.has(name)
       && fields.get(name)[0].length > 1).sort();
     const more = left.length ? select("more fields", [["", "choose …"],
-      ...left.map((name) => [name, said(name)])], "", (name) => {
+      ...left.map((name) => [name, label(name)])], "", (name) => {
       extra.add(name);
       show();
       place.querySelector(`[data-field="${CSS.escape(name)}"]`).focus();
@@ -108,5 +108,5 @@ rulescope.filters = (rows, changed) => {
   }
 
   show();
-  return { place, passing: () => passing(null), words, said, asText, fromText };
+  return { place, passing: () => passing(null), words, label, asText, fromText };
 };

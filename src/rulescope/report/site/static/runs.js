@@ -1,5 +1,5 @@
 "use strict";
-// All lifetimes in a table, and one of them in detail. The end of the address says which: an id, or
+// All lifetimes in a table, and one of them in detail. The end of the address is a run id or
 // filters.
 (async () => {
   const { el, load, number, whole } = rulescope;
@@ -28,7 +28,7 @@
   const detail = el("div", { hidden: true });
   const columns = rows.shown.map((name) => {
     const [values, places] = rows.fields[name];
-    return { name: filters.said(name), order: (row) => places[row],
+    return { name: filters.label(name), order: (row) => places[row],
       number: values.every((value) => value === null || typeof value === "number"),
       text: (row) => shown(values[places[row]]) };
   });

@@ -1,11 +1,11 @@
 "use strict";
-// Light or dark: as the system says, until somebody chooses, and then as chosen.
+// Light or dark theme: that of the system, until the reader chooses one.
 (() => {
   const root = document.documentElement;
   const button = document.getElementById("theme");
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : dark.matches);
-  const say = () => {
+  const update = () => {
     const words = isDark() ? "Light theme" : "Dark theme";
     button.firstElementChild.textContent = words;
     button.title = words;
@@ -18,10 +18,10 @@
     } catch {
       // Some browsers keep nothing for pages from disk; the choice then lasts as long as the page.
     }
-    say();
+    update();
   });
-  dark.addEventListener("change", say);
-  say();
+  dark.addEventListener("change", update);
+  update();
 
   // A link to something inside of a closed part opens it.
   const reveal = () => {

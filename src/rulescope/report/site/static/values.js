@@ -1,9 +1,9 @@
 "use strict";
-// What stands beside a chart: a choice of axes, and its values as a table.
+// Beside a chart: buttons for its axes, and its values as a table.
 (() => {
   const { el, number, whole, toggle } = rulescope;
 
-  // Two buttons; `now` is {logX, logY}, and `change` is told which of them becomes what.
+  // Two buttons; `now` is {logX, logY}; `change` is called with the new value of one of them.
   rulescope.axes = (now, change, label = "Axes") =>
     el("div", { class: "field", role: "group", "aria-label": label },
       el("span", { "aria-hidden": "true" }, "log axes"),
@@ -11,7 +11,7 @@
         toggle("x", now.logX, (on) => change({ logX: on }), { "aria-label": "Logarithmic x axis" }),
         toggle("y", now.logY, (on) => change({ logY: on }), { "aria-label": "Logarithmic y axis" })));
 
-  // About ten rows of the values of `lines`, with links to the lifetimes that they are of.
+  // About ten rows of the values of `lines`, with links to their lifetimes.
   rulescope.tabulate = (lines, caption) => {
     const xs = [...new Set(lines.flatMap((line) => line.x))].sort((one, other) => one - other);
     const step = Math.max(Math.ceil(xs.length / 10), 1);
@@ -20,7 +20,7 @@
       line.run ? el("a", { href: `runs.html#${line.run}` }, line.name) : line.name));
     return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `Values: ${caption}` },
       el("table", null,
-        el("caption", null, `${caption}, every so often`),
+        el("caption", null, `${caption}, selected rows`),
         el("thead", null, el("tr", null, el("th", { scope: "col", class: "num" }, "interactions"), head)),
         el("tbody", null, rows.map((x) => el("tr", null,
           el("th", { scope: "row", class: "num" }, whole(x)), lines.map((line) => {

@@ -1,1 +1,0 @@
-"""The pages of a report: plain data in, HTML out."""
