@@ -20,7 +20,7 @@ from rulescope.core import disk
 from rulescope.core.errors import RecordError
 from rulescope.core.wording import counted
 from rulescope.records import Problem, Record, Store, cleanup, sizes
-from rulescope.records.columns import describe
+from rulescope.records.columns import describe_intervention
 from rulescope.records.index import Index
 
 app = typer.Typer(no_args_is_help=True, help="Show, query, copy and delete the records of a store.")
@@ -98,7 +98,7 @@ def _describe(record: Record) -> dict[str, str]:
         "scale": f"{spec.scale:g}",
         "seed": spec.seed,
         "iterations": f"{spec.iterations:,}",
-        "interventions": "; ".join(map(describe, spec.interventions)) or "none",
+        "interventions": "; ".join(map(describe_intervention, spec.interventions)) or "none",
         "rule": "none" if manifest.rule is None else manifest.rule.name,
         "source": f"rulescope {source.get('version')}, {source.get('commit')}{dirty}",
         "runtime": ", ".join(f"{name} {value}" for name, value in manifest.runtime.items()),

@@ -96,7 +96,7 @@ def delete(
     if not runs:
         print("no such records")
         return
-    room = sum(index.size(keep, run) for run in runs)
+    room = sum(index.record_bytes(keep, run) for run in runs)
     what = f"{counted(len(runs), 'record')} of {readable(room)} in {store}"
     recipients = _list_recipients(keep, runs)
     if recipients:
