@@ -133,9 +133,9 @@ def test_the_command_line_uses_its_usual_shape() -> None:
     assert shown["learner"]["rule"] == "open-breakout"
     pins = [(item["operation"], item["carrier"]) for item in shown["interventions"]]
     assert pins == [("pin-steps", "recurrent"), ("pin", "moments")]
-    with pytest.raises(SpecError, match="--learning-rate: means nothing to the learner 'open'"):
+    with pytest.raises(SpecError, match="--learning-rate: does not apply to the learner 'open'"):
         life("--learner", "open", "--learning-rate", "0.1")
-    with pytest.raises(SpecError, match="--rule: means nothing to the learner 'open-adam'"):
+    with pytest.raises(SpecError, match="--rule: does not apply to the learner 'open-adam'"):
         life("--learner", "open-adam", "--rule", "open-multi")
     with pytest.raises(SpecError, match=r"--pin: no 'stp'.*step"):
         life("--learner", "open", "--pin", "recurrent:stp")
