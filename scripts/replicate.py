@@ -24,7 +24,7 @@ from rulescope.records import Store
 ROOT = Path(__file__).resolve().parents[1] / "replication"
 DONOR_BY_MODE = ["match-clamp", "match-natural", "cross-clamp", "cross-natural"]
 LIVE_PIN = ["live", "pin"]
-REPLAYS = ["disco", "dqn", "dqn-28672", "dqn-cleared"]
+REPLAYS = ["rule", "dqn", "dqn-28672", "dqn-cleared"]
 CANDIDATES = ["published", "unmasked"]
 DECISIVE = ["live-0.001", "pin-1000", "live-1"]
 SCALE = {"tasks": ["catch"], "arms": LIVE_PIN}
@@ -46,7 +46,7 @@ PARTS: list[tuple[str, dict[str, Any]]] = [
     ("E2", {"scales": [1e-3], "seeds": 12}),
     ("E3", {**FLIP, "seeds": 12}),
     ("E-A3c", {"seeds": 4}),
-    ("exposure", {"conditions": ["natural"], "arms": ["disco", "a2c", "dqn"], "seeds": 4}),
+    ("exposure", {"conditions": ["natural"], "arms": ["rule", "a2c", "dqn"], "seeds": 4}),
     ("E-IF", {"seeds": 4}),
     ("synthetic", {"arms": ["a2c"], "seeds": 4}),
     ("E-A4x", {"seeds": 4}),

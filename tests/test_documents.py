@@ -9,6 +9,7 @@ from typing import get_args
 
 import pytest
 
+import printed_tables
 from documents import pages, spans
 from documents.analyses import Source
 from documents.repository import Repository
@@ -16,7 +17,7 @@ from documents.spans import DocumentError
 from documents.spec_fields import GROUPS
 from documents.tables import OTHERS, TABLES, Tables
 from documents.values import FACTS, Values
-from rulescope.assays import ASSAYS, PRESETS, published
+from rulescope.assays import ASSAYS, PRESETS
 from rulescope.assays.figures import FIGURES
 from rulescope.report.site import publication
 from rulescope.spec.disco_config import AGENTS
@@ -251,7 +252,7 @@ def test_an_unknown_table_is_an_error(tables: Tables, name: str) -> None:
 
 
 def test_the_list_of_outputs_has_every_published_table(repository: Repository) -> None:
-    assert set(published.tables()) <= set(repository.outputs["tables"])
+    assert set(printed_tables.tables()) <= set(repository.outputs["tables"])
     for labels in repository.outputs.values():
         assert len(set(labels)) == len(labels)
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import named_rows
+import printed_tables
 from rulescope.assays import ASSAYS, narrowed, published
 from rulescope.assays.published_agreement import judge, rounding
 from rulescope.stats import Estimate
@@ -36,7 +37,9 @@ def test_a_row_of_the_page_is_what_was_recorded_or_published(row: list[str]) -> 
     if row[1] == "published":
         (line,) = (
             line
-            for line in published.tables()[f"tab:unified-recovery-{condition.replace('-', '_')}"]
+            for line in printed_tables.tables()[
+                f"tab:unified-recovery-{condition.replace('-', '_')}"
+            ]
             if line["Condition"] == "DQN cleared"
         )
         assert row[2:] == ["18", *(shown(line, name, 3) for name in AREAS), *delay(line)]

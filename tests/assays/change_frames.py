@@ -11,9 +11,9 @@ from .lives import Labels
 STEPS = {"catch": 7, "catch-long": 15}
 """Of an episode."""
 PACE = {
-    "disco": 0.12,
-    "disco-freeze": 0.13,
-    "disco-no-aux": 0.09,
+    "rule": 0.12,
+    "rule-freeze": 0.13,
+    "rule-no-aux": 0.09,
     "a2c": 0.3,
     "ppo": 0.25,
     "dqn": 0.9,

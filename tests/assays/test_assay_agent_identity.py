@@ -184,7 +184,7 @@ def test_lifetimes_are_those_of_the_scale_and_change_assays() -> None:
     assert (flip.iterations, flip.change) == (3000, ActionFlip(at=1500))
     e3 = ASSAYS["E3"]
     own = narrowed(
-        e3, e3.budget("paper"), arms=["disco"], conditions=["action-flip"], tasks=["catch"]
+        e3, e3.budget("paper"), arms=["rule"], conditions=["action-flip"], tasks=["catch"]
     )
     assert flip.id == e3.grid(own)[0].runs[0].id
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import printed_tables
 from rulescope.assays import ASSAYS, narrowed, published
 from rulescope.assays.change.change import CONDITIONS, TASKS, analyse
 from rulescope.assays.change.switch_readouts import switch
@@ -31,14 +32,14 @@ ASSAY = ASSAYS["E3"]
 PAPER = ASSAY.budget("paper")
 BOARDS = {"8x8": "catch", "16x16": "catch-long"}
 PRINTED_ARMS = {
-    "Disco": "disco",
-    "Frozen": "disco-freeze",
-    "No aux.": "disco-no-aux",
+    "Disco": "rule",
+    "Frozen": "rule-freeze",
+    "No aux.": "rule-no-aux",
     "DQN 100k": "dqn",
     "DQN 28,672": "dqn-28672",
     "DQN cleared": "dqn-cleared",
 }
-SYSTEMS = {"disco": "Disco", "DQN clear": "DQN cleared"}
+SYSTEMS = {"rule": "Disco", "DQN clear": "DQN cleared"}
 
 
 def printed_cells() -> dict[tuple[str, str, str], dict[str, Any]]:
@@ -46,7 +47,7 @@ def printed_cells() -> dict[tuple[str, str, str], dict[str, Any]]:
     return {
         (condition, BOARDS[row["Grid"]], PRINTED_ARMS[row["Condition"]]): row
         for condition in CONDITIONS
-        for row in published.tables()[f"tab:unified-recovery-{condition.replace('-', '_')}"]
+        for row in printed_tables.tables()[f"tab:unified-recovery-{condition.replace('-', '_')}"]
     }
 
 
@@ -71,7 +72,7 @@ def test_27_cells_486_lifetimes_and_84_564_000_interactions() -> None:
     runs = [run for cell in cells for run in cell.runs]
     assert (len(cells), len(runs)) == (27, 486)
     assert sum(run.iterations * run.lanes * run.steps for run in runs) == 84_564_000
-    assert published.scalars()["budgets"]["E3_interactions"] == 84_564_000
+    assert printed_tables.scalars()["budgets"]["E3_interactions"] == 84_564_000
     assert sum(isinstance(run.learner, Disco) for run in runs) == 324
     assert sum(isinstance(run.learner, DQN) for run in runs) == 162
     assert len({run.id for run in runs}) == 486
@@ -83,18 +84,18 @@ def test_lifetimes_of_the_historical_agent_are_those_of_plain_specifications() -
     grid = ASSAY.grid(replace(PAPER, agent="historical"))
     cells = {place(cell.labels): cell.runs for cell in grid}
     plain = [RunSpec(change=ActionFlip(at=1500), iterations=3000, seed=seed) for seed in range(18)]
-    assert [run.id for run in cells["action-flip", "catch", "disco"]] == [run.id for run in plain]
+    assert [run.id for run in cells["action-flip", "catch", "rule"]] == [run.id for run in plain]
     moved = RunSpec(change=RewardMove(at=1500), iterations=3000, seed=7)
-    assert cells["reward-move", "catch", "disco"][7].id == moved.id
-    assert cells["none", "catch", "disco"][0].id == RunSpec(iterations=3000).id
+    assert cells["reward-move", "catch", "rule"][7].id == moved.id
+    assert cells["none", "catch", "rule"][0].id == RunSpec(iterations=3000).id
 
 
 def test_arms_differ_in_what_they_carry_over_the_switch() -> None:
     runs = {place(cell.labels): cell.runs[0] for cell in ASSAY.grid(PAPER)}
     for condition, task in product(CONDITIONS, TASKS):
-        frozen = runs[condition, task, "disco-freeze"]
+        frozen = runs[condition, task, "rule-freeze"]
         assert frozen.interventions == (Freeze(carrier="recurrent", at=1000),)
-        live, without = (runs[condition, task, arm] for arm in ("disco", "disco-no-aux"))
+        live, without = (runs[condition, task, arm] for arm in ("rule", "rule-no-aux"))
         assert live.interventions == without.interventions == ()
         assert live.learner != without.learner
         assert frozen.learner == live.learner
@@ -130,8 +131,8 @@ def test_what_cannot_be_had_is_refused() -> None:
         ASSAY.grid(narrowed(ASSAY, PAPER, scales=[10.0]))
     with pytest.raises(SpecError, match="--tasks: DQN runs in 'catch' only"):
         ASSAY.grid(narrowed(ASSAY, PAPER, tasks=["catch-long"], arms=["dqn", "dqn-cleared"]))
-    both = narrowed(ASSAY, PAPER, tasks=["catch-long"], arms=["disco", "dqn"])
-    assert {cell.labels["arm"] for cell in ASSAY.grid(both)} == {"disco"}
+    both = narrowed(ASSAY, PAPER, tasks=["catch-long"], arms=["rule", "dqn"])
+    assert {cell.labels["arm"] for cell in ASSAY.grid(both)} == {"rule"}
 
 
 # Published tables in, published tables out
@@ -157,7 +158,7 @@ def test_printed_areas_and_final_windows_come_back_as_they_are() -> None:
     results = analyse(lived(ASSAY, PAPER, log))
     for condition in CONDITIONS:
         label = f"tab:unified-recovery-{condition.replace('-', '_')}"
-        ours, theirs = table(results, label), published.tables()[label]
+        ours, theirs = table(results, label), printed_tables.tables()[label]
         assert len(ours.rows) == 9
         for row, known in zip(ours.rows, theirs, strict=True):
             assert (str(row[0]).replace("×", "x"), row[1]) == (
@@ -209,7 +210,7 @@ def test_printed_counts_and_delays_come_back_as_they_are() -> None:
         [row for row in rows if row[2] == 0.8]
         for rows in (
             table(results, "tab:e3-thresholds").rows,
-            published.tables()["tab:e3-thresholds"].rows,
+            printed_tables.tables()["tab:e3-thresholds"].rows,
         )
     )
     assert len(theirs) == 8
@@ -226,7 +227,7 @@ def test_printed_delays_are_whole_rows_and_agree_between_tables() -> None:
         rows = row["RMD"] * 18 / 20
         assert rows == pytest.approx(round(rows), abs=0.05 * 18 / 20), key
     shared = 0
-    for row in published.tables()["tab:e3-thresholds"]:
+    for row in printed_tables.tables()["tab:e3-thresholds"]:
         condition = row["Change"].replace(" ", "-")
         arm = PRINTED_ARMS[SYSTEMS.get(row["System"], row["System"])]
         if row["Threshold"] == 0.8:
@@ -241,12 +242,12 @@ def test_printed_delays_are_whole_rows_and_agree_between_tables() -> None:
 @pytest.mark.parametrize(
     ("key", "value", "interval", "family"),
     [
-        ("auc/action-flip/catch/disco", 0.563, (0.509, 0.61), 1),
-        ("final/none/catch-long/disco-no-aux", 0.221, (0.04, 0.48), 1),
+        ("auc/action-flip/catch/rule", 0.563, (0.509, 0.61), 1),
+        ("final/none/catch-long/rule-no-aux", 0.221, (0.04, 0.48), 1),
         ("contrast/action-flip/cleared", -0.3154, (-0.403, -0.253), 11),
         ("contrast-iqm/reward-move/28672", 0.0689, (0.03, 0.128), 11),
         ("no-aux/none/catch-long/auc", -0.895, (-0.948, -0.805), 1),
-        ("attained/action-flip/catch/disco/0.9", 17 / 18, None, 1),
+        ("attained/action-flip/catch/rule/0.9", 17 / 18, None, 1),
         ("rmd/reward-move/catch/dqn-cleared/0.8", 1082.2, None, 1),
         ("time/reward-move/catch/dqn-28672/0.9", 84.9, None, 1),
     ],

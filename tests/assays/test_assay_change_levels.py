@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 import pytest
 
+import printed_tables
 from rulescope.assays import ASSAYS, Assay, gather, narrowed, published
 from rulescope.assays.change.mapping import analyse
 from rulescope.assays.change.switch_readouts import readouts
@@ -50,10 +51,10 @@ def firsts(assay: Assay) -> dict[tuple[object, object], RunSpec]:
 
 def test_changes_and_arms_of_the_mapping_assay() -> None:
     runs = firsts(MAPPING)
-    assert runs["observation-flip", "disco"].change == ObservationFlip(at=1500)
+    assert runs["observation-flip", "rule"].change == ObservationFlip(at=1500)
     assert runs["reward-sign", "a2c"].change == RewardSign(at=1500)
-    assert runs["none", "disco"].change is None
-    assert runs["none", "disco-freeze"].interventions == (Freeze(carrier="recurrent", at=1000),)
+    assert runs["none", "rule"].change is None
+    assert runs["none", "rule-freeze"].interventions == (Freeze(carrier="recurrent", at=1000),)
     assert isinstance(runs["none", "a2c"].learner, A2C)
     assert {run.log_every for run in runs.values()} == {20}
 
@@ -62,7 +63,7 @@ def test_changes_and_arms_of_the_breakout_assay() -> None:
     runs = firsts(BREAKOUT)
     assert {run.environment for run in runs.values()} == {MinAtar(game="breakout")}
     assert runs["action-flip", "ppo"].change == ActionFlip(at=4000)
-    frozen = runs["action-flip", "disco-freeze"]
+    frozen = runs["action-flip", "rule-freeze"]
     assert frozen.interventions == (Freeze(carrier="recurrent", at=2000),)
     for run in runs.values():
         assert isinstance(run.learner, Disco | A2C | PPO)
@@ -119,7 +120,7 @@ def test_printed_levels_come_back_as_they_are(assay: Assay) -> None:
         assert one.same_budget, one.key
         assert one.ours.value == pytest.approx(one.published.value), one.key
     (table,) = results.tables
-    printed = published.tables()[table.label]
+    printed = printed_tables.tables()[table.label]
     assert len(table.rows) == len(printed.rows)
     for row, theirs in zip(table.rows, printed, strict=True):
         assert row[:2] == (theirs["Change"], our_name(theirs["Condition"]))
@@ -132,7 +133,7 @@ def test_printed_levels_come_back_as_they_are(assay: Assay) -> None:
 def test_printed_endpoints_are_whole_episodes_of_one_row() -> None:
     """Six of twelve seeds are kept, a window has 100 episodes, the references span 1.75."""
     unit = 0.02 / 1.75 / 6
-    ends = published.scalars()["mapping_endpoints"]
+    ends = printed_tables.scalars()["mapping_endpoints"]
     for change in ends.values():
         for value in change.values():
             assert (1 - value) / unit == pytest.approx(round((1 - value) / unit), abs=0.03)
@@ -140,7 +141,7 @@ def test_printed_endpoints_are_whole_episodes_of_one_row() -> None:
 
 def test_printed_levels_before_the_switch_do_not_depend_on_what_comes_after_it() -> None:
     known = published.estimates("E-A4x")
-    for arm in ("disco", "disco-freeze", "a2c"):
+    for arm in ("rule", "rule-freeze", "a2c"):
         levels = {known[f"pre/{condition}/{arm}"].value for condition in CHANGES}
         assert len(levels) == 1
 
@@ -192,7 +193,7 @@ def tiny(run: RunSpec) -> RunSpec:
 
 def test_lifetimes_are_the_same_to_the_bit_until_the_switch() -> None:
     """And so is, exactly, their level before it; after it they go their own ways."""
-    arms = ("disco", "a2c")
+    arms = ("rule", "a2c")
     budget = replace(
         MAPPING.budget("paper"), seeds=1, iterations=8, log_every=1, arms=arms, rule="random:3"
     )

@@ -43,7 +43,7 @@ def one_lifetime(score: Floats, iterations: int = 3000) -> Frame:
         PAPER,
         seeds=1,
         iterations=iterations,
-        arms=("disco",),
+        arms=("rule",),
         tasks=("catch",),
         conditions=("action-flip",),
     )
@@ -109,17 +109,17 @@ def test_delays_are_means_over_all_lifetimes_with_the_horizon_for_those_who_neve
 
 def test_a_missing_lifetime_is_not_one_that_never_attained() -> None:
     def log(labels: Labels, seed: int, rows: Floats) -> dict[str, Floats] | None:
-        gone = seed == 2 and labels["arm"] == "disco"
+        gone = seed == 2 and labels["arm"] == "rule"
         return None if gone else {"score": np.ones(len(rows)), "episodes": rows * 8}
 
     budget = replace(PAPER, seeds=4, tasks=("catch",), conditions=("action-flip", "none"))
     results = analyse(lived(ASSAY, budget, log))
-    share = results.estimates["attained/none/catch/disco/0.8"]
+    share = results.estimates["attained/none/catch/rule/0.8"]
     assert (share.value, share.n) == (1.0, 3)
-    assert results.estimates["rmd/none/catch/disco/0.8"].value == 20
+    assert results.estimates["rmd/none/catch/rule/0.8"].value == 20
     assert results.estimates["contrast/action-flip/100k"].n == 3
     assert results.estimates["no-aux/none/catch/auc"].n == 3
-    assert results.estimates["auc/none/catch/disco-freeze"].n == 4
+    assert results.estimates["auc/none/catch/rule-freeze"].n == 4
     assert results.notes == ("2 of 48 lifetimes are missing; estimates use the seeds that exist",)
 
 
@@ -141,7 +141,7 @@ def areas(frame: Frame, condition: str, task: str, arm: str) -> list[float]:
 def test_replay_contrasts_are_those_of_plain_loops() -> None:
     frame = small(tasks=("catch",), conditions=("reward-move",))
     found = analyse(frame).estimates
-    disco, dqn = (areas(frame, "reward-move", "catch", arm) for arm in ("disco", "dqn-cleared"))
+    disco, dqn = (areas(frame, "reward-move", "catch", arm) for arm in ("rule", "dqn-cleared"))
     each = [a - b for a, b in zip(disco, dqn, strict=True)]
     ours = found["contrast/reward-move/cleared"]
     assert ours.value == pytest.approx(trim(each))
@@ -157,7 +157,7 @@ def test_replay_contrasts_are_those_of_plain_loops() -> None:
 
 def test_differences_are_taken_within_seeds_first() -> None:
     """Shuffling the seeds of one arm leaves its own estimate, but not the contrast."""
-    arms = ("disco", "dqn", "dqn-28672")
+    arms = ("rule", "dqn", "dqn-28672")
     frame = small(arms=arms, tasks=("catch",), conditions=("action-flip",))
     arm = frame.axes["arm"].index("dqn-28672")
     score = frame.columns["score"].copy()
@@ -171,10 +171,10 @@ def test_differences_are_taken_within_seeds_first() -> None:
 
 
 def test_what_auxiliary_losses_do_is_told_pointwise_for_areas_and_final_windows() -> None:
-    frame = small(arms=("disco", "disco-no-aux"), conditions=("none",))
+    frame = small(arms=("rule", "rule-no-aux"), conditions=("none",))
     found = analyse(frame).estimates
     for task in TASKS:
-        without, live = (areas(frame, "none", task, arm) for arm in ("disco-no-aux", "disco"))
+        without, live = (areas(frame, "none", task, arm) for arm in ("rule-no-aux", "rule"))
         each = [a - b for a, b in zip(without, live, strict=True)]
         ours = found[f"no-aux/none/{task}/auc"]
         assert ours.value == pytest.approx(trim(each))
@@ -183,7 +183,7 @@ def test_what_auxiliary_losses_do_is_told_pointwise_for_areas_and_final_windows(
         last = frame.iteration >= 360
         ends = [
             frame.log("score", condition="none", task=task, arm=arm)[:, last].mean(axis=-1)
-            for arm in ("disco-no-aux", "disco")
+            for arm in ("rule-no-aux", "rule")
         ]
         assert found[f"no-aux/none/{task}/final"].value == pytest.approx(trim(ends[0] - ends[1]))
 
@@ -194,9 +194,9 @@ def test_streams_have_a_band_for_every_log_row() -> None:
     assert series["switch"].item() == 200
     assert series["horizon"].item() == pytest.approx(200 * 58 / 1000)
     assert len([key for key in series if key.startswith("trajectory/")]) == 9
-    ours = series["trajectory/action-flip/catch-long/disco"]
+    ours = series["trajectory/action-flip/catch-long/rule"]
     assert ours.shape == (3, 20)
-    each = frame.log("score", condition="action-flip", task="catch-long", arm="disco")[:, 12]
+    each = frame.log("score", condition="action-flip", task="catch-long", arm="rule")[:, 12]
     every = [trim([each[i] for i in block]) for block in drawn_seeds(5, 1000)]
     assert ours[:, 12] == pytest.approx([trim(each), *bounds(every)])
 
@@ -205,7 +205,7 @@ def test_streams_have_a_band_for_every_log_row() -> None:
 
 
 def test_a_part_of_the_grid_keeps_the_family_and_its_place_in_it() -> None:
-    results = analyse(small(arms=("disco", "dqn"), conditions=("action-flip",), tasks=("catch",)))
+    results = analyse(small(arms=("rule", "dqn"), conditions=("action-flip",), tasks=("catch",)))
     found = results.estimates
     assert found["contrast/action-flip/100k"].n == 5
     for key in REPLAY:
@@ -223,7 +223,7 @@ def test_two_seeds_give_ranges_and_boards_without_dqn_no_estimates_of_it() -> No
     found = analyse(frame).estimates
     assert int(frame.planned.any(axis=-1).sum()) == 27
     assert not any("catch-long/dqn" in key for key in found)
-    for key in ("auc/none/catch/dqn", "contrast/action-flip/100k", "rmd/none/catch/disco/0.8"):
+    for key in ("auc/none/catch/dqn", "contrast/action-flip/100k", "rmd/none/catch/rule/0.8"):
         assert found[key].method == "range"
     assert len([key for key in found if key.startswith("auc/")]) == 27
     assert {arm for key in found for arm in ARMS if key == f"auc/none/catch/{arm}"} == set(ARMS)

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import printed_tables
 from rulescope.assays import ASSAYS, Assay, Budget, narrowed, published
 from rulescope.assays.comparison import compare
 from rulescope.assays.frame import Floats
@@ -43,7 +44,7 @@ def test_published_gaps_come_back_as_they_are() -> None:
 
     def printed(labels: Labels, _seed: int, _rows: Floats) -> Mapping[str, float]:
         name, arm = str(labels["comparison"]), str(labels["arm"])
-        convention = {"disco": "reference", "disco-legacy": "legacy"}.get(arm)
+        convention = {"rule": "reference", "rule-legacy": "legacy"}.get(arm)
         if convention is None:
             return {"mean_return": 0.0, "reward_rate": 0.0}
         gap = KNOWN[f"gap/{name}/{convention}"].value / COMPARISONS[name].scale
@@ -63,7 +64,7 @@ def test_published_gaps_come_back_as_they_are() -> None:
             assert results.estimates[key].value == pytest.approx(value.value), key
     assert {key.split("/")[1]: one.n for key, one in results.estimates.items()} == SEEDS
     (table,) = results.tables
-    theirs = published.tables()[table.label]
+    theirs = printed_tables.tables()[table.label]
     assert [row[:2] for row in table.rows] == [(our_name(row[0]), row[1]) for row in theirs.rows]
 
 
@@ -88,12 +89,10 @@ def test_gaps_and_shifts_are_those_of_plain_loops() -> None:
         scale = (
             float(name.removeprefix("catch-")) if name[-1].isdigit() and "sea" not in name else 1
         )
-        other = (
-            ("disco-pin-legacy", "disco-pin") if scale != 1 or name == "catch-1" else ("a2c",) * 2
-        )
+        other = ("rule-pin-legacy", "rule-pin") if scale != 1 or name == "catch-1" else ("a2c",) * 2
         legacy, reference = (
             [scale * (values[name, arm][i] - values[name, against][i]) for i in range(n)]
-            for arm, against in (("disco-legacy", other[0]), ("disco", other[1]))
+            for arm, against in (("rule-legacy", other[0]), ("rule", other[1]))
         )
         shift = [b - a for a, b in zip(legacy, reference, strict=True)]
         draws = 2000 if "deep-sea" in name else 1000
@@ -113,7 +112,7 @@ def test_conventions_differ_in_the_retrace_index_alone_and_only_where_there_is_o
     cells = {tuple(cell.labels.values()): cell.runs for cell in ASSAY.grid(PAPER)}
     assert sum(len(runs) for runs in cells.values()) == 378
     for name in SEEDS:
-        legacy, other = (cells[name, arm][0] for arm in ("disco-legacy", "disco"))
+        legacy, other = (cells[name, arm][0] for arm in ("rule-legacy", "rule"))
         assert isinstance(legacy.learner, Disco)
         assert legacy.learner.conventions == Conventions(retrace="skip")
         assert replace_learner(legacy.learner) == other.learner
@@ -187,14 +186,14 @@ def test_a_comparison_without_its_other_arm_has_no_gap() -> None:
 def test_nothing_is_lived_that_has_nothing_to_be_compared_with() -> None:
     alone = lived(
         ASSAY,
-        replace(PAPER, arms=("disco", "a2c")),
+        replace(PAPER, arms=("rule", "a2c")),
         lambda *_: {"mean_return": 1.0, "reward_rate": 1.0},
     )
     assert alone.axes["comparison"] == tuple(name for name in SEEDS if name not in PINNED)
     results = analyse(alone)
     assert np.isnan(results.estimates["shift/masked"].value)
     assert results.estimates["gap/masked/reference"].n == 18
-    for arms in (("a2c",), ("disco", "disco-legacy"), ("disco", "disco-pin-legacy")):
+    for arms in (("a2c",), ("rule", "rule-legacy"), ("rule", "rule-pin-legacy")):
         with pytest.raises(SpecError, match="both of its arms"):
             ASSAY.grid(replace(PAPER, arms=arms))
 
@@ -204,7 +203,7 @@ def test_nothing_is_lived_that_has_nothing_to_be_compared_with() -> None:
     [
         ({"agent": "legacy"}, "--agent: the Retrace index of 'legacy'"),
         ({"scales": (0.1,)}, "--scales: each comparison has its own"),
-        ({"conditions": ("masked",), "arms": ("disco-pin",)}, "no comparison is left"),
+        ({"conditions": ("masked",), "arms": ("rule-pin",)}, "no comparison is left"),
         ({"conditions": ("masked",), "tasks": ("catch-big",)}, "no comparison is left"),
     ],
 )
@@ -229,7 +228,7 @@ def test_printed_gaps_are_of_sizes_that_their_units_allow() -> None:
 
 
 def test_the_deep_sea_rows_are_printed_twice() -> None:
-    for row in published.tables()["v5:tab:app-exploration-f1"]:
+    for row in printed_tables.tables()["v5:tab:app-exploration-f1"]:
         value, low, high = row["Disco minus A2C [95% CI]"]
         ours = KNOWN[f"gap/deep-sea-{row['Depth']}/{row['Convention']}"]
         assert (ours.value, ours.low, ours.high, ours.n) == (value, low, high, row["n"])

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats as scipy_stats  # type: ignore[import-untyped]
 
+import printed_tables
 from rulescope.assays import ASSAYS, gather, narrowed, published
 from rulescope.assays.comparison import compare
 from rulescope.assays.exploration.discovery import analyse, campaigns, events, expected_first, grid
@@ -48,7 +49,7 @@ def dive(rows: Floats, depth: int, first: int | None, success: float = 0.0) -> d
 def as_printed() -> Results:
     printed = {
         (row["Learner"], row["Depth"]): int(row["Found"].split("/")[0])
-        for row in published.tables()["tab:deepsea"]
+        for row in printed_tables.tables()["tab:deepsea"]
     }
 
     def log(labels: Labels, seed: int, rows: Floats) -> Mapping[str, Floats]:
@@ -61,7 +62,7 @@ def as_printed() -> Results:
 
 def test_printed_counts_give_the_printed_intervals() -> None:
     results = as_printed()
-    rows = list(published.tables()["tab:deepsea"])
+    rows = list(printed_tables.tables()["tab:deepsea"])
     for row in rows:
         ours = results.estimates[f"found/{row['Learner']}/{row['Depth']}"]
         assert [round(ours.low, 3), round(ours.high, 3)] == row["Wilson CI"]

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import printed_tables
 from rulescope.assays import ASSAYS, Assay, Budget, narrowed, published
 from rulescope.assays.comparison import compare
 from rulescope.assays.exploration.exploration import analyse
@@ -47,7 +48,7 @@ def dive(solved: int, found: int, seed: int, rows: Floats) -> dict[str, Floats]:
 def as_printed() -> Frame:
     printed = {
         (row["Algorithm"], row["Depth"]): (row["Solved fraction"], row["Ever found"])
-        for row in published.tables()["v5:tab:app-exploration-reference"]
+        for row in printed_tables.tables()["v5:tab:app-exploration-reference"]
     }
 
     def log(labels: Labels, seed: int, rows: Floats) -> Mapping[str, Floats]:
@@ -64,7 +65,7 @@ def test_printed_fractions_give_the_printed_majorities() -> None:
             assert results.estimates[key].value == pytest.approx(value.value, abs=5e-6), key
         assert results.estimates[key].n == value.n == SEEDS
     (table,) = results.tables
-    theirs = published.tables()[table.label]
+    theirs = printed_tables.tables()[table.label]
     assert [row[:3] for row in table.rows] == [(our_name(row[0]), *row[1:3]) for row in theirs.rows]
     assert [row[-1] for row in table.rows] == [row[-1] for row in theirs.rows]
     assert "1,000 seed-block draws" in table.note
@@ -85,7 +86,7 @@ def noisy(labels: Labels, seed: int, rows: Floats) -> dict[str, Floats]:
 
 
 def test_tail_returns_are_those_of_plain_loops() -> None:
-    budget = narrowed(STAIRS, STAIRS.budget("paper"), arms=["a2c", "disco-entropy"])
+    budget = narrowed(STAIRS, STAIRS.budget("paper"), arms=["a2c", "rule-entropy"])
     results = analyse(lived(STAIRS, budget, noisy)).estimates
     for depth, count in ROWS.items():
         labels = {"task": f"deep-sea-{depth}", "arm": "a2c"}
@@ -195,7 +196,7 @@ def test_conventions_reach_the_learners() -> None:
         }
         for cell in PAIRS.grid(PAIRS.budget("paper"))
     }
-    assert indexing == {"disco-legacy": {"skip"}, "disco": {"next"}, "a2c": set()}
+    assert indexing == {"rule-legacy": {"skip"}, "rule": {"next"}, "a2c": set()}
 
 
 def test_assays_share_the_lifetimes_that_they_have_in_common() -> None:
@@ -221,7 +222,7 @@ def test_what_has_no_meaning_is_refused() -> None:
 
 def test_differences_are_taken_within_seeds() -> None:
     tails = np.random.default_rng(3).uniform(-0.1, 1.0, (15, 3, SEEDS))  # by depth
-    arms = ("disco-legacy", "disco", "a2c")
+    arms = ("rule-legacy", "rule", "a2c")
 
     def log(labels: Labels, seed: int, rows: Floats) -> Mapping[str, Floats]:
         tail = tails[depth_of(labels["task"]), arms.index(str(labels["arm"])), seed]
@@ -239,9 +240,9 @@ def test_differences_are_taken_within_seeds() -> None:
 
 
 def test_printed_counts_of_conventions_come_back() -> None:
-    rows = list(published.tables()["v5:tab:app-exploration-f1"])
+    rows = list(printed_tables.tables()["v5:tab:app-exploration-f1"])
     counts = {("a2c", row["Depth"]): row["A2C solved"] for row in rows}
-    arms = {"legacy": "disco-legacy", "reference": "disco"}
+    arms = {"legacy": "rule-legacy", "reference": "rule"}
     counts |= {(arms[row["Convention"]], row["Depth"]): row["Disco solved"] for row in rows}
 
     def log(labels: Labels, seed: int, rows: Floats) -> Mapping[str, Floats]:
@@ -261,8 +262,8 @@ def test_printed_counts_of_conventions_come_back() -> None:
 
 
 def test_without_a2c_there_is_no_difference() -> None:
-    budget = replace(PAIRS.budget("paper"), seeds=2, arms=("disco-legacy", "disco"))
+    budget = replace(PAIRS.budget("paper"), seeds=2, arms=("rule-legacy", "rule"))
     results = analyse_conventions(lived(PAIRS, budget, noisy))
     assert not [key for key in results.estimates if key.startswith("difference/")]
     assert results.tables[0].rows == ()
-    assert isinstance(results.estimates["return/disco/12"], Estimate)
+    assert isinstance(results.estimates["return/rule/12"], Estimate)

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import printed_tables
 from rulescope import learners
 from rulescope.assays import ASSAYS, published
 from rulescope.assays.assay import Assay, Budget
@@ -76,7 +77,7 @@ def test_level_and_pace_are_those_of_plain_loops() -> None:
 def test_the_table_has_the_printed_rows_in_thousands() -> None:
     results = horizon()
     table = next(table for table in results.tables if table.label == "v5:tab:app-f2-paired")
-    printed = published.tables()[table.label]
+    printed = printed_tables.tables()[table.label]
     assert [row[1] for row in table.rows] == [our_name(row["Comparator"]) for row in printed]
     for row, theirs in zip(table.rows, printed, strict=True):
         assert str(row[0]) in our_name(theirs["group"])
@@ -93,16 +94,16 @@ def test_printed_values_are_of_the_sizes_that_the_definitions_allow() -> None:
         if "difference" in key:
             digits = 10.0 ** (math.floor(math.log10(abs(value.value))) - 3)
         assert abs(value.value - unit * round(value.value / unit)) <= 0.51 * digits, key
-    exact = published.scalars()["F2_disco_lr3e4"]
+    exact = printed_tables.scalars()["F2_disco_lr3e4"]
     assert exact["endpoint"] == pytest.approx(step * round(exact["endpoint"] / step), abs=5e-6)
     assert exact["mastery_steps"] * 6 % 2900 == 0
 
 
 def test_arms_are_what_their_names_say() -> None:
     made = {str(cell.labels["arm"]): cell.runs[0] for cell in F2.grid(PAPER)}
-    assert made["disco-pin"].interventions == (Pin(carrier="recurrent"),)
-    assert made["disco-freeze"].interventions == (Freeze(carrier="recurrent", at=400),)
-    slow = made["disco-lr3e4"].learner
+    assert made["rule-pin"].interventions == (Pin(carrier="recurrent"),)
+    assert made["rule-freeze"].interventions == (Freeze(carrier="recurrent", at=400),)
+    slow = made["rule-lr3e4"].learner
     assert isinstance(slow, Disco)
     assert slow.learning_rate == 3e-4
     assert {run.environment for run in made.values()} == {WORLDS["catch-big"]}
@@ -115,18 +116,18 @@ def test_arms_are_what_their_names_say() -> None:
 def test_the_published_capture_points_are_0_40_and_400() -> None:
     every = replace(PAPER, arms=F2.arms)
     made = {str(cell.labels["arm"]): cell.runs for cell in F2.grid(every)}
-    assert made["disco-freeze-40"][0].interventions == (Freeze(carrier="recurrent", at=40),)
-    assert made["disco-freeze"][0].interventions == (Freeze(carrier="recurrent", at=400),)
+    assert made["rule-freeze-40"][0].interventions == (Freeze(carrier="recurrent", at=40),)
+    assert made["rule-freeze"][0].interventions == (Freeze(carrier="recurrent", at=400),)
     fresh = learners.make(Disco(rule="random:0"), (8, 8), 3, 29, seed=0).carriers["recurrent"].get()
     assert not any(array.any() for array in fresh.values())  # captured at 0, it is a pin
     in_preset = {run.id for cell in F2.grid(PAPER) for run in cell.runs}
     assert len(in_preset) == 84
-    assert not in_preset & {run.id for run in made["disco-freeze-40"]}
+    assert not in_preset & {run.id for run in made["rule-freeze-40"]}
 
 
 def test_the_freeze_at_40_has_estimates_and_rows_beside_the_published_arms() -> None:
-    results = horizon(replace(PAPER, arms=("disco", "disco-freeze-40")))
-    assert results.estimates["difference/endpoint/disco-freeze-40"].n == 12
+    results = horizon(replace(PAPER, arms=("rule", "rule-freeze-40")))
+    assert results.estimates["difference/endpoint/rule-freeze-40"].n == 12
     for table in results.tables:
         assert any("Frozen 40" in row for row in table.rows)
 

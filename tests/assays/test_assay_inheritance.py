@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+import printed_tables
 from rulescope.assays import ASSAYS, narrowed, published
 from rulescope.assays.frame import Frame
 from rulescope.assays.inheritance.inheritance import CROSSED, PUBLISHED, analyse
@@ -40,7 +41,7 @@ def test_published_cells_come_back_as_they_are() -> None:
             assert results.estimates[key].value == pytest.approx(value.value)
     for label in ("tab:e2-arms", "v5:tab:app-transplant"):
         (ours,) = (table for table in results.tables if table.label == label)
-        theirs = published.tables()[label]
+        theirs = printed_tables.tables()[label]
         assert len(ours.rows) == len(theirs.rows)
         for row, printed in zip(ours.rows, theirs.rows, strict=True):
             mine = [cell.value for cell in row if isinstance(cell, Estimate)]

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+import printed_tables
 from rulescope.assays import published
 from rulescope.assays.comparison_families import INTERFACE_STATE
 from rulescope.assays.frame import Frame
@@ -33,7 +34,7 @@ def test_published_interfaces_come_back_as_they_are() -> None:
         assert results.estimates[key].value == pytest.approx(value.value, abs=1.1e-5), key
         assert results.estimates[key].n == 12
     (table,) = results.tables
-    theirs = published.tables()[table.label]
+    theirs = printed_tables.tables()[table.label]
     assert [row[0] for row in table.rows] == [row[0] for row in theirs.rows]
     assert "1,000 seed-block draws" in table.note
 
@@ -92,7 +93,7 @@ def test_published_effects_come_back_as_they_are() -> None:
             assert ours.value == pytest.approx(value.value)
         assert ours.family == value.family
     table = results.tables[0]
-    theirs = published.tables()[table.label]
+    theirs = printed_tables.tables()[table.label]
     assert len(table.rows) == len(theirs.rows) == INTERFACE_STATE.size
     for row, printed in zip(table.rows, theirs.rows, strict=True):
         assert isinstance(row[2], Estimate)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import printed_tables
 from assays.frames import bounds, drawn_seeds, our_name, trim
 from assays.lives import Labels, lived
 from rulescope.assays import ASSAYS, Budget, narrowed, published
@@ -18,7 +19,7 @@ from rulescope.spec.world_config import WORLDS, Boundary
 from rulescope.stats import Estimate
 
 MASKING = ASSAYS["masking"]
-ARMS = ("disco", "a2c", "ppo", "dqn")
+ARMS = ("rule", "a2c", "ppo", "dqn")
 KNOWN = published.estimates("masking")
 UNIT = 1 / (4000 * 20 * 10)
 """One reward, in the mean over a window, 20 rows and the ten seeds that trimming keeps of 18."""
@@ -77,10 +78,10 @@ def test_effects_are_taken_within_seeds_and_contrasts_of_effects_too() -> None:
         episodic = results.estimates[f"rate/episodic/{arm}"]
         assert episodic.value == pytest.approx(trim(mean[0][j]))
         check(results.estimates[f"effect/{arm}"], effects[arm])
-        if arm != "disco":
-            more = {s: effects["disco"][s] - value for s, value in effects[arm].items()}
+        if arm != "rule":
+            more = {s: effects["rule"][s] - value for s, value in effects[arm].items()}
             check(results.estimates[f"contrast/{arm}"], more)
-    assert "contrast/disco" not in results.estimates
+    assert "contrast/rule" not in results.estimates
     assert "1 of 48 lifetimes are missing" in results.notes[0]
     first, second = results.tables
     assert [row[:2] for row in first.rows] == [
@@ -101,9 +102,9 @@ def check(ours: Estimate, values: dict[int, float]) -> None:
 
 def test_a_difference_of_trimmed_means_is_another_number() -> None:
     """As in the printed table, whose effect is not the difference of its rates."""
-    printed = KNOWN["rate/masked/disco"].value - KNOWN["rate/episodic/disco"].value
+    printed = KNOWN["rate/masked/rule"].value - KNOWN["rate/episodic/rule"].value
     assert printed == pytest.approx(-0.00339)
-    assert KNOWN["effect/disco"].value == -0.0041612
+    assert KNOWN["effect/rule"].value == -0.0041612
     results = MASKING.analyse(lived(MASKING, small(), rates)).estimates
     marginal = results["rate/masked/a2c"].value - results["rate/episodic/a2c"].value
     assert results["effect/a2c"].value != pytest.approx(marginal, rel=1e-3)
@@ -124,18 +125,18 @@ def test_printed_effects_come_back_as_they_are() -> None:
             assert one.ours.value == pytest.approx(one.published.value, abs=1e-12)
             assert one.verdict == "agrees", key
     for table in results.tables:
-        theirs = published.tables()[table.label]
+        theirs = printed_tables.tables()[table.label]
         assert len(table.rows) == len(theirs.rows)
         assert [row[1] for row in table.rows] == [row[1] for row in theirs.rows]
     names = [str(row[0]).replace(" − ", " -") for row in results.tables[1].rows]
-    printed = [row[0] for row in published.tables()[results.tables[1].label].rows]
+    printed = [row[0] for row in printed_tables.tables()[results.tables[1].label].rows]
     assert [name.lower() for name in names] == [our_name(name).lower() for name in printed]
 
 
 @pytest.mark.parametrize(
     ("key", "units"),
     [
-        ("effect/disco", -3329),
+        ("effect/rule", -3329),
         ("effect/a2c", -5757),
         ("effect/ppo", -2398),
         ("effect/dqn", -1892),

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import printed_tables
 from rulescope.assays import ASSAYS, narrowed, published
 from rulescope.assays.comparison_families import MINATAR_CONTEXT
 from rulescope.assays.frame import Floats
@@ -32,14 +33,14 @@ def level(labels: Labels) -> float:
     found = ADAM[str(labels["task"])]
     if labels["arm"] != "open-adam":
         found += KNOWN[f"open-minus-open-adam/{end}"].value
-    if labels["arm"] == "disco":
-        found += KNOWN[f"disco-minus-open/{end}"].value
+    if labels["arm"] == "rule":
+        found += KNOWN[f"rule-minus-open/{end}"].value
     return found
 
 
 def printed(labels: Labels, _seed: int, rows: Floats) -> Mapping[str, Floats]:
     """Earn the level in the last 20 of 200 rows, or the last 5 of 56, and much before."""
-    kept = 20 if labels["arm"] == "disco" else 5
+    kept = 20 if labels["arm"] == "rule" else 5
     return {"reward_rate": np.where(np.arange(len(rows)) >= len(rows) - kept, level(labels), 9.0)}
 
 
@@ -69,9 +70,9 @@ def test_lifetimes_of_the_audit_are_not_lived_twice() -> None:
 def test_disco_as_in_m1_is_a_control() -> None:
     m1 = ASSAYS["M1"]
     theirs = {run.id for cell in m1.grid(m1.budget("paper")) for run in cell.runs}
-    cells = ASSAY.grid(replace(PAPER, arms=("disco", "disco-minatar")))
+    cells = ASSAY.grid(replace(PAPER, arms=("rule", "rule-minatar")))
     for cell in cells:
-        assert all((run.id in theirs) == (cell.labels["arm"] != "disco") for run in cell.runs)
+        assert all((run.id in theirs) == (cell.labels["arm"] != "rule") for run in cell.runs)
 
 
 def test_printed_levels_give_every_printed_difference(results: Results) -> None:
@@ -84,7 +85,7 @@ def test_printed_levels_give_every_printed_difference(results: Results) -> None:
 
 def test_the_table_has_the_printed_rows(results: Results) -> None:
     table = results.tables[0]
-    for row, theirs in zip(table.rows, published.tables()[table.label], strict=True):
+    for row, theirs in zip(table.rows, printed_tables.tables()[table.label], strict=True):
         assert row[0] == theirs["group"]
         assert float(str(row[1])) == theirs["Scale"]
         for ours, column in zip(
@@ -103,7 +104,7 @@ def test_lengths_are_told_in_both_units(results: Results) -> None:
     fewer = analyse(lived(ASSAY, replace(PAPER, arms=ARMS[1:3]), printed))
     assert fewer.iterations == 8000
     assert fewer.budget == "8 seeds, 56 iterations (464,000 interactions) a lifetime"
-    assert fewer.estimates["disco-minus-open/gymnax-freeway/1"].n == 0
+    assert fewer.estimates["rule-minus-open/gymnax-freeway/1"].n == 0
 
 
 def test_differences_are_of_marginal_trimmed_means() -> None:
@@ -124,7 +125,7 @@ def test_each_learner_is_read_by_its_own_log() -> None:
 
     frame = lived(ASSAY, replace(PAPER, seeds=1, scales=SCALES[:1]), rising)
     found = rates(frame)
-    assert found["gymnax-breakout", "disco", 0.01] == pytest.approx(
+    assert found["gymnax-breakout", "rule", 0.01] == pytest.approx(
         np.mean(np.arange(181, 201)) / 200
     )
     assert found["gymnax-breakout", "open", 0.01] == pytest.approx(np.mean(np.arange(52, 57)) / 56)

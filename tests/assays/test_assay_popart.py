@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import printed_tables
 from rulescope.assays import ASSAYS, published
 from rulescope.assays.frame import Floats
 from rulescope.assays.results import scale_label
@@ -42,7 +43,7 @@ def test_published_scores_come_back_as_they_are() -> None:
             assert results.estimates[key].value == pytest.approx(value.value), key
             assert results.estimates[key].draws == 1000
     table = results.tables[0]
-    printed = published.tables()[table.label]
+    printed = printed_tables.tables()[table.label]
     assert [(row[0], float(str(row[1])), row[2]) for row in table.rows] == [
         row[:3] for row in printed.rows
     ]
@@ -97,7 +98,7 @@ def test_printed_scores_are_of_sizes_that_the_window_allows() -> None:
     """Six of twelve seeds are kept, of 15 rows each, of returns that move by 0.02."""
     references = catch_references(WORLDS["catch"])
     step = 0.02 / (references.oracle_return - references.random_return) / (6 * 15)
-    for row in published.tables()["v5:tab:app-popart"]:
+    for row in printed_tables.tables()["v5:tab:app-popart"]:
         value = row["Score [95% CI]"][0]
         assert value == pytest.approx(step * round(value / step), abs=6e-6)
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import printed_tables
 from rulescope.assays import ASSAYS, published
 from rulescope.assays.comparison import compare
 from rulescope.assays.frame import Floats
@@ -22,7 +23,7 @@ AXES = {"task": ("catch",), "arm": ("live", "pin"), "scale": (1e-3, 1.0)}
 
 
 def test_every_table_is_there_with_cells_for_its_columns() -> None:
-    tables = published.tables()
+    tables = printed_tables.tables()
     assert len(tables) == 39  # 38 of results and one of budgets
     for label, table in tables.items():
         assert table.rows, label
@@ -67,7 +68,7 @@ def test_what_is_printed_without_an_interval_has_none() -> None:
 def test_the_two_tables_of_the_same_scores_agree() -> None:
     """E2 is printed twice, with four and with five decimals."""
     names = {"init": "natural", "ownfreeze400": "freeze"}
-    for row in published.tables()["tab:e2-arms"]:
+    for row in printed_tables.tables()["tab:e2-arms"]:
         arm = "-".join(names.get(word, word) for word in row["Condition"].split())
         for scale, column in (("0.001", "1e-3"), ("1000", "1e3")):
             long = published.estimates("E2")[f"score/{scale}/{arm}"].value
@@ -114,7 +115,7 @@ def test_every_published_value_is_an_estimate_of_the_paper_grid(name: str) -> No
 
 
 OTHER_N = {
-    f"{kind}/minatar-freeway/disco-hold{end}"
+    f"{kind}/minatar-freeway/rule-hold{end}"
     for kind in ("rate", "retention", "usable", "usable-low", "usable-high")
     for end in ("", "/0.01", "/0.1", "/1", "/10", "/100")
 }

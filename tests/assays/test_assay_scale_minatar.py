@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import printed_tables
 from rulescope.assays import ASSAYS, published
 from rulescope.assays.assay import Budget
 from rulescope.assays.frame import Floats
@@ -56,9 +57,9 @@ def test_published_retentions_give_every_published_usable_scale(results: Results
 def test_what_was_never_learned_cannot_be_retained(results: Results) -> None:
     """Pinned Disco in Freeway earns about 0.0001 at scale 1."""
     for kind in ("usable", "usable-low", "usable-high"):
-        assert math.isnan(results.estimates[f"{kind}/minatar-freeway/disco-pin"].value)
+        assert math.isnan(results.estimates[f"{kind}/minatar-freeway/rule-pin"].value)
     for scale in SCALES:
-        key = f"minatar-freeway/disco-pin/{scale_label(scale)}"
+        key = f"minatar-freeway/rule-pin/{scale_label(scale)}"
         assert math.isnan(results.estimates[f"retention/{key}"].value)
         assert f"retention/{key}" not in KNOWN
         assert results.estimates[f"rate/{key}"].value == pytest.approx(1.063e-4)
@@ -66,12 +67,12 @@ def test_what_was_never_learned_cannot_be_retained(results: Results) -> None:
 
 def test_tables_have_the_printed_rows(results: Results) -> None:
     retention, usable = results.tables
-    theirs = published.tables()[retention.label]
+    theirs = printed_tables.tables()[retention.label]
     for row, printed_row in zip(retention.rows, theirs, strict=True):
         assert printed_row["group"].startswith(f"{row[0]} / {row[1]};")
         assert (float(str(row[2])), row[3]) == (printed_row["Scale"], 8)
         assert (row[6] or "N/A") == printed_row["Passing"]
-    for row, printed_row in zip(usable.rows, published.tables()[usable.label], strict=True):
+    for row, printed_row in zip(usable.rows, printed_tables.tables()[usable.label], strict=True):
         assert f"minatar_{str(row[0]).lower()}" == printed_row["Environment"]
         for ours, column in ((row[3], "Low scale"), (row[4], "High scale")):
             assert (ours or "N/A") == str(printed_row[column])
@@ -127,7 +128,7 @@ def test_an_arm_that_lacks_a_scale_is_told_apart_from_one_that_does_not() -> Non
         gone = (labels["arm"], labels["scale"]) == ("a2c", 0.01)
         return None if gone else rates(labels, seed, rows)
 
-    budget = replace(narrow(), arms=("disco", "a2c"))
+    budget = replace(narrow(), arms=("rule", "a2c"))
     found = analyse(lived(ASSAY, budget, partly))
     assert {key.rpartition("/")[2] for key in found.other_grid} == {"a2c"}
     assert len(found.other_grid) == 3
@@ -157,9 +158,9 @@ def test_printed_small_rates_are_counts_of_rewards() -> None:
 def test_arms_are_what_their_names_say() -> None:
     cells = {tuple(cell.labels.values()): cell.runs for cell in ASSAY.grid(PAPER)}
     assert sum(len(runs) for runs in cells.values()) == 320
-    pin = cells["minatar-freeway", "disco-pin", 0.01][0]
+    pin = cells["minatar-freeway", "rule-pin", 0.01][0]
     assert pin.interventions == (Pin(carrier="recurrent"),)
-    assert cells["minatar-breakout", "disco-hold", 100.0][0].interventions == (
+    assert cells["minatar-breakout", "rule-hold", 100.0][0].interventions == (
         Hold(carrier="averages"),
     )
     assert isinstance(pin.learner, Disco)

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import printed_tables
 from assays.frames import bounds, drawn_seeds, our_name, trim
 from assays.lives import Labels, lived
 from made_up_records import fill
@@ -119,7 +120,7 @@ def as_printed(assay: Assay) -> dict[tuple[str, str], list[Floats]]:
     """Return for each cell a log of every lifetime that has its printed readouts."""
     made = {}
     label = {"exposure": "exposures", "synthetic": "synthetic"}[assay.id]
-    for row in published.tables()[f"v5:tab:app-streams-{label}"]:
+    for row in printed_tables.tables()[f"v5:tab:app-streams-{label}"]:
         score, steps = row["Reward-rate score [95% CI]"][0], row["Threshold steps [95% CI]"]
         reached = round(row["Fraction reaching threshold"] * row["n"])
         logs = [np.full(150, score) for _ in range(row["n"])]
@@ -151,7 +152,7 @@ def test_printed_exposures_come_back_as_they_are(assay: Assay) -> None:
     never = {key for key in results.estimates if key not in known}
     assert all(key.startswith("steps/") and results.estimates[key].missing for key in never)
     (table,) = results.tables
-    theirs = published.tables()[table.label]
+    theirs = printed_tables.tables()[table.label]
     assert [row[:3] for row in table.rows] == [
         (row[0], our_name(row[1]), row[2]) for row in theirs.rows
     ]
@@ -173,14 +174,14 @@ def test_printed_streams_come_back_as_they_are() -> None:
     assert all(one.same_budget for one in compare(results))
     (table,) = results.tables
     assert [row[:2] for row in table.rows] == [
-        (our_name(row[0]), row[1]) for row in published.tables()[table.label].rows
+        (our_name(row[0]), row[1]) for row in printed_tables.tables()[table.label].rows
     ]
     assert "CatchStream 0 ends, 0 paddle resets, 0 ball jumps" in table.note
 
 
 def printed_values(label: str) -> int:
     """Return how many numbers, apart from n, are printed in a table."""
-    table = published.tables()[label]
+    table = printed_tables.tables()[label]
     return sum(cell is not None for row in table for head, cell in row.items() if head in READ)
 
 
@@ -207,8 +208,8 @@ def test_printed_values_and_keys_are_one_to_one(assay: str, label: str, values: 
 def test_some_printed_values_have_their_keys() -> None:
     exposure, synthetic = published.estimates("exposure"), published.estimates("synthetic")
     assert exposure["score/masked/ppo"][:4] == (0.73837, 0.60321, 0.85316, 18)
-    assert exposure["steps/natural/disco"][:3] == (284_900, 207_380, 325_760)
-    assert exposure["fraction/natural/disco"].value == 0.5
+    assert exposure["steps/natural/rule"][:3] == (284_900, 207_380, 325_760)
+    assert exposure["fraction/natural/rule"].value == 0.5
     assert "steps/masked/a2c" not in exposure
     assert synthetic["steps/synth29/a2c"][:4] == (103_470, 94_656, 129_000, 18)
     assert published.estimates("E-A3c")["score/dqn"][:4] == (0.76918, 0.76285, 0.77705, 12)
@@ -218,9 +219,9 @@ def test_what_disco_is_told_by_two_boundaries_alike_was_printed_alike() -> None:
     exposure, synthetic = published.estimates("exposure"), published.estimates("synthetic")
     for kind in ("score", "steps"):
         for mine, theirs in (
-            ("episodic/disco", "synth7/disco"),
+            ("episodic/rule", "synth7/rule"),
             ("episodic/a2c", "synth7/a2c"),
-            ("masked/disco", "synth29/disco"),
+            ("masked/rule", "synth29/rule"),
         ):
             assert exposure[f"{kind}/{mine}"] == synthetic[f"{kind}/{theirs}"]
     assert synthetic["score/synth29/a2c"].value > 0.99
@@ -304,7 +305,7 @@ def test_exposures_are_those_of_plain_loops() -> None:
     tail = [i for i, row in enumerate(rows) if row >= 1020]
     assert len(tail) == 5  # one more than 15 % of 30 rows
     for i, condition in enumerate(("episodic", "masked", "natural")):
-        for j, arm in enumerate(("disco", "a2c", "ppo", "dqn")):
+        for j, arm in enumerate(("rule", "a2c", "ppo", "dqn")):
             logs = {
                 seed: frame.columns["rate_score"][i, j, seed].tolist()
                 for seed in range(7)
@@ -347,7 +348,7 @@ def check_times(ours: Estimate, times: list[float]) -> None:
 def test_a_stream_is_read_by_15_percent_of_its_rows_and_by_whether_it_ever_got_there() -> None:
     frame = lived(STREAM, budget_of(STREAM, iterations=6000), noisy)
     results = STREAM.analyse(frame)
-    for i, arm in enumerate(("disco", "a2c", "dqn")):
+    for i, arm in enumerate(("rule", "a2c", "dqn")):
         logs = frame.columns["rate_score"][i].tolist()
         check(results.estimates[f"score/{arm}"], {s: sum(x[-22:]) / 22 for s, x in enumerate(logs)})
         reached = sum(max(log) >= 0.8 for log in logs)
@@ -368,9 +369,9 @@ def test_learning_curves_have_a_band_for_every_log_row() -> None:
 def test_nobody_at_the_threshold_is_a_dash_and_not_an_error() -> None:
     frame = lived(SYNTHETIC, budget_of(SYNTHETIC), lambda *_: {"rate_score": 0.5})
     results = SYNTHETIC.analyse(frame)
-    assert results.estimates["steps/synth7/disco"].missing
-    assert results.estimates["fraction/synth7/disco"].value == 0.0
-    assert results.estimates["fraction/synth7/disco"].high > 0.0
+    assert results.estimates["steps/synth7/rule"].missing
+    assert results.estimates["fraction/synth7/rule"].value == 0.0
+    assert results.estimates["fraction/synth7/rule"].high > 0.0
 
 
 @pytest.mark.parametrize("name", ["exposure", "synthetic", "E-A3c", "masking"])
@@ -382,7 +383,7 @@ def test_records_in_a_store_become_results(name: str, tmp_path: Path) -> None:
     assert results.notes == ()
     assert {e.n for e in results.estimates.values() if not e.missing} == {3}
     for table in results.tables:
-        assert table.label in published.tables()
+        assert table.label in printed_tables.tables()
         assert table.rows
 
 

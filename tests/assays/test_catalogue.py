@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import get_args
 
-from rulescope.assays import ASSAYS, published
+import printed_tables
+from rulescope.assays import ASSAYS
 from rulescope.assays.design_tables import AXES, LABELS, tables
 from rulescope.assays.results import Table
 from rulescope.spec.run_spec import Intervention
@@ -29,7 +30,7 @@ def test_the_static_tables_of_the_published_audit_are_made() -> None:
 def test_matrices_have_the_printed_sizes() -> None:
     ours = {row[0]: row for row in made("v5:tab:app-matrices").rows}
     assert set(ours) == set(ASSAYS)
-    printed = published.tables()["v5:tab:app-matrices"]
+    printed = printed_tables.tables()["v5:tab:app-matrices"]
     assert len(printed.rows) == 10
     for theirs in printed:
         _, grid, seeds, iterations, lifetimes = ours[theirs["Assay"]]
@@ -56,7 +57,7 @@ def test_every_operation_of_a_specification_has_a_row_and_says_where_it_is_used(
     assert {name.partition(",")[0] for name in rows} == {"live", *operations}
     assert "zero after every iteration" in str(rows["pin"][1])
     assert "E1" in str(rows["pin"][4])
-    assert "disco-freeze-40" in str(rows["freeze"][5])
+    assert "rule-freeze-40" in str(rows["freeze"][5])
     for way in ("natural", "clamp"):
         assert rows[f"transplant, {way}"][2] == "a new learner's, updated as usual"
         assert rows[f"transplant, {way}"][4] == "E2"

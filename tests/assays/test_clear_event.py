@@ -23,7 +23,7 @@ BUDGET = narrowed(
     replace(ASSAY.budget("paper"), seeds=4),
     tasks=["catch"],
     conditions=["action-flip"],
-    arms=["disco", "dqn", "dqn-cleared", "dqn-cleared-interactions"],
+    arms=["rule", "dqn", "dqn-cleared", "dqn-cleared-interactions"],
 )
 
 

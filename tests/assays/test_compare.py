@@ -74,7 +74,7 @@ def test_another_agent_is_no_replication() -> None:
 
 
 def test_baselines_have_no_agent_and_are_judged_under_any() -> None:
-    values = {"auc/action-flip/catch/dqn": 0.049, "auc/action-flip/catch/disco": 0.563}
+    values = {"auc/action-flip/catch/dqn": 0.049, "auc/action-flip/catch/rule": 0.563}
     ours = {key: Estimate(value, value - 0.01, value + 0.01, 18) for key, value in values.items()}
     ours["contrast/action-flip/100k"] = Estimate(0.5, 0.4, 0.6, 18, family=11)
     found = Results(
@@ -90,7 +90,7 @@ def test_baselines_have_no_agent_and_are_judged_under_any() -> None:
     verdicts = {row.key: row.verdict for row in compare(found)}
     assert verdicts == {
         "auc/action-flip/catch/dqn": "agrees",
-        "auc/action-flip/catch/disco": "other agent",
+        "auc/action-flip/catch/rule": "other agent",
         "contrast/action-flip/100k": "other agent",
     }
 

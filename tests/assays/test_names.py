@@ -19,7 +19,7 @@ from rulescope.spec.disco_config import driven_by
 from .lives import Labels, lived
 
 TABULATED = sorted(
-    name for name, assay in ASSAYS.items() if any("disco" in arm for arm in assay.arms)
+    name for name, assay in ASSAYS.items() if any("rule" in arm for arm in assay.arms)
 )
 
 
@@ -46,7 +46,7 @@ def texts(table: Table) -> str:
 def test_no_table_of_another_rule_is_of_disco(name: str) -> None:
     results = analysed(name, "sprout")
     said = " | ".join([*map(texts, results.tables), *results.notes])
-    assert "disco" not in said.replace("the assay discovery", "").lower()
+    assert "rule" not in said.replace("the assay discovery", "").lower()
     ours = analysed(name, "disco103")
     assert "Sprout" not in " | ".join(map(texts, ours.tables))
     if results.tables:
@@ -80,7 +80,7 @@ def test_names_of_rules_and_rates() -> None:
 
 def test_the_subject_of_a_figure_is_the_rule_that_arms_are_named_after() -> None:
     base = Results("E-POP", "", {"arm": ("a2c",)}, 1, rows("E-POP", {}), ())
-    mine = Results("E3", "", {"arm": ("disco", "dqn")}, 1, rows("E3", {}), (), rule="mine")
+    mine = Results("E3", "", {"arm": ("rule", "dqn")}, 1, rows("E3", {}), (), rule="mine")
     assert subject_of([base, mine]) == "mine"
     assert subject_of([base]) == "Disco103"
     assert subject_of([]) == UNKNOWN

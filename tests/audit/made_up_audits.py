@@ -74,9 +74,7 @@ def audit(truth: Truth, n: int, draws: Generator) -> dict[str, Results]:
             for condition in CONDITIONS
         ]
     )
-    exposure = frame(
-        {"condition": CONDITIONS, "arm": ("disco", "disco-pin")}, "rate_score", exposed
-    )
+    exposure = frame({"condition": CONDITIONS, "arm": ("rule", "rule-pin")}, "rate_score", exposed)
     return {
         "E1": _scaled(SCALES, scores),
         "exposure": ASSAYS["exposure"].analyse(exposure),
@@ -88,7 +86,7 @@ def change_of(pre: tuple[float, float], after: tuple[float, float], n: int = 8) 
     draws = np.random.default_rng(0)
     values = np.zeros((1, 1, 2, n))
     made = frame(
-        {"condition": ("action-flip",), "task": ("catch",), "arm": ("disco", "disco-freeze")},
+        {"condition": ("action-flip",), "task": ("catch",), "arm": ("rule", "rule-freeze")},
         "score",
         values,
         rows=12,

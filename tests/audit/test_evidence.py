@@ -16,7 +16,7 @@ from rulescope.audit import audit_plan, evidence, history, optimiser_profile, pr
 from rulescope.audit.profile import PINNED, RULE
 from rulescope.spec.run_spec import RunSpec
 
-WITHOUT = ("pin", "disco-pin", "disco-freeze")
+WITHOUT = ("pin", "rule-pin", "rule-freeze")
 """Arms that lack the history, in part or wholly: those that score 0.1 here; others score 0.95."""
 
 
@@ -30,7 +30,7 @@ def run(preset: str, seeds: int | None = None) -> dict[str, Results]:
     def log(labels: Mapping[str, Label], _: int, rows: Floats) -> dict[str, float | Floats]:
         arm = labels["arm"]
         level = np.where(
-            (arm == "disco-freeze") & (rows <= rows[-1] / 2), 0.95, 0.1 if arm in WITHOUT else 0.95
+            (arm == "rule-freeze") & (rows <= rows[-1] / 2), 0.95, 0.1 if arm in WITHOUT else 0.95
         )
         scores = level + draws.normal(0, 0.01)
         columns = ("score", "rate_score", "mean_return")

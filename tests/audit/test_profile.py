@@ -53,7 +53,7 @@ def whole() -> Profile:
                 f"{kind}/{where}/{arm}": HALF
                 for kind in ("score", "steps", "fraction")
                 for where in ("episodic", "masked", "natural")
-                for arm in ("disco", "disco-pin", "a2c")
+                for arm in ("rule", "rule-pin", "a2c")
             },
         ),
         "E1": results(
@@ -77,7 +77,7 @@ def whole() -> Profile:
         ),
         "E2": results("E2", {"score/0.1/live": HALF, "interaction/0.1": HALF}, scale=(0.1,)),
         "E-A5": results(
-            "E-A5", {"goal-in-log/disco/8": HALF, "solved/disco/8": HALF}, task=("deep-sea-8",)
+            "E-A5", {"goal-in-log/rule/8": HALF, "solved/rule/8": HALF}, task=("deep-sea-8",)
         ),
     }
     return Profile("mine", "quick", "Somebody", profile_axes.axes_of(found), ("a note",))
@@ -216,11 +216,11 @@ def test_the_names_of_all_measures_are_on_the_page() -> None:
         "E2": results("E2", {"score/0.001/cross-natural": HALF}, scale=(0.001,)),
         "E3": results(
             "E3",
-            {f"time/{each}/catch/disco/0.8": HALF for each in conditions}
+            {f"time/{each}/catch/rule/0.8": HALF for each in conditions}
             | {f"contrast/{each}/cleared": HALF for each in conditions},
             condition=conditions,
         ),
-        "F2": results("F2", {"mastery/disco": HALF}),
+        "F2": results("F2", {"mastery/rule": HALF}),
     }
     drawn = picture(Profile("mine", "paper", "", profile_axes.axes_of(found)))
     drawn.canvas.draw()
@@ -303,8 +303,8 @@ def test_a_profile_without_an_answer_can_still_be_read(answered: Profile, tmp_pa
 
 def test_figures_know_the_windows_groups_and_differences_of_their_seeds() -> None:
     seeds = {
-        "score/episodic/disco": np.array([0.0, 0.02, 0.01, 0.95, 0.97, 0.99]),
-        "score/episodic/disco-pin": np.array([0.0, 0.0, 0.0, 0.9, 0.9, 0.9]),
+        "score/episodic/rule": np.array([0.0, 0.02, 0.01, 0.95, 0.97, 0.99]),
+        "score/episodic/rule-pin": np.array([0.0, 0.0, 0.0, 0.9, 0.9, 0.9]),
     }
     found = Results(
         "exposure",

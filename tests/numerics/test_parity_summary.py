@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rulescope.assays import published
+import printed_tables
 from rulescope.core.errors import RecordError
 from rulescope.numerics.golden import Golden, default_directory
 from rulescope.numerics.meta_gradient import compare_meta_gradients, compare_precisions
@@ -33,7 +33,7 @@ def found(golden: Golden) -> NumericCheck:
 
 
 def test_the_families_are_the_published_ones_in_their_order(found: NumericCheck) -> None:
-    printed = published.tables()["tab:numeric"]
+    printed = printed_tables.tables()["tab:numeric"]
     assert [family.name for family in found.families] == [row["Test family"] for row in printed]
     assert list(PUBLISHED) == [row["Test family"] for row in printed]
     ours = {family.name: family.outputs for family in found.families}

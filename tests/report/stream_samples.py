@@ -14,24 +14,24 @@ from rulescope.assays.results import Results
 from rulescope.stats import Estimate, wilson
 
 CONFIGURATIONS = {
-    "disco": (0.974, 133.4),
-    "disco-lr3e4": (0.995, 500.2),
+    "rule": (0.974, 133.4),
+    "rule-lr3e4": (0.995, 500.2),
     "a2c": (0.970, 350.9),
     "ppo": (0.908, 245.5),
     "dqn": (0.884, 262.0),
-    "disco-pin": (0.790, 275.0),
-    "disco-freeze": (0.951, 129.1),
+    "rule-pin": (0.790, 275.0),
+    "rule-freeze": (0.951, 129.1),
 }
-BREAKOUT = {"disco": (9.8, 8.8), "disco-freeze": (9.4, 8.5), "a2c": (5.0, 5.2), "ppo": (5.1, 5.3)}
+BREAKOUT = {"rule": (9.8, 8.8), "rule-freeze": (9.4, 8.5), "a2c": (5.0, 5.2), "ppo": (5.1, 5.3)}
 DEPTHS = (8, 10, 12, 14, 16)
 SOLVED = {
-    "disco": (15, 13, 12, 2, 0),
-    "disco-entropy": (9, 13, 4, 1, 0),
+    "rule": (15, 13, 12, 2, 0),
+    "rule-entropy": (9, 13, 4, 1, 0),
     "a2c": (15, 15, 11, 0, 0),
     "ppo": (11, 4, 2, 1, 0),
     "dqn": (15, 14, 11, 4, 0),
 }
-AREAS = {"disco": 0.565, "dqn": 0.05, "dqn-28672": 0.66, "dqn-cleared": 0.881}
+AREAS = {"rule": 0.565, "dqn": 0.05, "dqn-28672": 0.66, "dqn-cleared": 0.881}
 CONTRASTS = {"100k": 0.5161, "28672": -0.0898, "cleared": -0.3154}
 
 
@@ -108,8 +108,8 @@ def staircase_results(arms: Collection[str] = tuple(SOLVED), n: int = 15) -> Res
 def replay_results(n: int = 18) -> Results:
     """Return results of E3."""
     found = {f"auc/action-flip/catch/{arm}": around(v, 0.05, n) for arm, v in AREAS.items()}
-    found["auc/reward-move/catch/disco"] = around(0.7, 0.05, n)
-    found["auc/action-flip/catch-long/disco"] = around(0.3, 0.05, n)
+    found["auc/reward-move/catch/rule"] = around(0.7, 0.05, n)
+    found["auc/action-flip/catch-long/rule"] = around(0.3, 0.05, n)
     for replay, value in CONTRASTS.items():
         found[f"contrast/action-flip/{replay}"] = around(value, 0.08, n, family=11)
     return made("E3", found, n)
@@ -142,12 +142,12 @@ def whole() -> dict[str, Results]:
 
 def few() -> dict[str, Results]:
     """Return what a small campaign has: two seeds, two learners, no masking."""
-    arms = ("disco", "a2c")
+    arms = ("rule", "a2c")
     several = (
         as_printed("exposure", 2, arms),
         as_printed("synthetic", 2, arms),
         as_printed("E-A3c", 2, arms),
-        horizon_results(("disco", "disco-pin"), 2),
+        horizon_results(("rule", "rule-pin"), 2),
         breakout_results(arms, 2),
         staircase_results(arms, 2),
     )
@@ -156,5 +156,5 @@ def few() -> dict[str, Results]:
 
 def alone() -> dict[str, Results]:
     """Return one lifetime of one learner."""
-    several = (as_printed("exposure", 1, ["disco"]), as_printed("E-A3c", 1, ["disco"]))
+    several = (as_printed("exposure", 1, ["rule"]), as_printed("E-A3c", 1, ["rule"]))
     return {results.assay: results for results in several}

@@ -66,7 +66,7 @@ def apart() -> dict[str, Results]:
         return None if gone else recovering(labels, seed, rows)
 
     assay = ASSAYS["E3"]
-    budget = replace(assay.budget("paper"), seeds=3, iterations=400, arms=("disco", "disco-no-aux"))
+    budget = replace(assay.budget("paper"), seeds=3, iterations=400, arms=("rule", "rule-no-aux"))
     return {"E3": assay.analyse(lived(assay, budget, log))}
 
 
@@ -107,7 +107,7 @@ def lines_of(axes: Axes, arm: str) -> list[tuple[list[float], list[float]]]:
 def test_streams_are_drawn_row_by_row_with_the_switch() -> None:
     results = whole()["E3"]
     axes = drawn("fig:detail-replay", whole).axes[0]
-    for arm in ("disco", "dqn", "dqn-28672", "dqn-cleared"):
+    for arm in ("rule", "dqn", "dqn-28672", "dqn-cleared"):
         band = results.series[f"trajectory/action-flip/catch/{arm}"]
         assert (results.series["iteration"].tolist(), band[0].tolist()) in lines_of(axes, arm)
     assert any(np.allclose(line.get_xdata(), 400) for line in axes.lines)
@@ -178,7 +178,7 @@ def test_levels_are_drawn_from_before_to_the_end() -> None:
     for axes, condition in zip(
         figure.axes, ("observation-flip", "reward-sign", "none"), strict=False
     ):
-        for arm in ("disco", "disco-freeze", "a2c"):
+        for arm in ("rule", "rule-freeze", "a2c"):
             levels = [
                 results.estimates[f"{kind}/{condition}/{arm}"].value
                 for kind in ("pre", "trough", "endpoint")
@@ -192,7 +192,7 @@ def test_levels_are_drawn_from_before_to_the_end() -> None:
 def test_lifetimes_too_short_for_a_companion_leave_its_panels_out(tmp_path: Path) -> None:
     """60 iterations have a change in E3, which logs every 20, but none in E-A4m, every 40."""
     assay, store = ASSAYS["E3"], Store(tmp_path / "store")
-    budget = replace(assay.budget("smoke"), iterations=60, arms=("disco",))
+    budget = replace(assay.budget("smoke"), iterations=60, arms=("rule",))
     fill(store, list(Plan.of(assay, budget).runs.values()))
     plan = Plan.of(assay, budget, store)
     figures = ("v5:fig:recovery-overview",)

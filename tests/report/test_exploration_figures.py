@@ -79,7 +79,7 @@ def first_goals(found: dict[str, Estimate]) -> dict[str, NDArray[np.float64]]:
 def whole() -> dict[str, Results]:
     stairs, events = printed("E-A5"), printed("discovery")
     ladder = {**stairs, "deepest/dqn": MISSING}
-    for arm in ("disco", "a2c", "ppo"):
+    for arm in ("rule", "a2c", "ppo"):
         for depth in (4, 6, 20, 24, 30):
             for kind in ("solved", "goal-in-log"):
                 ladder[f"{kind}/{arm}/{depth}"] = wilson(15 if depth < 8 else 0, 15)
@@ -92,7 +92,7 @@ def whole() -> dict[str, Results]:
 
 
 def part() -> dict[str, Results]:
-    stairs = printed("E-A5", 2, ("disco", "ppo"), ("8", "10"))
+    stairs = printed("E-A5", 2, ("rule", "ppo"), ("8", "10"))
     stairs["return/ppo/10"] = MISSING
     events = printed("discovery", 2, ("a2c", "random"), ("14",))
     pairs = {k: e for k, e in printed("F1", 2).items() if "legacy" not in k and "12" in k}
@@ -105,7 +105,7 @@ def part() -> dict[str, Results]:
 
 
 def single() -> dict[str, Results]:
-    stairs = printed("E-A5", 1, ("disco-entropy",), ("16",))
+    stairs = printed("E-A5", 1, ("rule-entropy",), ("16",))
     return {"E-A5": made("E-A5", stairs), "ladder": made("ladder", stairs)}
 
 
@@ -141,13 +141,13 @@ def test_every_learner_stands_at_its_depth() -> None:
     results = whole()["E-A5"]
     solved, logged, returns, _ = panels(FIGURES["v5:fig:app-exploration"]({"E-A5": results}))
     for axes, kind in ((solved, "solved"), (logged, "goal-in-log"), (returns, "return")):
-        for arm in ("disco", "disco-entropy", "a2c", "ppo", "dqn"):
+        for arm in ("rule", "rule-entropy", "a2c", "ppo", "dqn"):
             drawn = points(axes, arm)
             depths = (8, 10, 12, 14, 16)
             heights = [results.estimates[f"{kind}/{arm}/{depth}"].value for depth in depths]
             assert [y for _, y in drawn] == heights
             assert [round(x / 2) * 2 for x, _ in drawn] == list(depths)
-        firsts = sorted(points(axes, arm)[0][0] for arm in ("disco", "a2c", "ppo", "dqn"))
+        firsts = sorted(points(axes, arm)[0][0] for arm in ("rule", "a2c", "ppo", "dqn"))
         assert len(set(firsts)) == 4  # none hides another
 
 
@@ -155,7 +155,7 @@ def test_conventions_have_their_differences_and_counts() -> None:
     figure = FIGURES["v5:fig:app-exploration"](whole())
     axes = panels(figure)[3]
     values = whole()["F1"].estimates
-    for arm, convention in (("disco-legacy", "legacy"), ("disco", "reference")):
+    for arm, convention in (("rule-legacy", "legacy"), ("rule", "reference")):
         drawn = [y for _, y in points(axes, arm)]
         for depth in (12, 14):
             assert values[f"difference/{convention}/{depth}"].value in drawn

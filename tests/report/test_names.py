@@ -72,7 +72,7 @@ def with_controls(rule: str) -> dict[str, Results]:
     for name in ("exposure", "E-A3c"):
         more = {
             key.replace("/dqn", f"/{arm}"): value
-            for arm in ("disco-pin", "disco-null")
+            for arm in ("rule-pin", "rule-null")
             for key, value in found[name].estimates.items()
         }
         found[name] = replace(found[name], estimates=rows(name, {**found[name].estimates, **more}))
@@ -114,7 +114,7 @@ def test_a_figure_of_another_rule_does_not_speak_of_disco(label: str) -> None:
 
 
 def test_outside_of_a_figure_nothing_is_named_after_a_rule() -> None:
-    assert look("disco-pin").name == "rule, pinned"
+    assert look("rule-pin").name == "rule, pinned"
 
 
 def test_the_legend_of_a_page_has_the_name_of_its_rule() -> None:

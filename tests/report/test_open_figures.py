@@ -104,7 +104,7 @@ def test_no_words_clash_in_the_audit_whatever_was_run(results: Results | None) -
         context(),
         context(minatar_context.ARMS),
         context(("open", "open-adam"), BREAKOUT, ("1", "10"), n=2),
-        context(("disco",), scales=("1",), n=1),
+        context(("rule",), scales=("1",), n=1),
         None,
     ],
     ids=["whole", "control", "without Disco", "Disco", "nothing"],
@@ -112,7 +112,7 @@ def test_no_words_clash_in_the_audit_whatever_was_run(results: Results | None) -
 def test_no_words_clash_in_the_comparison_whatever_was_run(results: Results | None) -> None:
     figure = CONTEXT({} if results is None else {"minatar-context": results})
     assert clashes(figure) == []
-    everybody = results is not None and "rate/gymnax-freeway/disco/100" in results.estimates
+    everybody = results is not None and "rate/gymnax-freeway/rule/100" in results.estimates
     assert ("not run" in words(figure)) is not everybody
 
 

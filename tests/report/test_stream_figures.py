@@ -123,7 +123,7 @@ def test_final_scores_stand_beside_the_learning_curves() -> None:
     for place, condition in ((0, "episodic"), (2, "masked"), (4, "natural")):
         curves, ends = figure.axes[place], figure.axes[place + 1]
         assert curves.get_ylim() == ends.get_ylim()
-        for turn, arm in enumerate(("disco", "a2c", "ppo", "dqn")):
+        for turn, arm in enumerate(("rule", "a2c", "ppo", "dqn")):
             expected = known[f"score/{condition}/{arm}"].value
             assert points(ends, arm) == [(turn, expected)]
             (line,) = [
@@ -139,7 +139,7 @@ def test_effects_are_told_in_numbers_too() -> None:
     figure = drawn("v5:fig:app-streams", whole)
     assert "−4.2 [−5.6, −1.1]" in words(figure)
     axes = figure.axes[8]
-    assert points(axes, "disco") == [(-0.0041612, 0.0)]
+    assert points(axes, "rule") == [(-0.0041612, 0.0)]
     assert points(axes, "dqn") == [(-0.002365, -3.0)]
 
 
@@ -152,9 +152,9 @@ def test_a_learner_that_never_gets_there_is_counted() -> None:
 
 def test_some_that_get_there_are_counted_above_their_time() -> None:
     found = {
-        "score/masked/disco": Estimate(0.7, 0.6, 0.8, 18, 1000),
-        "steps/masked/disco": Estimate(200_000, 150_000, 250_000, 18, 1000),
-        "fraction/masked/disco": Estimate(0.5, 0.3, 0.7, 18, method="wilson"),
+        "score/masked/rule": Estimate(0.7, 0.6, 0.8, 18, 1000),
+        "steps/masked/rule": Estimate(200_000, 150_000, 250_000, 18, 1000),
+        "fraction/masked/rule": Estimate(0.5, 0.3, 0.7, 18, method="wilson"),
     }
     figure = FIGURES["synthetic-terminals"](
         {"exposure": Results("exposure", "", {}, 18, rows("exposure", found), ())}
@@ -174,7 +174,7 @@ def test_level_and_pace_have_their_own_axes() -> None:
 
 def test_only_the_flip_is_shown_of_breakout() -> None:
     axes = FIGURES["fig:behavior"]({"E-A4m": breakout_results()}).axes[2]
-    assert [y for _, y in points(axes, "disco")] == [9.8, 8.8]
+    assert [y for _, y in points(axes, "rule")] == [9.8, 8.8]
     assert [y for _, y in points(axes, "ppo")] == [5.1, 5.3]
 
 
@@ -193,8 +193,8 @@ def test_the_staircase_is_solved_as_deep_as_the_results_say() -> None:
 def test_replay_memories_stand_in_rows_with_their_contrasts() -> None:
     figure = FIGURES["orig:behavior"]({"E3": replay_results()})
     areas, differences = figure.axes[:2]
-    assert points(areas, "disco") == [(0.565, 0.0)]
-    assert points(differences, "disco") == []
+    assert points(areas, "rule") == [(0.565, 0.0)]
+    assert points(differences, "rule") == []
     assert points(areas, "dqn-cleared") == [(0.881, -3.0)]
     assert points(differences, "dqn-cleared") == [(-0.3154, -3.0)]
     assert areas.get_ylim() == differences.get_ylim()

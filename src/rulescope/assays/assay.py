@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 
 from rulescope.assays.cohorts import REFERENCE_INDEXED, Cohort
+from rulescope.assays.display_names import canonical_arm, variant_of
 from rulescope.assays.frame import Frame, Label
 from rulescope.assays.results import Results
 from rulescope.assays.subject import Subject, apply_agent, apply_variant, named
@@ -89,8 +90,9 @@ class Budget:
 class Arm(NamedTuple):
     """Who learns, and what is done to it."""
 
-    learner: str = "disco"
-    """A name of :data:`rulescope.spec.learner_config.VARIANTS`."""
+    learner: str = "rule"
+    """``rule``, the rule under audit, or a variant of its learner such as ``rule-no-aux``; or a
+    baseline, by a name of :data:`rulescope.spec.learner_config.VARIANTS`."""
     interventions: tuple[Intervention, ...] = ()
     legacy: bool = False
     """Whether a Disco learner has the Retrace index of the agent ``legacy``; its other conventions,
@@ -104,8 +106,8 @@ class Arm(NamedTuple):
 
 
 CONTROLS: dict[str, Arm] = {
-    "disco-pin": Arm("disco", (Pin(carrier="recurrent"),)),
-    "disco-null": Arm("disco", null=True),
+    "rule-pin": Arm("rule", (Pin(carrier="recurrent"),)),
+    "rule-null": Arm("rule", null=True),
 }
 """Who is audited without its history, and without the knowledge in its rule."""
 
@@ -286,11 +288,12 @@ def at_unit_scale(budget: Budget, assay: str) -> None:
 
 
 def _who(budget: Budget, arm: Arm) -> LearnerSpec:
-    """Return the learner of ``arm``; every variant of Disco stands for who is audited."""
-    who = VARIANTS[arm.learner]
+    """Return the learner of ``arm``: that of the rule under audit, or a baseline."""
+    variant = variant_of(arm.learner)
+    who = VARIANTS[variant]
     if isinstance(who, Disco):
         audited = learner(budget, null=arm.null)
-        who = apply_variant(audited, arm.learner)
+        who = apply_variant(audited, variant)
         if arm.legacy:
             if not isinstance(who, Disco) or not budget.audited.has_agents:
                 raise SpecError(
@@ -322,6 +325,7 @@ def narrowed(
     subject: Subject | None = None,
 ) -> Budget:
     """Return ``budget`` with what was asked for; anything unknown is an error that names it."""
+    arms = [canonical_arm(arm) for arm in arms]
     _known("--arms", arms, assay.arms)
     _known("--tasks", tasks, assay.tasks)
     _known("--conditions", conditions, assay.conditions)

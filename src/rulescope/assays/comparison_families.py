@@ -68,7 +68,7 @@ OPEN_CARRY = Family(
 """The 34 contrasts of the audit of OPEN's carry. Six of them compare learners soon after the reset,
 when nobody was tried: they cannot be estimated, and stay in the family."""
 
-CONTEXT_PAIRS = (("open", "open-adam"), ("disco", "open"), ("disco", "open-adam"))
+CONTEXT_PAIRS = (("open", "open-adam"), ("rule", "open"), ("rule", "open-adam"))
 MINATAR_CONTEXT = Family(
     "minatar-context",
     tuple(

@@ -36,9 +36,29 @@ def subject_of(results: Iterable[Results]) -> str:
     telling = [
         found
         for found in known
-        if any(str(arm).startswith("disco") for arm in found.axes.get("arm", ()))
+        if any(str(arm).startswith("rule") for arm in found.axes.get("arm", ()))
     ]
     return next((subject_name(found.rule) for found in (*telling, *known)), UNKNOWN)
+
+
+def canonical_arm(arm: str) -> str:
+    """Return the name of an arm; arms of the rule under audit may also be typed as ``disco``.
+
+    >>> canonical_arm("disco-pin"), canonical_arm("a2c")
+    ('rule-pin', 'a2c')
+    """
+    first, dash, rest = arm.partition("-")
+    return f"rule{dash}{rest}" if first == "disco" else arm
+
+
+def variant_of(learner: str) -> str:
+    """Return the learner that an arm runs, by its name on the command line.
+
+    >>> variant_of("rule-no-aux"), variant_of("a2c")
+    ('disco-no-aux', 'a2c')
+    """
+    first, dash, rest = learner.partition("-")
+    return f"disco{dash}{rest}" if first == "rule" else learner
 
 
 def rate_label(rate: float) -> str:
@@ -52,17 +72,17 @@ def rate_label(rate: float) -> str:
 
 
 ARMS: Mapping[str, str] = {
-    "disco": "{}",
-    "disco-pin": "{}, pinned",
-    "disco-null": "null rule",
-    "disco-hold": "{}, held",
-    "disco-freeze": "{}, frozen",
-    "disco-freeze-40": "{}, frozen at 40",
-    "disco-no-aux": "{}, no aux",
-    "disco-entropy": "{}, entropy",
-    "disco-lr3e4": f"{{}}, lr {rate_label(VARIANTS['disco-lr3e4'].learning_rate)}",
-    "disco-legacy": "{}, legacy",
-    "disco-minatar": "{} (M1)",
+    "rule": "{}",
+    "rule-pin": "{}, pinned",
+    "rule-null": "null rule",
+    "rule-hold": "{}, held",
+    "rule-freeze": "{}, frozen",
+    "rule-freeze-40": "{}, frozen at 40",
+    "rule-no-aux": "{}, no aux",
+    "rule-entropy": "{}, entropy",
+    "rule-lr3e4": f"{{}}, lr {rate_label(VARIANTS['disco-lr3e4'].learning_rate)}",
+    "rule-legacy": "{}, legacy",
+    "rule-minatar": "{} (M1)",
     "a2c": "A2C",
     "a2c-popart": "A2C-PopArt",
     "ppo": "PPO",
@@ -80,7 +100,7 @@ ARMS: Mapping[str, str] = {
 def arm_name(arm: str, subject: str) -> str:
     """Return the printed name of an arm under the rule that is printed as ``subject``.
 
-    >>> arm_name("disco-pin", "Sprout"), arm_name("a2c", "Sprout"), arm_name("live", "Sprout")
+    >>> arm_name("rule-pin", "Sprout"), arm_name("a2c", "Sprout"), arm_name("live", "Sprout")
     ('Sprout, pinned', 'A2C', 'live')
     """
     return ARMS[arm].format(subject) if arm in ARMS else arm

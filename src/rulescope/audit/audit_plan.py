@@ -17,31 +17,31 @@ Chosen = Mapping[str, Any]
 
 AGENT = "published"
 """Conventions of the learner in an audit of a released rule, unless another agent is named."""
-_LEARNERS = ("disco", "disco-pin", "disco-null", "a2c")
+_LEARNERS = ("rule", "rule-pin", "rule-null", "a2c")
 _CROSSED = ("live", "match-clamp", "match-natural", "cross-clamp", "cross-natural")
-_ON_HISTORY = ("pin", "disco-pin", "disco-freeze")
+_ON_HISTORY = ("pin", "rule-pin", "rule-freeze")
 """Arms that intervene on the history; a rule without one has only the others."""
-_FEW_REPLAYS = ("disco", "disco-freeze", "dqn", "dqn-cleared")
-_REPLAYS = ("disco", "disco-freeze", "dqn", "dqn-28672", "dqn-cleared")
+_FEW_REPLAYS = ("rule", "rule-freeze", "dqn", "dqn-cleared")
+_REPLAYS = ("rule", "rule-freeze", "dqn", "dqn-28672", "dqn-cleared")
 _WIDE: dict[str, Chosen] = {
     "exposure": {"arms": _LEARNERS},
     "E1": {"arms": ("live", "pin"), "tasks": ("catch",)},
     "E2": {"arms": _CROSSED},
-    "E-A3c": {"arms": ("disco", "disco-pin", "disco-null", "a2c")},
+    "E-A3c": {"arms": ("rule", "rule-pin", "rule-null", "a2c")},
     "E3": {"arms": _REPLAYS, "tasks": ("catch",), "conditions": ("action-flip", "reward-move")},
-    "E-A5": {"arms": ("disco", "a2c", "dqn")},
+    "E-A5": {"arms": ("rule", "a2c", "dqn")},
 }
 """What a profile reads, of the budgets that an assay has itself."""
-_HORIZON: dict[str, Chosen] = {"F2": {"arms": ("disco", "disco-pin", "a2c", "dqn")}}
+_HORIZON: dict[str, Chosen] = {"F2": {"arms": ("rule", "rule-pin", "a2c", "dqn")}}
 
 DISCO: dict[str, dict[str, Chosen]] = {
     "smoke": {
         "exposure": {"arms": _LEARNERS},
         "E1": {"arms": ("live", "pin")},
         "E2": {"arms": _CROSSED, "scales": (10.0,)},
-        "E-A3c": {"arms": ("disco", "disco-pin", "a2c")},
+        "E-A3c": {"arms": ("rule", "rule-pin", "a2c")},
         "E3": {"arms": _FEW_REPLAYS},
-        "E-A5": {"arms": ("disco", "a2c")},
+        "E-A5": {"arms": ("rule", "a2c")},
     },
     "quick": {
         "exposure": {"seeds": LEAST_SEEDS, "iterations": 600, "arms": _LEARNERS},
@@ -55,13 +55,13 @@ DISCO: dict[str, dict[str, Chosen]] = {
         "E-A3c": {
             "seeds": LEAST_SEEDS,
             "iterations": 600,
-            "arms": ("disco", "disco-pin", "a2c"),
+            "arms": ("rule", "rule-pin", "a2c"),
         },
         "E3": {"seeds": LEAST_SEEDS, "iterations": 1000, "arms": _FEW_REPLAYS},
         "E-A5": {
             "seeds": LEAST_SEEDS,
             "episodes": 4000,
-            "arms": ("disco", "a2c", "dqn"),
+            "arms": ("rule", "a2c", "dqn"),
             "tasks": ("deep-sea-8",),
         },
     },
@@ -143,7 +143,7 @@ def _budget(
         games = (f"gymnax-{rule.removeprefix('open-')}",) if rule == Open().rule else ()
         return narrowed(assay, budget, rule=own, tasks=games, **chosen)
     # Without weights there is no null rule.
-    arms = [arm for arm in chosen["arms"] if arm != "disco-null" or subject.null is not None]
+    arms = [arm for arm in chosen["arms"] if arm != "rule-null" or subject.null is not None]
     if not has_history(subject):
         arms = [arm for arm in arms if arm not in _ON_HISTORY]
     return narrowed(assay, budget, subject=subject, **{**chosen, "arms": arms})

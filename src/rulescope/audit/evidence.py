@@ -52,7 +52,7 @@ def pairs(found: Found) -> Iterator[Pair]:
     """Yield every pair that an audit may have, axis by axis."""
 
     def pinned(axis: str, where: str, assay: str, at: Place) -> Pair:
-        return Pair(axis, where, assay, at.replaced(arm="disco"), at.replaced(arm="disco-pin"))
+        return Pair(axis, where, assay, at.replaced(arm="rule"), at.replaced(arm="rule-pin"))
 
     yield pinned("competence", "", "exposure", place("score", condition="episodic"))
     yield pinned("competence", "on 24×24", "F2", place("endpoint"))
@@ -68,7 +68,7 @@ def pairs(found: Found) -> Iterator[Pair]:
         after, before = (
             [
                 place(quantity, condition=condition, task="catch", arm=arm)
-                for arm in ("disco", "disco-freeze")
+                for arm in ("rule", "rule-freeze")
             ]
             for quantity in ("auc", "pre")
         )

@@ -35,15 +35,15 @@ from rulescope.stats import (
 )
 
 LEARNERS = {
-    "disco": RULE,
-    "disco-pin": PINNED,
-    "disco-null": NULL,
+    "rule": RULE,
+    "rule-pin": PINNED,
+    "rule-null": NULL,
     "a2c": "A2C",
     "dqn": "DQN",
     "dqn-28672": "DQN, small replay",
     "dqn-cleared": "DQN, replay cleared",
 }
-"""Columns of arms that are learners; the arm ``disco`` is the rule under audit."""
+"""Columns of arms that are learners; the arm ``rule`` is the rule under audit."""
 HISTORY = {"live": RULE, "pin": PINNED}
 THOUSAND = 1000.0
 DIGITS = {"rate": 4}
@@ -206,9 +206,7 @@ def between(first: Place, second: Place) -> Callable[[Results], Floats | None]:
 
 def boundaries(found: Found) -> Axis:
     """Does it need episodes, and reports of their ends?"""
-    ends = [
-        place("score", condition=condition, arm="disco") for condition in ("episodic", "masked")
-    ]
+    ends = [place("score", condition=condition, arm="rule") for condition in ("episodic", "masked")]
     lines = [
         Line(
             "told",
@@ -244,7 +242,7 @@ def boundaries(found: Found) -> Axis:
 def change(found: Found) -> Axis:
     """How does it adapt when the world changes, and does it need replay for that?"""
     lines = []
-    learners = {**LEARNERS, "disco-freeze": frozen_column(found)}
+    learners = {**LEARNERS, "rule-freeze": frozen_column(found)}
     for condition in map(str, labels(found, "E3", "condition")):
         where: dict[str, Label] = {"condition": condition, "task": "catch"}
         said = condition.replace("-", " ")
@@ -281,7 +279,7 @@ def change(found: Found) -> Axis:
                 "E3",
                 place("contrast", condition=condition, replay=replay),
                 each=between(
-                    place("auc", **where, arm="disco"), place("auc", **where, arm=REPLAYS[replay])
+                    place("auc", **where, arm="rule"), place("auc", **where, arm=REPLAYS[replay])
                 ),
             )
             for replay, words in (

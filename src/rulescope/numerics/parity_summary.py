@@ -109,13 +109,13 @@ def read_check(path: Path) -> NumericCheck:
 
 def numeric_table(check: NumericCheck) -> Table:
     """Return the published families with their outputs and largest error, published and ours."""
-    printed = {row["Test family"]: row for row in published.tables()[LABEL]}
+    printed = published.estimates("check")
     rows: list[tuple[Value, ...]] = [
         (
             ours.name,
             ours.precision,
-            int(printed[ours.name]["Outputs"]),
-            _scientific(printed[ours.name]["Max. absolute error"]),
+            int(printed[f"outputs/{ours.name}"].value),
+            _scientific(printed[f"error/{ours.name}"].value),
             ours.outputs,
             ours.comparisons,
             _scientific(ours.absolute),

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox, BboxBase
 
-from rulescope.assays.display_names import UNKNOWN, arm_name, subject_of
+from rulescope.assays.display_names import UNKNOWN, arm_name, canonical_arm, subject_of
 from rulescope.assays.results import Results
 from rulescope.render.result_files import write_whole
 
@@ -118,16 +118,16 @@ ARMS: dict[str, Look] = {
 }
 """Okabe-Ito colours, which colour-blind readers can distinguish (greys for controls)."""
 LEARNERS: dict[str, Look] = {
-    "disco": Look("", "#0072B2", "o"),
-    "disco-pin": Look("", "#D55E00", "s", DASHED),
-    "disco-null": Look("", "#B4B4B4", "+", MIXED),
-    "disco-hold": Look("", "#E69F00", "^", MIXED),
-    "disco-freeze": Look("", "#6E6E6E", "P", DASHED),
-    "disco-freeze-40": Look("", "#6E6E6E", "P", DOTTED, filled=False),
-    "disco-no-aux": Look("", "#56B4E9", "h", MIXED),
-    "disco-entropy": Look("", "#56B4E9", "h", DASHED),
-    "disco-lr3e4": Look("", "#56B4E9", "h", DOTTED),
-    "disco-legacy": Look("", "#0072B2", "o", DASHED, filled=False),
+    "rule": Look("", "#0072B2", "o"),
+    "rule-pin": Look("", "#D55E00", "s", DASHED),
+    "rule-null": Look("", "#B4B4B4", "+", MIXED),
+    "rule-hold": Look("", "#E69F00", "^", MIXED),
+    "rule-freeze": Look("", "#6E6E6E", "P", DASHED),
+    "rule-freeze-40": Look("", "#6E6E6E", "P", DOTTED, filled=False),
+    "rule-no-aux": Look("", "#56B4E9", "h", MIXED),
+    "rule-entropy": Look("", "#56B4E9", "h", DASHED),
+    "rule-lr3e4": Look("", "#56B4E9", "h", DOTTED),
+    "rule-legacy": Look("", "#0072B2", "o", DASHED, filled=False),
     "a2c": Look("", "#009E73", "v"),
     "a2c-popart": Look("", "#B8A200", "p", DASHED),
     "ppo": Look("", "#CC79A7", "D"),
@@ -137,7 +137,7 @@ LEARNERS: dict[str, Look] = {
     "dqn-cleared-interactions": Look("", "#999933", "*", MIXED),
     "open": Look("", "#882255", "s"),
     "open-adam": Look("", "#CC79A7", "D", DASHED),
-    "disco-minatar": Look("", "#0072B2", "o", DOTTED, filled=False),
+    "rule-minatar": Look("", "#0072B2", "o", DOTTED, filled=False),
     "random": Look("", "#9A9A9A", "x", DOTTED),
 }
 """Arms of assays that compare learners; no figure has these and the above. (They are named by
@@ -185,6 +185,7 @@ def look(arm: str) -> Look:
 
     In a figure it is named after the rule under audit (see :func:`naming`).
     """
+    arm = canonical_arm(arm)
     if arm in LEARNERS:
         return LEARNERS[arm]._replace(name=arm_name(arm, subject()))
     if arm in ARMS:

@@ -56,7 +56,7 @@ from rulescope.stats import (
 TASKS = ("catch", "catch-long")
 SWITCHED = ("action-flip", "reward-move")
 CONDITIONS = (*SWITCHED, "none")
-DISCO = ("disco", "disco-freeze", "disco-no-aux")
+DISCO = ("rule", "rule-freeze", "rule-no-aux")
 REPLAYS = {"100k": "dqn", "28672": "dqn-28672", "cleared": "dqn-cleared"}
 """The arm of DQN with each replay memory, in the order of the primary family."""
 DQN_TASK = "catch"
@@ -94,9 +94,9 @@ def _arms(budget: Budget, at: int) -> dict[str, Arm]:
     """Return the learner and interventions of each arm; ``at`` is the switch."""
     clear = (Reset(carrier="replay", at=at),)
     return {
-        "disco": Arm("disco"),
-        "disco-freeze": frozen(budget.iterations, FROZEN_FROM),
-        "disco-no-aux": Arm("disco-no-aux"),
+        "rule": Arm("rule"),
+        "rule-freeze": frozen(budget.iterations, FROZEN_FROM),
+        "rule-no-aux": Arm("rule-no-aux"),
         "dqn": Arm("dqn"),
         "dqn-28672": Arm("dqn-28672"),
         "dqn-cleared": Arm("dqn", clear),
@@ -171,7 +171,7 @@ def _replay_contrasts(frame: Frame, auc: Floats) -> Estimates:
     statistics = {"contrast": trimmed_mean, "contrast-iqm": exact_iqm}
     found = Estimates()
     for condition, (replay, arm) in product(SWITCHED, REPLAYS.items()):
-        each = _differences(frame, auc, "disco", arm, condition, DQN_TASK)
+        each = _differences(frame, auc, "rule", arm, condition, DQN_TASK)
         labels = {"condition": condition, "replay": replay}
         for quantity, statistic in statistics.items():
             one = absent(size) if each is None else estimate(each, blocks, statistic, size)
@@ -186,7 +186,7 @@ def _auxiliary_effects(frame: Frame, read: Mapping[str, Floats]) -> Estimates:
     for condition, task, readout in product(
         frame.axes["condition"], frame.axes["task"], ("auc", "final")
     ):
-        each = _differences(frame, read[readout], "disco-no-aux", "disco", condition, task)
+        each = _differences(frame, read[readout], "rule-no-aux", "rule", condition, task)
         if each is not None:
             labels = {"condition": condition, "task": task, "readout": readout}
             found.add("no-aux", estimate(each, blocks), labels)
@@ -208,14 +208,14 @@ PRESETS = {
     "smoke": Budget(
         seeds=1,
         iterations=120,
-        arms=("disco", "disco-freeze", "dqn", "dqn-cleared"),
+        arms=("rule", "rule-freeze", "dqn", "dqn-cleared"),
         tasks=("catch",),
         conditions=("action-flip",),
     ),
     "quick": Budget(
         seeds=2,
         iterations=1200,
-        arms=("disco", "disco-freeze", *REPLAYS.values()),
+        arms=("rule", "rule-freeze", *REPLAYS.values()),
         tasks=("catch",),
         conditions=("action-flip",),
     ),

@@ -11,7 +11,7 @@ from rulescope.assays.frame import Frame
 from rulescope.assays.results import Results
 
 TASK = "minatar-breakout"
-ARMS = ("disco", "disco-freeze", "a2c", "ppo")
+ARMS = ("rule", "rule-freeze", "a2c", "ppo")
 CONDITIONS = ("action-flip", "none")
 RETURN = "mean_return"
 FROZEN_FROM = 4
@@ -54,7 +54,7 @@ def _budget(
 
 
 PRESETS = {
-    "smoke": _budget(1, 160, arms=("disco", "a2c"), conditions=("action-flip",)),
+    "smoke": _budget(1, 160, arms=("rule", "a2c"), conditions=("action-flip",)),
     "quick": _budget(1, 1600, conditions=("action-flip",)),
     "standard": _budget(4, 8000),
     "paper": _budget(18, 8000),

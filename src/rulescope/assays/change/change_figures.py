@@ -58,11 +58,11 @@ CONDITIONS = {
 SWITCHED = ("action-flip", "reward-move")
 BOARDS = {"catch": "8×8", "catch-long": "16×16"}
 REPLAYS = {"100k": "dqn", "28672": "dqn-28672", "cleared": "dqn-cleared"}
-REPLAY_ARMS = ("disco", *REPLAYS.values())
+REPLAY_ARMS = ("rule", *REPLAYS.values())
 ARM_WORDS = {
-    "disco-freeze": "Frozen: the recurrent state is kept from before the switch on, all else goes"
+    "rule-freeze": "Frozen: the recurrent state is kept from before the switch on, all else goes"
     " on learning.",
-    "disco-no-aux": "No aux: without auxiliary losses.",
+    "rule-no-aux": "No aux: without auxiliary losses.",
     "dqn-28672": "DQN 28,672: as many transitions in replay as the learner of Disco103 has.",
     "dqn-cleared": "Cleared: replay emptied at the switch.",
 }

@@ -18,9 +18,9 @@ CONDITION_NAMES = {
     "none": "No change",
 }
 ARM_NAMES = {
-    "disco": "{}",
-    "disco-freeze": "Frozen",
-    "disco-no-aux": "No aux.",
+    "rule": "{}",
+    "rule-freeze": "Frozen",
+    "rule-no-aux": "No aux.",
     "dqn": "DQN 100k",
     "dqn-28672": "DQN 28,672",
     "dqn-cleared": "DQN cleared",
@@ -31,7 +31,7 @@ ARM_NAMES = {
 """As printed; in braces, the rule under audit."""
 BOARDS = {"catch": "8×8", "catch-long": "16×16"}
 REPLAY_NAMES = {"100k": "100k", "28672": "28,672", "cleared": "clear"}
-THRESHOLD_ARMS = ("disco", "dqn-cleared", "dqn-28672", "dqn")
+THRESHOLD_ARMS = ("rule", "dqn-cleared", "dqn-28672", "dqn")
 """Systems whose times to competence are compared, in the printed order."""
 SCORE = "score 0 random, 1 optimal, by the same references before and after the switch"
 TRIMMED = "integer-trimmed mean over seeds"

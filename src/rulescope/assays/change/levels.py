@@ -36,7 +36,7 @@ def level_grid(assay: str, budget: Budget, task: str, frozen_from: int) -> list[
     """
     at_unit_scale(budget, assay)
     at = switch(budget.iterations, budget.log_every)
-    arms = {"disco-freeze": frozen(budget.iterations, frozen_from)}
+    arms = {"rule-freeze": frozen(budget.iterations, frozen_from)}
 
     def runs(labels: dict[str, Label]) -> tuple[RunSpec, ...]:
         condition, arm = map(str, labels.values())

@@ -12,7 +12,7 @@ from rulescope.assays.change.levels import analyse_levels, level_grid
 from rulescope.assays.frame import Frame
 from rulescope.assays.results import Results
 
-ARMS = ("disco", "disco-freeze", "a2c")
+ARMS = ("rule", "rule-freeze", "a2c")
 CONDITIONS = ("observation-flip", "reward-sign", "none")
 FROZEN_FROM = 3
 """The frozen arm keeps its state from a third of the lifetime on: 1,000 of 3,000 iterations."""
@@ -37,7 +37,7 @@ def analyse(frame: Frame) -> Results:
 
 PRESETS = {
     "smoke": Budget(
-        seeds=1, iterations=120, arms=("disco", "a2c"), conditions=("observation-flip",)
+        seeds=1, iterations=120, arms=("rule", "a2c"), conditions=("observation-flip",)
     ),
     "quick": Budget(
         seeds=2, iterations=1000, arms=ARMS, conditions=("observation-flip", "reward-sign")

@@ -191,7 +191,7 @@ def _auxiliary(axes: Axes, results: Results | None) -> None:
         return
     for turn, labels in enumerate(rows):
         area, final = (cell(results, "no-aux", readout=name, **labels) for name in ("auc", "final"))
-        area_and_final(axes, -turn, area, final, look("disco-no-aux"))
+        area_and_final(axes, -turn, area, final, look("rule-no-aux"))
     names = [f"{BOARDS[at['task']]}, {CONDITIONS[at['condition']]}" for at in rows]
     axes.set_yticks([-turn for turn in range(len(rows))], names)
     axes.tick_params(axis="y", length=0)

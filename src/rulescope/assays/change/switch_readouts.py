@@ -52,7 +52,7 @@ def frozen(iterations: int, part: int) -> Arm:
 
     Never before it has learned anything, unless the lifetime would be over by then.
     """
-    return Arm("disco", (Freeze(carrier="recurrent", at=frozen_at(iterations, part)),))
+    return Arm("rule", (Freeze(carrier="recurrent", at=frozen_at(iterations, part)),))
 
 
 def frozen_at(iterations: int, part: int) -> int:

@@ -51,7 +51,7 @@ FOUND = (
     'log" misses goals between log rows), with 95 % Wilson intervals'
 )
 DEPTHS = (12, 14, 16)
-ARMS = ("disco", "a2c", "dqn", CHANCE)
+ARMS = ("rule", "a2c", "dqn", CHANCE)
 
 
 def campaigns(seeds: int) -> int:
@@ -276,7 +276,7 @@ def _by_chance(found: Estimates, quantity: str, row: Row) -> Value:
 
 
 PRESETS = {
-    "smoke": budget(1, ("disco", CHANCE), (12,), episodes=300, log_every=10),
+    "smoke": budget(1, ("rule", CHANCE), (12,), episodes=300, log_every=10),
     "quick": budget(2, ARMS, (12,), episodes=3000),
     "standard": budget(4, ARMS, DEPTHS),
     "paper": budget(15, ARMS, DEPTHS),

@@ -21,8 +21,8 @@ def analyse(frame: Frame) -> Results:
 
 
 PRESETS = {
-    "smoke": budget(1, ("disco", "a2c"), (8,), episodes=400, log_every=10),
-    "quick": budget(2, ("disco", "a2c", "dqn"), (8, 10), episodes=4000),
+    "smoke": budget(1, ("rule", "a2c"), (8,), episodes=400, log_every=10),
+    "quick": budget(2, ("rule", "a2c", "dqn"), (8, 10), episodes=4000),
     "standard": budget(4, ARMS, DEPTHS),
     "paper": budget(15, ARMS, DEPTHS),
 }

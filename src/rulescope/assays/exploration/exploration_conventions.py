@@ -28,11 +28,11 @@ from rulescope.stats import estimate, estimates, paired_differences, seed_blocks
 
 DEPTHS = (12, 14)
 ARMS = {
-    "disco-legacy": Arm("disco", legacy=True),
-    "disco": Arm("disco"),
+    "rule-legacy": Arm("rule", legacy=True),
+    "rule": Arm("rule"),
     "a2c": Arm("a2c"),
 }
-CONVENTIONS = {"legacy": "disco-legacy", "reference": "disco"}
+CONVENTIONS = {"legacy": "rule-legacy", "reference": "rule"}
 """The arm of each Retrace index."""
 DRAWS = 2_000
 
@@ -98,8 +98,8 @@ def _table(frame: Frame, found: Estimates) -> Table:
 
 
 PRESETS = {
-    "smoke": budget(1, ("disco-legacy", "disco", "a2c"), (12,), episodes=400, log_every=10),
-    "quick": budget(2, ("disco-legacy", "disco", "a2c"), (12,), episodes=6000),
+    "smoke": budget(1, ("rule-legacy", "rule", "a2c"), (12,), episodes=400, log_every=10),
+    "quick": budget(2, ("rule-legacy", "rule", "a2c"), (12,), episodes=6000),
     "standard": budget(8, tuple(ARMS), DEPTHS),
     "paper": budget(15, tuple(ARMS), DEPTHS),
 }

@@ -27,7 +27,7 @@ from rulescope.render.style import GREY, PALE, SMALL, Page, absent, look, styled
 if TYPE_CHECKING:
     from rulescope.assays.results import Results
 
-CONVENTIONS = {"legacy": "disco-legacy", "reference": "disco"}
+CONVENTIONS = {"legacy": "rule-legacy", "reference": "rule"}
 """The arm of each convention."""
 SOLVED = 0.495
 READOUTS = ("solved", "goal-in-log", "return")

@@ -41,7 +41,7 @@ from rulescope.stats import (
 )
 from rulescope.stats.solve_rates import EPISODES
 
-ARMS = ("disco", "disco-entropy", "a2c", "ppo", "dqn")
+ARMS = ("rule", "rule-entropy", "a2c", "ppo", "dqn")
 GOAL_IN_LOG = "goal-in-log"
 """The quantity that the published table calls "ever found"."""
 READOUTS = (

@@ -266,7 +266,7 @@ def _staircase(axes: Axes, results: Mapping[str, Results]) -> None:
 def _replays(areas: Axes, differences: Axes, results: Results | None) -> None:
     """Draw the area after the switch by arm, and beside it the rule's advantage over each DQN."""
     areas_of = {
-        arm: cell(results, "auc", task="catch", arm=arm, **FLIP) for arm in ("disco", *REPLAYS)
+        arm: cell(results, "auc", task="catch", arm=arm, **FLIP) for arm in ("rule", *REPLAYS)
     }
     found = {arm: area for arm, area in areas_of.items() if area is not None}
     if not found:

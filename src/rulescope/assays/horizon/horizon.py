@@ -38,15 +38,15 @@ from rulescope.spec.run_spec import Freeze
 from rulescope.stats import Estimate, estimate, mastery, paired_differences, seed_blocks
 
 TASK = "catch-big"
-ARMS = ("disco", "disco-lr3e4", "a2c", "ppo", "dqn", "disco-pin", "disco-freeze")
-FIRST_FREEZE = "disco-freeze-40"
+ARMS = ("rule", "rule-lr3e4", "a2c", "ppo", "dqn", "rule-pin", "rule-freeze")
+FIRST_FREEZE = "rule-freeze-40"
 """Not in a preset: the published grid has the seven arms above, the published capture points are 0,
-40 and 400. The state captured at 0 is zero, so that arm is ``disco-pin``."""
+40 and 400. The state captured at 0 is zero, so that arm is ``rule-pin``."""
 CAPTURE = 40
 """The earliest iteration with a state to keep: the first update comes after 32."""
 REFERENCES: dict[str, tuple[str, tuple[str, ...]]] = {
-    "difference": ("disco", (*ARMS[1:], FIRST_FREEZE)),
-    "difference-lr3e4": ("disco-lr3e4", ("a2c", "ppo", "dqn")),
+    "difference": ("rule", (*ARMS[1:], FIRST_FREEZE)),
+    "difference-lr3e4": ("rule-lr3e4", ("a2c", "ppo", "dqn")),
 }
 """Quantity of a difference: the arm whose readout comes first, and the arms subtracted from it."""
 
@@ -66,9 +66,9 @@ def first(iterations: int) -> int:
 
 def arm_of(name: str, budget: Budget) -> Arm:
     """Return the learner called ``name`` with its interventions."""
-    captured = {"disco-freeze": early(budget.iterations), FIRST_FREEZE: first(budget.iterations)}
+    captured = {"rule-freeze": early(budget.iterations), FIRST_FREEZE: first(budget.iterations)}
     if name in captured:
-        return Arm("disco", (Freeze(carrier="recurrent", at=captured[name]),))
+        return Arm("rule", (Freeze(carrier="recurrent", at=captured[name]),))
     return CONTROLS.get(name, Arm(name))
 
 
@@ -120,12 +120,12 @@ READOUTS = (
 def _names(frame: Frame) -> dict[str, str]:
     """Return the arms that were run, with their printed names."""
     printed = {
-        **{arm: _with_rate(frame, arm) for arm in ("disco", "disco-lr3e4")},
+        **{arm: _with_rate(frame, arm) for arm in ("rule", "rule-lr3e4")},
         "a2c": "A2C",
         "ppo": "PPO",
         "dqn": "DQN",
-        "disco-pin": "Pinned 0",
-        "disco-freeze": f"Frozen {early(frame.iterations)}",
+        "rule-pin": "Pinned 0",
+        "rule-freeze": f"Frozen {early(frame.iterations)}",
         FIRST_FREEZE: f"Frozen {first(frame.iterations)}",
     }
     return {arm: name for arm, name in printed.items() if arm in frame.axes["arm"]}
@@ -194,7 +194,7 @@ def _paired(frame: Frame, found: Estimates) -> Table:
 _ONE = Budget(seeds=1, iterations=20_000, arms=ARMS, tasks=(TASK,), log_every=50)
 
 PRESETS = {
-    "smoke": replace(_ONE, iterations=100, arms=("disco", "a2c", "disco-pin")),
+    "smoke": replace(_ONE, iterations=100, arms=("rule", "a2c", "rule-pin")),
     "quick": replace(_ONE, seeds=2, iterations=1000),
     "standard": replace(_ONE, seeds=3),
     "paper": replace(_ONE, seeds=12),

@@ -221,7 +221,7 @@ READOUTS: dict[ReadoutKey, Readout] = {
         "exposure: iterations to 0.8 at unit scale",
         "historical",
         "exposure",
-        "steps/episodic/disco",
+        "steps/episodic/rule",
         ("live-1",),
         _crossing,
         20 * 58.0,

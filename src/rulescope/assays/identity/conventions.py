@@ -41,17 +41,17 @@ from rulescope.stats.solve_rates import EPISODES
 
 _PINNED = (Pin(carrier="recurrent"),)
 ARMS = {
-    "disco-legacy": Arm("disco", legacy=True),
-    "disco": Arm("disco"),
-    "disco-pin-legacy": Arm("disco", _PINNED, legacy=True),
-    "disco-pin": Arm("disco", _PINNED),
+    "rule-legacy": Arm("rule", legacy=True),
+    "rule": Arm("rule"),
+    "rule-pin-legacy": Arm("rule", _PINNED, legacy=True),
+    "rule-pin": Arm("rule", _PINNED),
     "a2c": Arm("a2c"),
 }
-AGAINST_A2C = {"legacy": ("disco-legacy", "a2c"), "reference": ("disco", "a2c")}
+AGAINST_A2C = {"legacy": ("rule-legacy", "a2c"), "reference": ("rule", "a2c")}
 """Convention: the two arms that are compared under it. (A2C has no such convention.)"""
 AGAINST_PINNED = {
-    "legacy": ("disco-legacy", "disco-pin-legacy"),
-    "reference": ("disco", "disco-pin"),
+    "legacy": ("rule-legacy", "rule-pin-legacy"),
+    "reference": ("rule", "rule-pin"),
 }
 LONGEST = 20_000
 MOST_SEEDS = 18

@@ -41,8 +41,8 @@ from rulescope.stats import (
 )
 
 ID = "masking"
-ARMS = ("disco", "a2c", "ppo", "dqn")
-SUBJECT = "disco"
+ARMS = ("rule", "a2c", "ppo", "dqn")
+SUBJECT = "rule"
 TASK = "minatar-breakout"
 RAW = f"{RATE}, in rewards of the game, mean of the last 10 % of the log rows"
 BOUNDARIES = {"episodic": EPISODIC, "masked": MASKED}
@@ -159,8 +159,8 @@ ASSAY = Assay(
     tasks=(TASK,),
     conditions=tuple(BOUNDARIES),
     presets={
-        "smoke": _budget(1, 80, ("disco", "a2c")),
-        "quick": _budget(2, 800, ("disco", "a2c")),
+        "smoke": _budget(1, 80, ("rule", "a2c")),
+        "quick": _budget(2, 800, ("rule", "a2c")),
         "standard": _budget(4, 8000),
         "paper": _budget(18, 8000),
     },

@@ -30,12 +30,12 @@ from rulescope.spec.run_spec import RunSpec
 from rulescope.stats import trimmed_mean
 
 ID = "minatar-context"
-ARMS = ("disco", "open", "open-adam", "disco-minatar")
+ARMS = ("rule", "open", "open-adam", "rule-minatar")
 PUBLISHED = ARMS[:3]
 """The other one is a control: the rule as in M1, in games of MinAtar's own settings."""
 SCALES = (1e-2, 1e-1, 1.0, 1e1, 1e2)
-PAIRS = (*CONTEXT_PAIRS, ("disco-minatar", "open"), ("disco-minatar", "open-adam"))
-NAMES = {"disco": "{}", "open": "OPEN", "open-adam": "Adam", "disco-minatar": "{} (M1)"}
+PAIRS = (*CONTEXT_PAIRS, ("rule-minatar", "open"), ("rule-minatar", "open-adam"))
+NAMES = {"rule": "{}", "open": "OPEN", "open-adam": "Adam", "rule-minatar": "{} (M1)"}
 """As printed; in braces, the rule under audit."""
 RATE = (
     "reward per interaction of training without the multiplier, mean of the last 10 % of the log; "
@@ -54,11 +54,11 @@ def grid(budget: Budget) -> list[Cell]:
 def _runs(budget: Budget, arm: str, task: str, scale: float) -> tuple[RunSpec, ...]:
     """Return the lifetimes of a cell; those that the audit of OPEN has too are the same runs."""
     match arm:
-        case "disco":
-            return lifetimes(budget, Arm("disco"), task=task, scale=scale)
-        case "disco-minatar":
+        case "rule":
+            return lifetimes(budget, Arm("rule"), task=task, scale=scale)
+        case "rule-minatar":
             world = task.replace("gymnax", "minatar")
-            return lifetimes(budget, Arm("disco"), task=world, scale=scale)
+            return lifetimes(budget, Arm("rule"), task=world, scale=scale)
     enough(budget, arm, task, fewest=1)
     if arm == "open" and scale in open_carry.SCALES:
         return open_carry.audited(budget, "live", task=task, scale=scale)
@@ -104,8 +104,8 @@ def rates(frame: Frame) -> dict[tuple[str, str, float], Floats]:
 
 def _add_differences(found: Estimates, frame: Frame, cells: Marginals) -> None:
     """Add the planned differences, and those of the control if it was run."""
-    control = [("disco-minatar", second) for first, second in CONTEXT_PAIRS if first == "disco"]
-    pairs = [*CONTEXT_PAIRS, *(control if "disco-minatar" in frame.axes["arm"] else ())]
+    control = [("rule-minatar", second) for first, second in CONTEXT_PAIRS if first == "rule"]
+    pairs = [*CONTEXT_PAIRS, *(control if "rule-minatar" in frame.axes["arm"] else ())]
     for first, second in pairs:
         for task in TASKS:
             for scale in SCALES:

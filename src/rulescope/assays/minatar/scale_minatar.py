@@ -37,9 +37,9 @@ from rulescope.stats import (
 
 TASKS = ("minatar-breakout", "minatar-freeway")
 ARMS = {
-    "disco": Arm("disco"),
-    "disco-pin": Arm("disco", (Pin(carrier="recurrent"),)),
-    "disco-hold": Arm("disco", (Hold(carrier="averages"),)),
+    "rule": Arm("rule"),
+    "rule-pin": Arm("rule", (Pin(carrier="recurrent"),)),
+    "rule-hold": Arm("rule", (Hold(carrier="averages"),)),
     "a2c": Arm("a2c"),
 }
 SCALES = (1e-2, 1e-1, 1.0, 1e1, 1e2)
@@ -47,7 +47,7 @@ DRAWS = 4_000
 PASSING = 0.8
 """The retention at which a scale is usable."""
 GAMES = {"minatar-breakout": "Breakout", "minatar-freeway": "Freeway"}
-NAMES = {"a2c": "A2C", "disco": "{}", "disco-hold": "Frozen EMA", "disco-pin": "Pinned 0"}
+NAMES = {"a2c": "A2C", "rule": "{}", "rule-hold": "Frozen EMA", "rule-pin": "Pinned 0"}
 """As printed, in the printed order; in braces, the rule under audit."""
 RATE = "rate: reward per interaction without the multiplier, mean of the last 10 % of the log"
 RETENTION = (
@@ -169,7 +169,7 @@ _ONE = Budget(seeds=1, iterations=8000, arms=tuple(ARMS), scales=SCALES, tasks=T
 
 PRESETS = {
     "smoke": replace(
-        _ONE, iterations=80, arms=("disco", "a2c"), scales=(1.0, 100.0), tasks=TASKS[:1]
+        _ONE, iterations=80, arms=("rule", "a2c"), scales=(1.0, 100.0), tasks=TASKS[:1]
     ),
     "quick": replace(_ONE, iterations=600, scales=(0.01, 1.0, 100.0), tasks=TASKS[:1]),
     "standard": replace(_ONE, seeds=3, iterations=4000, tasks=TASKS[:1]),

@@ -32,7 +32,7 @@ from rulescope.spec.run_spec import RunSpec
 from rulescope.spec.world_config import Boundary
 
 ID = "exposure"
-ARMS = ("disco", "a2c", "ppo", "dqn")
+ARMS = ("rule", "a2c", "ppo", "dqn")
 
 
 class Exposure(NamedTuple):
@@ -104,8 +104,8 @@ ASSAY = Assay(
     tasks=TASKS,
     conditions=tuple(EXPOSURES),
     presets={
-        "smoke": _budget(1, 80, ("disco", "a2c")),
-        "quick": _budget(2, 1000, ("disco", "a2c")),
+        "smoke": _budget(1, 80, ("rule", "a2c")),
+        "quick": _budget(2, 1000, ("rule", "a2c")),
         "standard": _budget(4, 6000),
         "paper": _budget(18, 6000),
     },

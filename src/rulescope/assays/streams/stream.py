@@ -44,7 +44,7 @@ from rulescope.assays.streams.stream_tables import algorithms
 from rulescope.spec.run_spec import RunSpec
 
 ID = "E-A3c"
-ARMS = ("disco", "a2c", "dqn")
+ARMS = ("rule", "a2c", "dqn")
 TASK = "catch-stream"
 
 
@@ -110,7 +110,7 @@ ASSAY = Assay(
     arms=(*ARMS, *CONTROLS),
     tasks=(TASK,),
     presets={
-        "smoke": _budget(1, 80, ("disco", "a2c")),
+        "smoke": _budget(1, 80, ("rule", "a2c")),
         "quick": _budget(2, 2000),
         "standard": _budget(4, 6000),
         "paper": _budget(12, 6000),

@@ -211,7 +211,7 @@ def _draw_by_boundary(axes: Axes, results: Mapping[str, Results], quantity: str)
         arms_run(results.get(name), "score", condition=condition)
         for name, condition, _ in BOUNDARIES
     ]
-    arms = in_order({arm for here in run for arm in here} & {"disco", "a2c"})
+    arms = in_order({arm for here in run for arm in here} & {"rule", "a2c"})
     names: list[End] = []
     every: list[Estimate] = []
     for turn, arm in enumerate(arms):

@@ -18,7 +18,7 @@ from rulescope.spec.run_spec import RunSpec
 from rulescope.spec.world_config import Boundary
 
 ID = "synthetic"
-ARMS = ("disco", "a2c")
+ARMS = ("rule", "a2c")
 INTERVALS = {f"synth{steps}": steps for steps in (7, 29, 100)}
 """Steps of a lane between two signals."""
 

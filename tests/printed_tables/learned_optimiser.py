@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from printed_tables.tables import bounds, tables, with_interval
 from rulescope.assays.comparison_families import MINATAR_CONTEXT, OPEN_CARRY
 from rulescope.assays.open import open_gate
-from rulescope.assays.published.tables import Published, bounds, tables, with_interval
+from rulescope.assays.published import Published
 from rulescope.assays.results import scale_label
 
 SEEDS = 8

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from rulescope.assays.published.tables import Published, tables, with_interval
+from printed_tables.tables import tables, with_interval
+from rulescope.assays.published import Published
 
 _CELLS = {
     "A1 catchbig, disco-A2C": "catch-big",

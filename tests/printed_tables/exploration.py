@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from rulescope.assays.published.tables import Published, bounds, tables, with_interval
+from printed_tables.tables import bounds, tables, with_interval
+from rulescope.assays.published import Published
 
 _CONVENTIONS = {"legacy": "disco-legacy", "reference": "disco"}
 

@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from rulescope.assays.published.tables import Published, scalars, tables, with_interval
+from printed_tables.tables import scalars, tables, with_interval
+from rulescope.assays.published import Published
 from rulescope.assays.results import scale_label
 
 _COMPARATORS = {

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from printed_tables.tables import bounds, tables, with_interval
 from rulescope.assays.change.change_tables import ARM_NAMES, CONDITION_NAMES
 from rulescope.assays.comparison_families import PRIMARY
-from rulescope.assays.published.tables import Published, bounds, tables, with_interval
+from rulescope.assays.published import Published
 
 SEEDS = 18
 """Of every cell of E3 and E-A4m."""

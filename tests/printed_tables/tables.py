@@ -1,32 +1,23 @@
 """The printed tables as they are.
 
-``published.json`` holds the printed tables as they are: numbers and headings, nothing rounded or
+``paper_tables.json`` holds the printed tables as they are: numbers and headings, nothing rounded or
 repaired. An estimate is ``[value, low, high]``, an interval ``[low, high]``, a count ``"k/n"``.
 """
 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib import resources
+from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
+
+from rulescope.assays.published import Published
 
 SEEDS = 12
 """Seeds of each cell, where nothing else is said."""
-
-
-class Published(NamedTuple):
-    """A printed value; where no interval is printed its bounds are NaN."""
-
-    value: float
-    low: float = math.nan
-    high: float = math.nan
-    n: int = SEEDS
-    family: int = 1
 
 
 @dataclass(frozen=True)
@@ -63,7 +54,7 @@ def scalars() -> Mapping[str, Any]:
 
 @lru_cache(maxsize=1)
 def _content() -> dict[str, Any]:
-    source = resources.files("rulescope.assays.published") / "published.json"
+    source = Path(__file__).with_name("paper_tables.json")
     content: dict[str, Any] = json.loads(source.read_text(encoding="utf-8"))
     return content
 

@@ -5,14 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from printed_tables.tables import bounds, scalars, tables, with_interval
 from rulescope.assays.comparison_families import INTERFACE_STATE, PRIMARY
-from rulescope.assays.published.tables import (
-    Published,
-    bounds,
-    scalars,
-    tables,
-    with_interval,
-)
+from rulescope.assays.published import Published
 from rulescope.assays.results import scale_label
 
 _TASKS = {"Catch": "catch", "CatchDense": "catch-dense", "CatchLong": "catch-long"}
