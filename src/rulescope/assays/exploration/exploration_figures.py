@@ -42,7 +42,7 @@ DEFINITIONS = (
 
 @styled
 def app_exploration(results: Mapping[str, Results]) -> Figure:
-    """``v5:fig:app-exploration``: who solves, goals in the log, final returns; two conventions."""
+    """``v5:fig:app-exploration``: solved, goals in the log, final returns; two conventions."""
     stairs, pairs = results.get("E-A5"), results.get("F1")
     differences = cells(pairs, "difference")
     used = [e for readout in READOUTS for e in cells(stairs, readout)] + differences

@@ -44,12 +44,12 @@ def crossings(frame: Frame) -> Floats:
     return first_at_or_above(frame.iteration * each, frame.log("rate_score"), THRESHOLD)
 
 
-def crossed(first: Floats, lived: Bools) -> Estimate:
+def crossed(first: Floats, completed: Bools) -> Estimate:
     """Return the share of one cell's completed lifetimes [seeds] that ever crossed."""
-    return wilson(int(np.isfinite(first[lived]).sum()), int(lived.sum()))
+    return wilson(int(np.isfinite(first[completed]).sum()), int(completed.sum()))
 
 
-def time_to_threshold(first: Floats, lived: Bools) -> Estimate:
+def time_to_threshold(first: Floats, completed: Bools) -> Estimate:
     """Estimate when one cell's lifetimes [seeds] cross, of those that do, resampled by themselves.
 
     ``n`` counts all lifetimes; the share that crosses says how many of them the time is from. (The
@@ -57,7 +57,7 @@ def time_to_threshold(first: Floats, lived: Bools) -> Estimate:
     """
     times = first[np.isfinite(first)]
     found = estimate(times, seed_blocks(len(times), ATLAS_DRAWS)) if len(times) else absent()
-    return replace(found, n=int(lived.sum()))
+    return replace(found, n=int(completed.sum()))
 
 
 def estimate_exposures(frame: Frame) -> Estimates:
@@ -66,10 +66,10 @@ def estimate_exposures(frame: Frame) -> Estimates:
     scores = estimates(values, seed_blocks(len(frame.seeds), ATLAS_DRAWS))
     found = Estimates()
     for labels, place in frame.cells():
-        lived = frame.lived[place]
-        found.add("score", scores[place], labels, seeds=values[place] if lived.any() else None)
-        found.add("steps", time_to_threshold(first[place], lived), labels)
-        found.add("fraction", crossed(first[place], lived), labels)
+        completed = frame.lived[place]
+        found.add("score", scores[place], labels, seeds=values[place] if completed.any() else None)
+        found.add("steps", time_to_threshold(first[place], completed), labels)
+        found.add("fraction", crossed(first[place], completed), labels)
     return found
 
 
