@@ -1,4 +1,4 @@
-"""What all tests share."""
+"""Fixtures, markers and the closing report that all tests share."""
 
 from __future__ import annotations
 
@@ -10,7 +10,16 @@ from typing import Any
 import pytest
 
 import machine
+import markers
 from plugin_packages import Site, importable
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give every test of this folder its marker; see :mod:`markers`."""
+    for item in items:
+        marker = markers.marker_of(item.path, item.name)
+        if marker is not None:
+            item.add_marker(marker)
 
 
 def _reports(config: pytest.Config, outcome: str) -> list[Any]:
@@ -20,19 +29,19 @@ def _reports(config: pytest.Config, outcome: str) -> list[Any]:
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """Say in the last lines what was not tested on this machine, and how to change that."""
-    said = [
+    """List what was not tested on this machine, and how to change that, in the last lines."""
+    sentences = [
         *machine.skipped(_reports(config, "skipped")),
         *machine.left_out(_reports(config, "passed")),
     ]
-    if said:
+    if sentences:
         terminalreporter.section("not tested on this machine")
-    for sentence in said:
+    for sentence in sentences:
         terminalreporter.write_line(sentence)
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """Fail a run in which a test was skipped where none may be, as in continuous integration."""
+    """Fail a run with a skipped test where none may be skipped, as in continuous integration."""
     passed = exitstatus == pytest.ExitCode.OK
     if passed and machine.strict() and _reports(session.config, "skipped"):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
@@ -40,7 +49,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 
 @pytest.fixture(autouse=True)
 def interruptible() -> Iterator[None]:
-    """Answer to SIGINT even if the tests were started in the background, where shells ignore it."""
+    """React to SIGINT even if the tests run in the background, where shells ignore it."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)

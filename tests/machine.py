@@ -1,7 +1,7 @@
-"""What tests use of the machine besides Python, and what is said where it is missing.
+"""Programs that tests need besides Python, and what is reported where one is missing.
 
 On a user's machine a test that needs a missing program is skipped, and the last lines of the output
-say what was left out and how to install it. Continuous integration sets ``CI=true`` or
+list what was left out and how to install it. Continuous integration sets ``CI=true`` or
 ``RULESCOPE_TEST_ALL=1``: there a missing program is a failure, and so is any skipped test.
 """
 
@@ -19,9 +19,9 @@ import pytest
 STRICT_VARIABLES = ("CI", "RULESCOPE_TEST_ALL")
 NO = ("", "0", "false", "no")
 BESIDE = Path(__file__).parents[2] / "shared"
-"""Released weights and golden sets that hold them, if somebody put them there."""
+"""Optional folder with released weights and the golden arrays that contain them."""
 LEFT_OUT = "left out"
-"""Name of the property with which a test that passes says what it could not try here."""
+"""Property in which a test that passes records what it could not test on this machine."""
 
 
 class Program(NamedTuple):
@@ -29,7 +29,7 @@ class Program(NamedTuple):
 
     title: str
     names: tuple[str, ...]
-    """Any of these will do."""
+    """Names of its executable; any of them will do."""
     advice: str
     """How to get it: an imperative sentence without its full stop."""
 
@@ -79,16 +79,16 @@ def _reason(report: Any) -> str:
 
 
 def left_out(reports: Iterable[Any]) -> list[str]:
-    """Return sentences on what tests that passed could not try on this machine."""
-    said = [
+    """Return sentences on what tests that passed could not test on this machine."""
+    sentences = [
         f"Left out: {what}."
         for report in reports
         for name, what in report.user_properties
         if name == LEFT_OUT
     ]
     if not (BESIDE / "golden").is_dir():
-        said.append(
+        sentences.append(
             f"Left out: comparisons with released weights, which are not kept in the repository "
-            f"(looked for in {os.path.relpath(BESIDE)}); random weights were compared."
+            f"(expected in {os.path.relpath(BESIDE)}); random weights were compared."
         )
-    return list(dict.fromkeys(said))
+    return list(dict.fromkeys(sentences))

@@ -1,9 +1,11 @@
-"""Numbers and tables in the pages are what the records, the code and the measurements say."""
+"""Numbers and tables in the pages are those of the records, the code and the measurements."""
 
 from __future__ import annotations
 
+import pkgutil
 import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -11,15 +13,20 @@ from documents import pages, spans
 from documents.analyses import Source
 from documents.repository import Repository
 from documents.spans import DocumentError
+from documents.spec_fields import GROUPS
 from documents.tables import OTHERS, TABLES, Tables
 from documents.values import FACTS, Values
-from rulescope.assays import published
+from rulescope.assays import ASSAYS, PRESETS, published
 from rulescope.assays.figures import FIGURES
 from rulescope.report.site import publication
+from rulescope.spec.disco_config import AGENTS
+from rulescope.spec.learner_config import LearnerSpec
+from rulescope.spec.run_spec import Intervention
+from rulescope.spec.world_config import EnvironmentSpec
 
 ROOT = Path(__file__).parents[1]
 AGENT = "historical"
-"""The bundle of conventions that the records are of."""
+"""The agent that most records are of."""
 PAGES = [page.relative_to(ROOT).as_posix() for page in Repository().pages]
 
 
@@ -42,7 +49,7 @@ def answers(words: str) -> str:
     return f"<{words}>"
 
 
-# --- the pages ----------------------------------------------------------------------------------
+# --- the pages ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -51,7 +58,7 @@ def test_every_page_is_up_to_date(repository: Repository, name: str) -> None:
     assert pages.filled(page, repository) == page.read_text(encoding="utf-8"), "run `make docs`"
 
 
-def test_a_stale_number_is_found_and_put_right(
+def test_a_stale_number_is_found_and_corrected(
     repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fresh, old = tmp_path / "fresh.md", tmp_path / "old.md"
@@ -85,7 +92,7 @@ def test_an_unknown_name_is_an_error_that_names_the_page_and_the_nearest(
 
 
 @pytest.mark.parametrize("name", ["README.md", "CHANGELOG.md", "replication/README.md"])
-def test_nobody_types_how_many_records_or_assays_there_are(name: str) -> None:
+def test_numbers_of_records_and_assays_are_generated_not_typed(name: str) -> None:
     text = (ROOT / name).read_text(encoding="utf-8")
     typed = re.sub(r"<!-- value: .*?<!-- /value -->", "", text)
     typed = re.sub(r"<!-- table: .*?<!-- /table -->", "", typed, flags=re.DOTALL)
@@ -94,7 +101,7 @@ def test_nobody_types_how_many_records_or_assays_there_are(name: str) -> None:
     )
 
 
-# --- markers ------------------------------------------------------------------------------------
+# --- markers --------------------------------------------------------------------------------------
 
 
 def test_values_and_tables_are_written_between_their_markers() -> None:
@@ -124,10 +131,10 @@ def test_a_page_names_its_agent_and_a_marker_may_name_another() -> None:
     assert spans.agent("# Title\n") is None
     assert Source.of("E1", "reference") == ("E1", "reference")
     assert Source.of("E1@legacy", "reference") == ("E1", "legacy")
-    assert Source.of("E-POP", "reference") == ("E-POP", None), "no learner of it is Disco's"
+    assert Source.of("E-POP", "reference") == ("E-POP", None), "it has no Disco learner"
 
 
-# --- values -------------------------------------------------------------------------------------
+# --- values ---------------------------------------------------------------------------------------
 
 
 def test_records_are_counted_one_by_one(values: Values) -> None:
@@ -145,7 +152,7 @@ def test_an_estimate_is_shown_whole_or_in_part(values: Values) -> None:
     assert values("published conventions gap/catch-1000/reference value .2 /1750") == "0.81"
 
 
-def test_a_difference_is_ours_minus_the_published(values: Values) -> None:
+def test_a_difference_is_our_value_minus_the_published_one(values: Values) -> None:
     key = "exposure score/natural/dqn"
     shown = [
         float(values(f"{kind} {key} value .5").replace("−", "-")) for kind in ("ours", "published")
@@ -195,21 +202,22 @@ def test_another_agent_has_other_records(values: Values) -> None:
         ("records now", "value: no 'records'"),
     ],
 )
-def test_what_cannot_be_answered_is_an_error(values: Values, words: str, message: str) -> None:
+def test_an_unknown_value_is_an_error(values: Values, words: str, message: str) -> None:
     with pytest.raises(DocumentError, match=re.escape(message)):
         values(words)
 
 
-def test_every_fact_can_be_told(repository: Repository) -> None:
+def test_every_fact_has_a_text(repository: Repository) -> None:
     assert all(fact(repository) for fact in FACTS.values())
 
 
-# --- tables -------------------------------------------------------------------------------------
+# --- tables ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [*TABLES, *OTHERS])
+@pytest.mark.parametrize("name", [*TABLES, *OTHERS, *(f"spec {name}" for name in GROUPS)])
 def test_every_table_has_rows_of_one_width(tables: Tables, name: str) -> None:
-    rows = [line.count("|") for line in tables(name).splitlines() if line.startswith("|")]
+    lines = [line.replace("\\|", "") for line in tables(name).splitlines()]
+    rows = [line.count("|") for line in lines if line.startswith("|")]
     assert len(rows) >= 3
     assert len(set(rows)) == 1
 
@@ -233,13 +241,13 @@ def test_a_measured_table_comes_with_its_command(tables: Tables) -> None:
     assert "Measured by `make torture`, 2026-" in tables("measured torture")
 
 
-@pytest.mark.parametrize("name", ["E1-score", "measured tortoise", "coverages"])
+@pytest.mark.parametrize("name", ["E1-score", "measured tortoise", "coverages", "spec world"])
 def test_an_unknown_table_is_an_error(tables: Tables, name: str) -> None:
-    with pytest.raises(DocumentError, match=r"nearest: '(E1-scores|torture|coverage)'"):
+    with pytest.raises(DocumentError, match=r"nearest: '(E1-scores|torture|coverage|worlds)'"):
         tables(name)
 
 
-# --- what was published -------------------------------------------------------------------------
+# --- published outputs ----------------------------------------------------------------------------
 
 
 def test_the_list_of_outputs_has_every_published_table(repository: Repository) -> None:
@@ -248,7 +256,7 @@ def test_the_list_of_outputs_has_every_published_table(repository: Repository) -
         assert len(set(labels)) == len(labels)
 
 
-def test_what_nothing_makes_is_computed_from_the_code(
+def test_outputs_without_code_are_computed_from_the_code(
     repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lacking = repository.without_code
@@ -266,3 +274,83 @@ def test_every_output_is_made_or_named_as_missing(repository: Repository) -> Non
     made = [*repository.made("tables"), *repository.made("figures")]
     named = [*made, *repository.without_code, *repository.without_records]
     assert sorted(named) == sorted(every)
+
+
+# --- links, terms and completeness ----------------------------------------------------------------
+
+LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)#\s]*)(?:#([\w-]+))?\)")
+PICTURE = re.compile(r"!\[[^\]]*\]\(([^)\s]+)\)")
+
+
+def prose(name: str) -> str:
+    """Return a page without its code blocks."""
+    text = (ROOT / name).read_text(encoding="utf-8")
+    return re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def anchors(path: Path) -> set[str]:
+    """Return the anchors of the headings of a page, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    words = [re.sub(r"[^\w\- ]", "", heading.replace("`", "")).lower() for heading in headings]
+    return {one.replace(" ", "-") for one in words}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_link_and_picture_leads_somewhere(name: str) -> None:
+    page, text = ROOT / name, prose(name)
+    for target, anchor in LINK.findall(text):
+        if target.startswith(("http://", "https://")):
+            continue
+        path = (page.parent / target).resolve() if target else page
+        assert path.exists(), target
+        assert not anchor or anchor in anchors(path), f"{target}#{anchor}"
+    for target in PICTURE.findall(text):
+        assert (page.parent / target).exists(), target
+
+
+def test_every_page_is_in_the_list_of_pages() -> None:
+    docs = ROOT / "docs"
+    listed = {target for target, _ in LINK.findall(prose("docs/README.md"))}
+    assert {page.name for page in docs.glob("*.md")} - listed == {"README.md"}
+    notes = {target for target, _ in LINK.findall(prose("docs/decisions/README.md"))}
+    assert {page.name for page in (docs / "decisions").glob("*.md")} - notes == {"README.md"}
+
+
+def test_a_term_is_defined_once() -> None:
+    text = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+    cells = re.findall(r"^\| (\*\*.+?\*\*) \|", text, re.MULTILINE)
+    terms = [term for cell in cells for term in re.findall(r"\*\*(.+?)\*\*", cell)]
+    assert len(terms) > 60
+    assert len(set(terms)) == len(terms)
+
+
+def test_every_assay_preset_and_operation_is_documented() -> None:
+    assays = prose("docs/assays.md")
+    for assay in ASSAYS.values():
+        assert re.search(rf"^\|[^|]*\| {assay.id} \| `{assay.name}` \|", assays, re.MULTILINE)
+    assert all(f"`{preset}`" in prose("docs/glossary.md") for preset in PRESETS)
+    interventions = prose("docs/interventions.md")
+    for kind in get_args(Intervention):
+        assert f"| `{kind.__struct_config__.tag}` |" in interventions
+
+
+def test_every_world_learner_and_agent_has_a_page_that_names_it() -> None:
+    every = re.sub(r"[\s-]", "", "".join(prose(name) for name in PAGES)).lower()
+    assert all(f"`{agent}`" in prose("docs/agents.md") for agent in AGENTS)
+    for kind in (*get_args(EnvironmentSpec), *get_args(LearnerSpec)):
+        assert kind.__name__.lower().removesuffix("world") in every
+
+
+def dotted_names(name: str) -> set[str]:
+    """Return what a page calls ``rulescope.…`` in its prose, and what its examples import."""
+    text = (ROOT / name).read_text(encoding="utf-8")
+    found = set(re.findall(r"`(rulescope(?:\.\w+)+)", text))
+    for module, names in re.findall(r"^ *from (rulescope[\w.]*) import (.+)$", text, re.MULTILINE):
+        found |= {f"{module}.{one.strip()}" for one in names.split(",")}
+    return found - {"rulescope.rules", "rulescope.worlds"}  # groups of entry points
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_name_of_the_package_in_a_page_exists(name: str) -> None:
+    for dotted in dotted_names(name):
+        pkgutil.resolve_name(dotted)

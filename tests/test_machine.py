@@ -1,8 +1,9 @@
-"""Tests on a machine that lacks something: a clear skip for users, a failure in CI."""
+"""Markers of tests; and a missing program: a clear skip for users, a failure in CI."""
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import machine
+import markers
 
 TESTS = Path(__file__).parent
 CI_SCRIPT = TESTS.parent / ".ci" / "run"
@@ -31,7 +33,7 @@ def test_that_passes(record_property: object) -> None:
 SENTENCE = "2 tests skipped: no Abacus on this machine: buy one."
 
 
-def tried(folder: Path, text: str, *options: str, **surroundings: str) -> tuple[int, str]:
+def run_pytest(folder: Path, text: str, *options: str, **surroundings: str) -> tuple[int, str]:
     """Run pytest as in this project on a file with ``text``; return exit code and output."""
     (folder / "test_sample.py").write_text(text)
     (folder / "pytest.ini").write_text("[pytest]\n")
@@ -61,7 +63,7 @@ def tried(folder: Path, text: str, *options: str, **surroundings: str) -> tuple[
 def test_a_missing_program_is_a_skip_that_the_last_lines_explain(
     tmp_path: Path, options: tuple[str, ...]
 ) -> None:
-    code, output = tried(tmp_path, SAMPLE, *options)
+    code, output = run_pytest(tmp_path, SAMPLE, *options)
     assert code == 0, output
     last = output[output.index("not tested on this machine") :].splitlines()
     assert SENTENCE in last
@@ -72,7 +74,7 @@ def test_a_missing_program_is_a_skip_that_the_last_lines_explain(
 def test_a_missing_program_is_a_failure_in_continuous_integration(
     tmp_path: Path, name: str
 ) -> None:
-    code, output = tried(tmp_path, SAMPLE, **{name: "true"})
+    code, output = run_pytest(tmp_path, SAMPLE, **{name: "true"})
     assert code == pytest.ExitCode.TESTS_FAILED
     assert "Failed: no Abacus on this machine: buy one" in output
     assert "2 failed, 1 passed" in output
@@ -83,8 +85,8 @@ def test_any_skip_fails_the_run_in_continuous_integration(
     tmp_path: Path, options: tuple[str, ...]
 ) -> None:
     sample = "import pytest\n\ndef test_that_is_skipped():\n    pytest.importorskip('no_such')\n"
-    assert tried(tmp_path, sample, *options)[0] == 0
-    code, output = tried(tmp_path, sample, *options, CI="true")
+    assert run_pytest(tmp_path, sample, *options)[0] == 0
+    code, output = run_pytest(tmp_path, sample, *options, CI="true")
     assert code == pytest.ExitCode.TESTS_FAILED
     assert "1 test skipped: could not import 'no_such'" in output
 
@@ -103,3 +105,47 @@ def test_the_script_of_continuous_integration_lets_nothing_be_skipped() -> None:
     assert "export RULESCOPE_TEST_ALL=1" in script
     for program in (machine.CHROMIUM, machine.GIT):
         assert f"command -v {program.names[0]}" in script
+
+
+@pytest.mark.parametrize("place", markers.MARKERS)
+def test_every_place_with_a_marker_exists(place: str) -> None:
+    assert markers.exists(place), "renamed or moved: adapt tests/markers.py"
+
+
+@pytest.mark.parametrize(
+    ("file", "name", "marker"),
+    [
+        ("stats/test_bins.py", "test_anything", "fast"),
+        ("torture/test_torture.py", "test_anything", "torture"),
+        ("bench/test_bench_peer.py", "test_anything[1]", "slow"),
+        ("audit/test_history.py", "test_no_answer_contradicts_what_is_true[a-b]", "slow"),
+        ("audit/test_history.py", "test_anything", "fast"),
+    ],
+)
+def test_a_test_has_the_marker_of_its_place(file: str, name: str, marker: str) -> None:
+    assert markers.marker_of(TESTS / file, name) == marker
+
+
+def test_a_test_elsewhere_gets_no_marker(tmp_path: Path) -> None:
+    assert markers.marker_of(tmp_path / "test_sample.py", "test_anything") is None
+
+
+def test_markers_that_are_assigned_are_declared(pytestconfig: pytest.Config) -> None:
+    declared = {line.partition(":")[0] for line in pytestconfig.getini("markers")}
+    assert {"fast", *markers.MARKERS.values()} <= declared
+
+
+def test_the_workflow_runs_every_test_with_the_packages_of_the_script() -> None:
+    workflow = (TESTS.parent / ".github" / "workflows" / "test.yml").read_text()
+    assert "run: make test" in workflow
+    assert 'RULESCOPE_TEST_ALL: "1"' in workflow
+    install = re.compile(r"--no-install-recommends ([^\n\\]+)")
+    ours, theirs = (install.findall(text) for text in (CI_SCRIPT.read_text(), workflow))
+    assert ours[0].split() == theirs[0].split()
+
+
+def test_hooks_before_a_commit_call_the_tools_of_the_virtual_environment() -> None:
+    hooks = (TESTS.parent / ".pre-commit-config.yaml").read_text()
+    assert re.findall(r"repo: (\S+)", hooks) == ["local"]
+    for tool in ("ruff check", "ruff format", "mypy"):
+        assert f"entry: .venv/bin/{tool}" in hooks

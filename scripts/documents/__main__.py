@@ -1,4 +1,4 @@
-"""Write the numbers and tables of the Markdown pages anew.
+"""Write the generated numbers and tables of the Markdown pages.
 
     python scripts/documents            # or: make docs
     python scripts/documents --check    # change nothing; exit code 1 if a page is stale
@@ -15,13 +15,15 @@ from pathlib import Path
 
 
 def main() -> int:
-    """Fill every page, or say which ones are stale."""
+    """Fill every page, or list the stale ones."""
     from documents.pages import stale
     from documents.repository import Repository
     from rulescope.core.errors import RulescopeError
 
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="Change nothing; tell what is stale.")
+    parser.add_argument(
+        "--check", action="store_true", help="Change nothing; list the stale pages."
+    )
     check = parser.parse_args().check
     repository = Repository()
     try:

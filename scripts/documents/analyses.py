@@ -1,4 +1,4 @@
-"""What the records of the replication say: each assay is analysed once, when it is asked for."""
+"""Analyses of the replication's records; each assay is analysed once, on demand."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from rulescope.records import Store
 from rulescope.stats import Estimate
 
 AGENT_OPTION = "agent"
-"""What ``narrowed`` and the commands call the bundle of conventions of the rule's learner."""
+"""Name of the option, in ``narrowed`` and the commands, that selects the agent."""
 
 
 class Source(NamedTuple):
-    """Part of the records: the published grid of an assay, with a bundle of conventions."""
+    """Part of the records: the published grid of an assay, with one agent."""
 
     assay: str
     agent: str | None
 
     @classmethod
     def of(cls, word: str, agent: str | None) -> Source:
-        """Read ``ASSAY`` or ``ASSAY@AGENT``; ``agent`` is meant where none is named."""
+        """Read ``ASSAY`` or ``ASSAY@AGENT``; without a name it is ``agent``."""
         name, _, own = word.partition("@")
         if name not in ASSAYS:
             raise DocumentError(f"no assay {name!r}{nearest(name, ASSAYS)}")
@@ -40,7 +40,7 @@ class Source(NamedTuple):
 
 
 def check_agent(agent: str) -> None:
-    """Raise unless there is such a bundle of conventions."""
+    """Raise unless there is such an agent."""
     try:
         _budget("E1", agent)
     except SpecError as fault:
@@ -49,7 +49,7 @@ def check_agent(agent: str) -> None:
 
 @cache
 def _accepts(name: str, agent: str) -> bool:
-    """Return whether an assay lets its bundle of conventions be chosen: not if it has no Disco."""
+    """Return whether the agent of an assay can be chosen: not if it has no Disco learner."""
     try:
         _budget(name, agent)
     except SpecError:
@@ -58,7 +58,7 @@ def _accepts(name: str, agent: str) -> bool:
 
 
 def _budget(name: str, agent: str | None) -> Budget:
-    """Return the published budget of an assay, with a bundle of conventions if one is named."""
+    """Return the published budget of an assay, with ``agent`` if one is named."""
     assay = find(name)
     budget = assay.budget("paper")
     if agent is None:
@@ -86,7 +86,7 @@ class Analyses:
         return self._plans[source]
 
     def results(self, source: Source) -> Results:
-        """Return what the records of ``source`` say."""
+        """Return the results of the records of ``source``."""
         if source not in self._results:
             self._results[source] = self.plan(source).analyse(self.store)
         return self._results[source]

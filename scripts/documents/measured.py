@@ -24,7 +24,7 @@ class Measured:
         self._all: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
 
     def get(self, name: str) -> Any:
-        """Return what is at ``name``, such as ``bench/output/catch/ours_ms/median``."""
+        """Return the value at ``name``, such as ``bench/output/catch/ours_ms/median``."""
         found: Any = self._all
         for part in name.split("/"):
             if not isinstance(found, dict) or part not in found:
@@ -33,8 +33,8 @@ class Measured:
             found = found[part]
         return found
 
-    def said(self, name: str) -> str:
-        """Return by which command, where and when a measurement was made."""
+    def provenance(self, name: str) -> str:
+        """Return the command, date and machine of a measurement."""
         one = self.get(name)
         return f"`{one['command']}`, {one['date']}; {one['machine']}"
 

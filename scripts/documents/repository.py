@@ -1,4 +1,4 @@
-"""What pages are written from: the records, the figures made of them, and the measurements."""
+"""The sources of the pages: records, the figures made of them, and measurements."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class Repository:
     @property
     def pages(self) -> list[Path]:
         """Every page that may have markers."""
-        own = ("README.md", "CHANGELOG.md", "replication/README.md")
-        return [*(self.root / name for name in own), *sorted((self.root / "docs").glob("*.md"))]
+        own = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "replication/README.md")
+        return [*(self.root / name for name in own), *sorted((self.root / "docs").rglob("*.md"))]
 
     @cached_property
     def outputs(self) -> dict[Kind, list[str]]:
-        """Labels of what was published."""
+        """Labels of the published tables and figures."""
         content: dict[Kind, list[str]] = json.loads(OUTPUTS.read_text(encoding="utf-8"))
         return content
 
@@ -61,7 +61,7 @@ class Repository:
 
     @property
     def without_code(self) -> list[str]:
-        """What was published and nothing here makes."""
+        """Published tables and figures that no code here makes."""
         known = {
             *self.made("tables"),
             *self.made("figures"),
@@ -72,14 +72,14 @@ class Repository:
 
     @property
     def without_records(self) -> list[str]:
-        """What was published and could be made here, but no lifetime of it was run."""
+        """Published tables and figures that have code here, but no lifetimes yet."""
         kinds: tuple[Kind, ...] = ("tables", "figures")
         known = {*self.without_code, *(label for kind in kinds for label in self.made(kind))}
         return [label for labels in self.outputs.values() for label in labels if label not in known]
 
     @property
     def begun(self) -> list[str]:
-        """Assays of which there is a lifetime, as ``rulescope report`` found them."""
+        """Assays with at least one lifetime, as ``rulescope report`` found them."""
         groups = [group for group in self._index.values() if isinstance(group, dict)]
         found = {name for group in groups for name, runs in group.get("runs", {}).items() if runs}
         return [name for name in ASSAYS if name in found]

@@ -1,4 +1,4 @@
-"""Marked places in Markdown, and what is written there.
+"""Markers in Markdown pages, and how they are filled.
 
 A value stands between two comments inside a line, a table between two lines of them::
 
@@ -9,7 +9,7 @@ A value stands between two comments inside a line, a table between two lines of 
     <!-- /table -->
 
 Comments are not shown where Markdown is rendered. ``<!-- agent: NAME -->`` at the top of a page
-names the bundle of conventions that its results are of, where a marker names none itself.
+names the agent of its results, for markers that name none themselves.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from collections.abc import Callable
 from rulescope.core.errors import RulescopeError
 
 Answer = Callable[[str], str]
-"""Returns what is written for the words of a marker."""
+"""Returns the text for the words of a marker."""
 
 _AGENT = re.compile(r"<!-- agent: (\S+) -->")
 _ANY = re.compile(r"<!-- /?(?:value|table)\b.*?-->")
@@ -31,13 +31,13 @@ class DocumentError(RulescopeError):
 
 
 def agent(text: str) -> str | None:
-    """Return the bundle of conventions that a page names for its results, or None."""
+    """Return the agent that a page names for its results, or None."""
     found = _AGENT.search(text)
     return None if found is None else found[1]
 
 
 def fill(text: str, value: Answer, table: Answer) -> str:
-    """Return ``text`` with every marked place written anew."""
+    """Return ``text`` with every marker filled."""
     return _filled(_filled(text, "value", value, ""), "table", table, "\n")
 
 

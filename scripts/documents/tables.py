@@ -1,9 +1,9 @@
-"""What a ``table`` marker may ask for: tables of our estimates beside the published ones, as data.
+"""The ``table`` markers of pages; tables of our estimates beside the published ones are data.
 
 ``NAME`` is one of :data:`TABLES` or of :data:`OTHERS`. ``NAME@AGENT`` is the same table of
 lifetimes with another agent than the page's. ``assay ASSAY LABEL`` is a table of an assay as its
 analysis makes it. ``measured NAME`` is a table that is kept as it was measured, in
-``docs/measured.json``.
+``docs/measured.json``. ``spec GROUP`` is the table of the fields of a part of a specification.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple
 
+from documents import spec_fields
 from documents.analyses import Source, printed
 from documents.repository import Repository
 from documents.spans import DocumentError
@@ -25,12 +26,12 @@ from rulescope.core.errors import nearest
 from rulescope.render.table_formats import DASH, MINUS, RANGE_NOTE, cell, number
 from rulescope.stats import Estimate
 
-ASSAY, MEASURED = "assay ", "measured "
+ASSAY, MEASURED, SPEC = "assay ", "measured ", "spec "
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 class Quantity(NamedTuple):
-    """Something that was estimated for every row of a table."""
+    """An estimate of every row of a table."""
 
     heading: str
     """Empty for a table of one quantity."""
@@ -41,7 +42,7 @@ class Quantity(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Beside:
+class Comparison:
     """Our estimates beside the published ones: a row for each cell that the first quantity has."""
 
     assay: str
@@ -50,13 +51,15 @@ class Beside:
     """Of which cell, as in keys, the lifetimes are shown one by one; not shown if empty."""
 
 
-TABLES: dict[str, Beside] = {
-    "E1-scores": Beside(
+TABLES: dict[str, Comparison] = {
+    "E1-scores": Comparison(
         "E1", (Quantity("", "score/catch/{arm}/{scale}"),), seeds="score/catch/{arm}/{scale}"
     ),
-    "E2-scores": Beside("E2", (Quantity("", "score/{scale}/{arm}"),), seeds="score/{scale}/{arm}"),
-    "E2-interaction": Beside("E2", (Quantity("", "interaction/{scale}"),)),
-    "E3-recovery": Beside(
+    "E2-scores": Comparison(
+        "E2", (Quantity("", "score/{scale}/{arm}"),), seeds="score/{scale}/{arm}"
+    ),
+    "E2-interaction": Comparison("E2", (Quantity("", "interaction/{scale}"),)),
+    "E3-recovery": Comparison(
         "E3",
         (
             Quantity("area", "auc/action-flip/catch/{learner}"),
@@ -65,24 +68,26 @@ TABLES: dict[str, Beside] = {
             Quantity("share at 0.8", "attained/action-flip/catch/{learner}/0.8", 2, interval=False),
         ),
     ),
-    "E3-contrasts": Beside("E3", (Quantity("", "contrast/action-flip/{replay}"),)),
-    "E-POP-scores": Beside("E-POP", (Quantity("", "score/{learner}/{scale}"),)),
-    "E-A3c-scores": Beside("E-A3c", (Quantity("", "score/{learner}"),)),
-    "exposure-scores": Beside("exposure", (Quantity("", "score/natural/{learner}"),)),
-    "E-A5-depths": Beside(
+    "E3-contrasts": Comparison("E3", (Quantity("", "contrast/action-flip/{replay}"),)),
+    "E-POP-scores": Comparison("E-POP", (Quantity("", "score/{learner}/{scale}"),)),
+    "E-A3c-scores": Comparison("E-A3c", (Quantity("", "score/{learner}"),)),
+    "exposure-scores": Comparison("exposure", (Quantity("", "score/natural/{learner}"),)),
+    "E-A5-depths": Comparison(
         "E-A5",
         (
             Quantity("solved", "solved/{learner}/{depth}", 2),
             Quantity("return", "return/{learner}/{depth}"),
         ),
     ),
-    "discovery-random": Beside(
+    "discovery-random": Comparison(
         "discovery",
         (Quantity("found", "found/random/{depth}"), Quantity("by chance", "chance/{depth}")),
     ),
-    "OPEN-rates": Beside("OPEN", (Quantity("", "rate/{game}/{arm}/1", 4),)),
-    "OPEN-contrasts": Beside("OPEN", (Quantity("", "{contrast}-minus-{reference}/{game}/1", 4),)),
-    "minatar-context": Beside("minatar-context", (Quantity("", "{contrast}/{game}/1", 4),)),
+    "OPEN-rates": Comparison("OPEN", (Quantity("", "rate/{game}/{arm}/1", 4),)),
+    "OPEN-contrasts": Comparison(
+        "OPEN", (Quantity("", "{contrast}-minus-{reference}/{game}/1", 4),)
+    ),
+    "minatar-context": Comparison("minatar-context", (Quantity("", "{contrast}/{game}/1", 4),)),
 }
 """Tables of the replication, by name."""
 
@@ -92,22 +97,24 @@ OTHERS: dict[str, Callable[[Repository, str | None], list[list[str]]]] = {
     "bench-scaling": lambda repository, _: repository.measured.scaling(),
     "bench-baselines": lambda repository, _: repository.measured.baselines(),
 }
-"""Tables of something else: rows, the headings first."""
+"""Other tables: rows, the headings first."""
 
 
 class Tables:
-    """Answers the ``table`` markers of one page."""
+    """Fills the ``table`` markers of one page."""
 
     def __init__(self, repository: Repository, agent: str | None) -> None:
         self._repository = repository
         self._agent = agent
 
     def __call__(self, text: str) -> str:
-        """Return what is written for a marker."""
+        """Return the text of a marker."""
         if text.startswith(MEASURED):
             return self._measured(text.removeprefix(MEASURED))
         if text.startswith(ASSAY):
             return self._of_assay(*text.removeprefix(ASSAY).split())
+        if text.startswith(SPEC):
+            return self._spec(text.removeprefix(SPEC))
         name, _, agent = text.partition("@")
         if name in OTHERS:
             return markdown(OTHERS[name](self._repository, agent or self._agent))
@@ -116,7 +123,7 @@ class Tables:
         chosen = TABLES[name]
         source = Source.of(f"{chosen.assay}@{agent}" if agent else chosen.assay, self._agent)
         try:
-            return _Beside(self._repository, chosen, source).text()
+            return _ComparisonTable(self._repository, chosen, source).text()
         except DocumentError as fault:
             raise DocumentError(f"table: {text}: {fault}") from fault
 
@@ -133,16 +140,21 @@ class Tables:
         below = f"Ours: {results.budget}; a page of `rulescope report --store replication/store`."
         return "\n".join([markdown([[c.heading for c in table.columns], *rows]), "", below])
 
+    def _spec(self, name: str) -> str:
+        if name not in spec_fields.GROUPS:
+            raise DocumentError(f"table: spec: no {name!r}{nearest(name, spec_fields.GROUPS)}")
+        return markdown(spec_fields.table(spec_fields.GROUPS[name]))
+
     def _measured(self, name: str) -> str:
         measured = self._repository.measured
         rows = [measured.get(f"{name}/headings"), *measured.get(f"{name}/rows")]
-        return f"{markdown(rows)}\n\nMeasured by {measured.said(name)}."
+        return f"{markdown(rows)}\n\nMeasured by {measured.provenance(name)}."
 
 
-class _Beside:
-    """One table on its way from data to Markdown."""
+class _ComparisonTable:
+    """A comparison as Markdown."""
 
-    def __init__(self, repository: Repository, chosen: Beside, source: Source) -> None:
+    def __init__(self, repository: Repository, chosen: Comparison, source: Source) -> None:
         self._analyses = repository.analyses
         self._chosen = chosen
         self._source = source

@@ -1,4 +1,4 @@
-"""What a ``value`` marker may ask for, and how it is answered.
+"""The ``value`` markers of pages, and their text.
 
 ========================================  ======================================================
 ``records``, ``assays``, ...              a fact about the repository: see :data:`FACTS`
@@ -16,7 +16,7 @@
 ========================================  ======================================================
 
 HOW is a number of decimals, ``.2``, a divisor, ``/1000``, or both. PART is ``value``, ``bounds``,
-``n`` or ``count`` (a share as a number of lifetimes of n). ASSAY may name a bundle of conventions:
+``n`` or ``count`` (a share as a number of lifetimes of n). ASSAY may name an agent:
 ``E1@reference``.
 """
 
@@ -48,7 +48,7 @@ PARTS: dict[str, Callable[[Estimate, int], str]] = {
     "n": lambda one, _: f"{one.n}",
     "count": lambda one, _: f"{round(one.value * one.n)} of {one.n}",
 }
-"""What may be asked of an estimate, if not all of it."""
+"""Parts of an estimate."""
 
 FACTS: dict[str, Callable[[Repository], str]] = {
     "records": lambda repository: f"{len(repository.analyses.records):,}",
@@ -68,7 +68,7 @@ FACTS: dict[str, Callable[[Repository], str]] = {
 
 
 class Values:
-    """Answers the ``value`` markers of one page."""
+    """Fills the ``value`` markers of one page."""
 
     def __init__(self, repository: Repository, agent: str | None) -> None:
         self._repository = repository
@@ -89,7 +89,7 @@ class Values:
         }
 
     def __call__(self, text: str) -> str:
-        """Return what is written for a marker."""
+        """Return the text of a marker."""
         kind, *words = text.split()
         if kind in FACTS and not words:
             return FACTS[kind](self._repository)
@@ -190,7 +190,7 @@ def _digits(words: Sequence[str], default: int = 3) -> int:
 
 
 def _divisor(words: Sequence[str]) -> float:
-    """Return by what to divide, as in ``/1000``."""
+    """Return the divisor asked for, as in ``/1000``."""
     return next((float(word[1:]) for word in words if word.startswith("/")), 1.0)
 
 
@@ -199,7 +199,7 @@ def _divided(one: Estimate, divisor: float) -> Estimate:
 
 
 def _rule_facts(name: str) -> dict[str, str]:
-    """Return what can be said of a rule of the package or a released one."""
+    """Return facts of a rule of the package or of a released one."""
     if name in EMBEDDED:
         path = EMBEDDED[name].path
         parameters, size = load(name).parameter_count, path.stat().st_size

@@ -40,8 +40,8 @@ def constant_frame(
         states=states or {},
         iterations=iterations,
         interactions=58 * iterations,
-        lived=(lived := np.isfinite(values)),
-        planned=np.ones_like(lived),
+        completed=(completed := np.isfinite(values)),
+        planned=np.ones_like(completed),
         lengths=np.full(values.shape[:-1], iterations),
     )
 

@@ -14,7 +14,7 @@ from rulescope.assays import ASSAYS, published
 from rulescope.assays.assay import Assay, Budget
 from rulescope.assays.frame import Floats
 from rulescope.assays.horizon.horizon import REFERENCES, early
-from rulescope.assays.horizon.learning_rate import RATES, usual
+from rulescope.assays.horizon.learning_rate import RATES, usual_rate
 from rulescope.assays.results import Results
 from rulescope.core.errors import SpecError
 from rulescope.envs.references import catch_references
@@ -170,7 +170,10 @@ def test_the_best_rate_is_that_of_the_largest_trimmed_mean() -> None:
         assert results.estimates[f"rate/{arm}"].value == float(best)
         assert results.estimates[f"selected/{arm}"].value == pytest.approx(means[best])
         for rate in RATES:
-            own, last = scores[arm, rate], [LAST_ROW + s for s in scores[arm, usual(arm)]]
+            own, last = (
+                scores[arm, rate],
+                [LAST_ROW + s for s in scores[arm, f"{usual_rate(arm):g}"]],
+            )
             ours = results.estimates[f"difference/{arm}/{rate}"]
             assert ours.value == pytest.approx(trim(own) - trim(last))
             every = [

@@ -106,7 +106,7 @@ def test_without_all_four_arms_there_is_no_interaction() -> None:
 def test_a_missing_lifetime_takes_its_seed_out_of_the_interaction() -> None:
     frame = frame_of(3)
     frame.columns["score"][0, PUBLISHED.index("cross-natural"), 4] = np.nan
-    frame.lived[0, PUBLISHED.index("cross-natural"), 4] = False
+    frame.completed[0, PUBLISHED.index("cross-natural"), 4] = False
     results = analyse(frame)
     rest = [value for i, value in enumerate(interactions(frame)) if i != 4]
     ours = results.estimates["interaction/0.001"]

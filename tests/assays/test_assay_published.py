@@ -96,7 +96,7 @@ def test_every_published_value_is_an_estimate_of_the_paper_grid(name: str) -> No
         return {**found, **goal, "steps": 58 * rows, "episodes": 8 * rows}
 
     frame = lived(assay, assay.budget("paper"), log)
-    shape = frame.lived.shape
+    shape = frame.completed.shape
     states = {key: generator.normal(size=(*shape, 2)) for key in assay.states}
     results = assay.analyse(replace(frame, states=states))
     known = published.estimates(name)

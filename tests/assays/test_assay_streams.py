@@ -308,7 +308,7 @@ def test_exposures_are_those_of_plain_loops() -> None:
             logs = {
                 seed: frame.columns["rate_score"][i, j, seed].tolist()
                 for seed in range(7)
-                if frame.lived[i, j, seed]
+                if frame.completed[i, j, seed]
             }
             scores = {seed: sum(log[k] for k in tail) / len(tail) for seed, log in logs.items()}
             times = {

@@ -56,7 +56,7 @@ def frame(
         states={},
         iterations=20 * rows,
         interactions=58 * 20 * rows,
-        lived=lived,
+        completed=lived,
         planned=np.ones_like(lived),
         lengths=np.full(values.shape[:-1], 20 * rows),
         rule="made-up",

@@ -14,7 +14,7 @@ from named_rows import rows
 from report.report_samples import MISSING, around
 from report.test_report_figures import clashes, said, words
 from rulescope.assays.figures import FIGURES
-from rulescope.assays.horizon.learning_rate import ARMS, RATES, usual
+from rulescope.assays.horizon.learning_rate import ARMS, RATES, usual_rate
 from rulescope.assays.results import Results
 from rulescope.assays.scale.popart import ARMS as NORMALISED
 from rulescope.assays.scale.popart import SCALES
@@ -106,8 +106,8 @@ def test_points_rings_and_numbers_are_where_the_results_say() -> None:
     best = {"a2c": "0.979", "ppo": "0.885", "dqn": "0.913"}
     for axes, arm in zip(figure.axes, ARMS, strict=False):
         assert points(axes, arm) == dict(zip(map(float, RATES), SCORES[arm], strict=True))
-        default = SCORES[arm][RATES.index(usual(arm))]
-        assert rings(axes) == [(float(usual(arm)), default)]
+        default = SCORES[arm][RATES.index(f"{usual_rate(arm):g}")]
+        assert rings(axes) == [(usual_rate(arm), default)]
         assert [text.get_text() for text in axes.texts] == [best[arm]]
     for arm, heights in POPART.items():
         assert points(figure.axes[3], arm) == dict(zip(SCALES, heights, strict=True))

@@ -108,7 +108,7 @@ def exactly(value: float, n: int) -> Estimate:
 
 
 @contextmanager
-def noted(notes: list[str]) -> Iterator[None]:
+def collect_tail_warnings(notes: list[str]) -> Iterator[None]:
     """Turn warnings about thin tails into notes, each once; other warnings go their way."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", TailWarning)
@@ -122,7 +122,7 @@ def noted(notes: list[str]) -> Iterator[None]:
 
 def missing(frame: Frame) -> list[str]:
     """Return a note if planned lifetimes are missing."""
-    gone, planned = int((frame.planned & ~frame.lived).sum()), int(frame.planned.sum())
+    gone, planned = int((frame.planned & ~frame.completed).sum()), int(frame.planned.sum())
     if not gone:
         return []
     return [f"{gone} of {planned} lifetimes are missing; estimates use the seeds that exist"]
@@ -154,7 +154,7 @@ def _span(least: int, most: int) -> str:
     return f"{most:,}" if least == most else f"{least:,} to {most:,}"
 
 
-def summed_up(
+def make_results(
     assay: str,
     frame: Frame,
     estimates: Mapping[str, Estimate],
@@ -202,12 +202,12 @@ def below(frame: Frame, what: str, draws: int, kind: str = "pointwise") -> str:
     return "; ".join(parts) + "."
 
 
-def trajectories(frame: Frame, column: str) -> dict[str, Floats]:
+def trajectories(frame: Frame, column: str, draws: int = ATLAS_DRAWS) -> dict[str, Floats]:
     """Return ``trajectory/<labels>`` for each cell with lifetimes, to be drawn.
 
     Each is [3, rows]: value, low and high of a log column at every log row.
     """
-    blocks = seed_blocks(len(frame.seeds), ATLAS_DRAWS)
+    blocks = seed_blocks(len(frame.seeds), draws)
     series = {}
     for labels, place in frame.cells():
         if frame.counts[place]:

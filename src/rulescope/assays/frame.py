@@ -47,7 +47,7 @@ class Frame:
     """Length of the longest lifetime."""
     interactions: int
     """Interactions of the longest lifetime."""
-    lived: Bools
+    completed: Bools
     """[*axes, seeds]: which lifetimes there are."""
     planned: Bools
     """[*axes, seeds]: which there should be; a grid may have holes, and cells of fewer seeds."""
@@ -78,7 +78,7 @@ class Frame:
     @property
     def counts(self) -> NDArray[np.int64]:
         """[*axes]: how many lifetimes there are of each cell."""
-        counts: NDArray[np.int64] = self.lived.sum(axis=-1)
+        counts: NDArray[np.int64] = self.completed.sum(axis=-1)
         return counts
 
     def part(self, **labels: Label) -> Frame:
@@ -105,7 +105,7 @@ class Frame:
             states={name: self._at(values, labels) for name, values in self.states.items()},
             iterations=longest,
             interactions=in_proportion if spans is None else int(spans.max(initial=0)),
-            lived=self._at(self.lived, labels),
+            completed=self._at(self.completed, labels),
             planned=self._at(self.planned, labels),
             lengths=lengths,
             intervals=intervals,
@@ -192,7 +192,7 @@ def gather(
     shape = (*grid, len(seeds))
     logs = {name: np.full((*shape, len(iteration)), np.nan) for name in columns}
     ends: dict[str, Floats] = {}
-    lived, planned = np.zeros(shape, dtype=np.bool_), np.zeros(shape, dtype=np.bool_)
+    completed, planned = np.zeros(shape, dtype=np.bool_), np.zeros(shape, dtype=np.bool_)
     lengths, intervals, spans = (np.zeros(grid, dtype=np.int64) for _ in range(3))
     for cell in cells:
         where = tuple(axes[axis].index(label) for axis, label in cell.labels.items())
@@ -204,7 +204,7 @@ def gather(
             record = read(run.id)
             if record is None:
                 continue
-            lived[place] = True
+            completed[place] = True
             rows = np.searchsorted(iteration, record.log["iteration"])
             for name in columns:
                 if name in record.log:
@@ -223,7 +223,7 @@ def gather(
         states=ends,
         iterations=longest.iterations,
         interactions=_from_birth(longest),
-        lived=lived,
+        completed=completed,
         planned=planned,
         lengths=lengths,
         rule=rule,

@@ -1,4 +1,4 @@
-"""Sums and differences of cells that are centred each on its own, in common draws of seeds."""
+"""Sums and differences between the centres of cells, from common draws of seeds."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from rulescope.assays.analysis import FEWEST, absent
 from rulescope.assays.frame import Floats
 from rulescope.stats import (
     Estimate,
+    Estimates,
     Statistic,
     bootstrap,
     estimate_from,
@@ -68,6 +69,23 @@ class Marginals:
         for name in minus:
             drawn = drawn - self.samples[name]
         return estimate_from(value, drawn, n, family)
+
+
+def difference_of_cells(
+    cells: Estimates,
+    here: tuple[int, ...],
+    there: tuple[int, ...],
+    others: Estimates | None = None,
+) -> Estimate:
+    """Estimate the difference between the centres of two cells, from common draws of seeds.
+
+    The second cell is one of ``others``, if they are given.
+    """
+    others = cells if others is None else others
+    first, second = (np.moveaxis(each.samples, 0, -1) for each in (cells, others))
+    value = float(cells.value[here] - others.value[there])
+    n = int(min(cells.n[here], others.n[there]))
+    return estimate_from(value, first[here] - second[there], n)
 
 
 def common_draws(values: Floats, draws: int, statistic: Statistic) -> Floats:

@@ -65,6 +65,42 @@ def draw_curve(axes: Axes, line: Curve, how: Look, *, dots: bool = True, band: b
     axes.vlines(line.x[alone], line.low[alone], line.high[alone], color=how.colour, lw=1.0)
 
 
+def curves_beside(
+    axes: Axes,
+    lines: Sequence[tuple[Look, Curve]],
+    apart: float,
+    *,
+    log: bool = False,
+    seeds: bool = False,
+) -> list[End]:
+    """Draw lines with their intervals beside each other, because many would hide one another.
+
+    ``apart`` is the step from one line to the next, in decades on a ``log`` axis. Return where
+    the lines end.
+    """
+    ends = []
+    for turn, (how, line) in enumerate(lines):
+        shift = apart * (turn - (len(lines) - 1) / 2)
+        moved = line._replace(x=line.x * 10**shift if log else line.x + shift)
+        axes.vlines(moved.x, line.low, line.high, color=how.colour, lw=0.9, alpha=0.45)
+        axes.plot(
+            moved.x,
+            line.y,
+            color=how.colour,
+            ls=how.line,
+            lw=1.2 if how.filled else 0.8,
+            marker=how.marker,
+            mfc=how.face,
+            ms=3.6,
+            mew=0.8,
+            zorder=3,
+        )
+        for place, values in zip(moved.x, line.seeds if seeds else (), strict=False):
+            single(axes, float(place), values, how)
+        ends.append(line_end(moved, how))
+    return ends
+
+
 def single(
     axes: Axes, place: float, values: Sequence[float], how: Look, *, across: bool = False
 ) -> None:
@@ -195,11 +231,8 @@ def forest(
     """Draw estimates with their intervals, a row each from the top, named at the left."""
     for turn, (_, how, one) in enumerate(rows):
         dots(axes, [-float(turn)], [one], how, across=True)
-    axes.set_yticks([-turn for turn in range(len(rows))], [name for name, _, _ in rows])
-    for tick, (_, how, _) in zip(axes.get_yticklabels(), rows, strict=True):
-        tick.set_color(how.ink)
-    axes.tick_params(axis="y", length=0, labelsize=labelsize)
-    axes.set_ylim(-len(rows) + 0.4, 0.6)
+    name_rows(axes, [(name, how) for name, how, _ in rows])
+    axes.tick_params(axis="y", labelsize=labelsize)
 
 
 def widths(

@@ -17,10 +17,10 @@ import numpy as np
 from rulescope.assays.analysis import (
     CORE_DRAWS,
     absent,
+    collect_tail_warnings,
     estimate_cells,
+    make_results,
     missing,
-    noted,
-    summed_up,
 )
 from rulescope.assays.assay import Arm, Assay, Budget, Cell, at_unit_scale, lifetimes, sweep
 from rulescope.assays.change import change_tables, clear_event
@@ -109,7 +109,7 @@ def analyse(frame: Frame) -> Results:
     read = readouts(frame)
     notes = missing(frame)
     found = Estimates()
-    with noted(notes):
+    with collect_tail_warnings(notes):
         for readout in ("pre", "auc", "final"):
             found.update(estimate_cells(frame, readout, read[readout], CORE_DRAWS))
         found.update(_attainment(frame))
@@ -121,7 +121,7 @@ def analyse(frame: Frame) -> Results:
     notes += clear_event.notes(events)
     made = (*change_tables.tables(frame, found), clear_event.table(events))
     tables = tuple(table for table in made if table.rows)
-    return summed_up("E3", frame, found, tables, notes, series)
+    return make_results("E3", frame, found, tables, notes, series)
 
 
 def _attainment(frame: Frame) -> Estimates:
@@ -136,7 +136,7 @@ def _attainment(frame: Frame) -> Estimates:
     found = Estimates()
     for threshold in THRESHOLDS:
         times = attainment(frame.iteration, score, episodes, threshold, at)
-        delays = np.where(frame.lived, restricted_times(times, horizon), np.nan)
+        delays = np.where(frame.completed, restricted_times(times, horizon), np.nan)
         means = estimates(delays, blocks, finite_mean)
         for cell, place in frame.cells():
             labels = {**cell, "threshold": threshold}

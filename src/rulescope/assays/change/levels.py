@@ -5,10 +5,10 @@ from __future__ import annotations
 from rulescope.assays.analysis import (
     CORE_DRAWS,
     below,
+    collect_tail_warnings,
     estimate_cells,
+    make_results,
     missing,
-    noted,
-    summed_up,
 )
 from rulescope.assays.assay import Arm, Budget, Cell, at_unit_scale, lifetimes, sweep
 from rulescope.assays.change.change_tables import CONDITION_NAMES, TRIMMED, area, systems
@@ -57,12 +57,12 @@ def analyse_levels(
     read = readouts(frame, column)
     notes = missing(frame)
     found = Estimates()
-    with noted(notes):
+    with collect_tail_warnings(notes):
         for readout in READOUTS:
             found.update(estimate_cells(frame, readout, read[readout], CORE_DRAWS))
         series = streams(frame, column)
     tables = (_table(label, title, unit, frame, found),)
-    return summed_up(assay, frame, found, tables, notes, series)
+    return make_results(assay, frame, found, tables, notes, series)
 
 
 def _table(label: str, title: str, unit: str, frame: Frame, found: Estimates) -> Table:

@@ -16,7 +16,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rulescope.assays.analysis import CORE_DRAWS, below, exactly, missing, noted, summed_up
+from rulescope.assays.analysis import (
+    CORE_DRAWS,
+    below,
+    collect_tail_warnings,
+    exactly,
+    make_results,
+    missing,
+)
 from rulescope.assays.assay import Arm, Assay, Budget, Cell, lifetimes
 from rulescope.assays.cohorts import EVENTS
 from rulescope.assays.display_names import arm_name
@@ -146,7 +153,7 @@ def analyse(frame: Frame) -> Results:
     found = Estimates()
     series: dict[str, Floats] = {}
     unlogged: dict[int, int] = {}
-    with noted(notes):
+    with collect_tail_warnings(notes):
         for task, arm in product(frame.axes["task"], frame.axes["arm"]):
             cell, depth = events(frame, task, arm), depth_of(task)
             labels = {"arm": arm, "depth": float(depth)}
@@ -171,7 +178,7 @@ def analyse(frame: Frame) -> Results:
             unlogged[depth] = cell.unlogged
     notes += _unlogged(unlogged)
     tables = tuple(table for table in (_profile(frame, found), _times(frame, found)) if table.rows)
-    return summed_up("discovery", frame, found, tables, notes, series)
+    return make_results("discovery", frame, found, tables, notes, series)
 
 
 def _unlogged(episodes: Mapping[int, int]) -> list[str]:

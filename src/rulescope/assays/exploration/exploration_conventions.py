@@ -10,7 +10,7 @@ shifts the comparison.)
 from __future__ import annotations
 
 from rulescope.assays import cohorts
-from rulescope.assays.analysis import below, missing, noted, summed_up
+from rulescope.assays.analysis import below, collect_tail_warnings, make_results, missing
 from rulescope.assays.assay import Arm, Assay, Budget, Cell
 from rulescope.assays.estimates import Estimates, count_text
 from rulescope.assays.exploration import staircase
@@ -50,7 +50,7 @@ def analyse(frame: Frame) -> Results:
     found = Estimates()
     blocks = seed_blocks(len(frame.seeds), DRAWS)
     arms = frame.axes["arm"]
-    with noted(notes):
+    with collect_tail_warnings(notes):
         for task in frame.axes["task"]:
             here, depth = read_depth(frame, task), float(depth_of(task))
             by_arm = dict(zip(arms, here.returns, strict=True))
@@ -63,7 +63,7 @@ def analyse(frame: Frame) -> Results:
                 if {arm, "a2c"} <= set(arms):
                     gap = estimate(paired_differences(by_arm[arm], by_arm["a2c"]), blocks)
                     found.add("difference", gap, {"convention": convention, "depth": depth})
-    return summed_up("F1", frame, found, (_table(frame, found),), notes)
+    return make_results("F1", frame, found, (_table(frame, found),), notes)
 
 
 def _table(frame: Frame, found: Estimates) -> Table:

@@ -10,7 +10,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rulescope.assays.analysis import ATLAS_DRAWS, below, exactly, missing, noted, summed_up
+from rulescope.assays.analysis import (
+    ATLAS_DRAWS,
+    below,
+    collect_tail_warnings,
+    exactly,
+    make_results,
+    missing,
+)
 from rulescope.assays.assay import Arm, Budget, Cell, at_unit_scale, lifetimes, sweep
 from rulescope.assays.display_names import arm_name
 from rulescope.assays.estimates import Estimates
@@ -126,7 +133,7 @@ def analyse(frame: Frame, assay: str, label: str, depths: tuple[int, ...]) -> Re
     notes = missing(frame)
     found = Estimates()
     flags = []
-    with noted(notes):
+    with collect_tail_warnings(notes):
         for task in frame.axes["task"]:
             here = read_depth(frame, task)
             flags.append(here.solved)
@@ -138,7 +145,7 @@ def analyse(frame: Frame, assay: str, label: str, depths: tuple[int, ...]) -> Re
                 found.add("return", returns[i], labels, seeds=here.returns[i])
     deepest, left_out = _deepest(frame, np.stack(flags, axis=1), depths)
     found.update(deepest)
-    return summed_up(assay, frame, found, (_table(label, frame, found),), [*notes, *left_out])
+    return make_results(assay, frame, found, (_table(label, frame, found),), [*notes, *left_out])
 
 
 def _deepest(frame: Frame, flags: Floats, depths: tuple[int, ...]) -> tuple[Estimates, list[str]]:

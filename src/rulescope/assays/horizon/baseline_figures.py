@@ -10,11 +10,19 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 
-from rulescope.assays.figure_data import Curve, caption, curve, estimate, estimates, evidence, parts
-from rulescope.assays.horizon.learning_rate import ARMS, usual
-from rulescope.assays.panels import draw_curve, scale_axis, score_axis
-from rulescope.render.line_labels import End, name_ends
-from rulescope.render.style import GREY, PALE, SMALL, Page, absent, in_order, look, styled
+from rulescope.assays.figure_data import (
+    Curve,
+    caption,
+    cell,
+    cells,
+    curve_along,
+    curves_by_arm,
+    evidence,
+)
+from rulescope.assays.horizon.learning_rate import ARMS, usual_rate
+from rulescope.assays.panels import draw_curve, line_end, scale_axis, score_axis
+from rulescope.render.line_labels import name_ends
+from rulescope.render.style import GREY, PALE, SMALL, Page, absent, look, styled
 
 if TYPE_CHECKING:
     from rulescope.assays.results import Results
@@ -26,14 +34,14 @@ RING = "#000000"
 def app_baselines(results: Mapping[str, Results]) -> Figure:
     """``v5:fig:app-baselines``: scores by learning rate (A-C) and with PopArt by scale (D)."""
     rates, scales = results.get("E-LR"), results.get("E-POP")
-    words = evidence([*estimates(rates, "score/"), *estimates(scales, "score/")])
+    words = evidence([*cells(rates, "score"), *cells(scales, "score")])
     text = (
         "A–C: Catch 24×24, on one zoomed axis. Rings: the learning rate that a baseline has"
         " everywhere else. Numbers: the best trimmed mean, selected on the same seeds."
     )
-    page = Page(2.3, caption([rates, scales], words, text if estimates(rates, "score/") else ""))
+    page = Page(2.3, caption([rates, scales], words, text if cells(rates, "score") else ""))
     panels = [page.axes(0.58 + turn * 1.3, 0.35, 1.18, 1.5) for turn in range(len(ARMS))]
-    curves = {arm: None if rates is None else curve(rates, f"score/{arm}/") for arm in ARMS}
+    curves = {arm: curve_along(rates, "score", "rate", arm=arm) for arm in ARMS}
     known = [line for line in curves.values() if line is not None]
     for turn, (axes, arm) in enumerate(zip(panels, ARMS, strict=True)):
         page.heading(axes, "ABC"[turn], look(arm).name, indent=0.42 if turn == 0 else 0.14)
@@ -66,13 +74,13 @@ def _points(axes: Axes, line: Curve, arm: str) -> None:
 
 def _default(axes: Axes, line: Curve, arm: str) -> None:
     """Put a ring around the usual learning rate."""
-    at = np.isclose(line.x, float(usual(arm)))
+    at = np.isclose(line.x, usual_rate(arm))
     axes.plot(line.x[at], line.y[at], "o", ms=9, mfc="none", mec=RING, mew=0.9, zorder=4)
 
 
 def _best(axes: Axes, results: Results, arm: str) -> None:
     """Write the score of the best learning rate above its point."""
-    rate, score = estimate(results, f"rate/{arm}"), estimate(results, f"selected/{arm}")
+    rate, score = cell(results, "rate", arm=arm), cell(results, "selected", arm=arm)
     if rate is None or score is None:
         return
     top = max(score.value, score.high) if np.isfinite(score.high) else score.value
@@ -112,9 +120,7 @@ def _zoom(axes: Axes, curves: Sequence[Curve]) -> None:
 
 def _scales(axes: Axes, results: Results | None) -> None:
     """Draw A2C with and without PopArt over reward scale."""
-    arms = in_order(parts(results, "score/", 0))
-    found = {arm: None if results is None else curve(results, f"score/{arm}/") for arm in arms}
-    curves = {arm: line for arm, line in found.items() if line is not None}
+    curves = curves_by_arm(results, "score")
     if not curves:
         absent(axes)
         return
@@ -122,5 +128,4 @@ def _scales(axes: Axes, results: Results | None) -> None:
         _points(axes, line, arm)
     scale_axis(axes, [line.x for line in curves.values()])
     score_axis(axes, curves.values())
-    ends = [End(look(arm).name, look(arm), *line.last, line.level) for arm, line in curves.items()]
-    name_ends(axes, ends)
+    name_ends(axes, [line_end(line, look(arm)) for arm, line in curves.items()])

@@ -10,17 +10,19 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 
+from rulescope.assays.estimates import Label
 from rulescope.assays.figure_data import (
+    arms_run,
     caption,
-    curve,
-    estimate,
-    estimates,
+    cell,
+    cells,
+    curves_by_arm,
     evidence,
-    parts,
+    family_of,
     point,
     reach,
 )
-from rulescope.assays.panels import dots, name_rows, score_axis
+from rulescope.assays.panels import curves_beside, dots, forest, score_axis
 from rulescope.render.line_labels import End, inches, name_ends, spread
 from rulescope.render.style import (
     DARK,
@@ -30,7 +32,6 @@ from rulescope.render.style import (
     Look,
     Page,
     absent,
-    in_order,
     look,
     styled,
     subject,
@@ -40,26 +41,28 @@ if TYPE_CHECKING:
     from rulescope.assays.results import Results
     from rulescope.stats import Estimate
 
-STREAMS = (("E-A3c", "score/", "CatchStream"), ("exposure", "score/natural/", "Tracking"))
-"""Worlds without episodes: assay, what stands before the arm in its keys, name."""
-FLIP = "action-flip"
-RATES = "B: score of the reward rate; dotted: 0.8."
-SHARED = (
-    *((name, start, RATES) for name, start, _ in STREAMS),
-    ("E-A4m", f"endpoint/{FLIP}/", "C: return before the swap (hollow) and at the end."),
-    ("E-A5", "solved/", "D: solved with a mean final return of at least 0.495; dotted: half."),
+STREAMS: tuple[tuple[str, dict[str, Label], str], ...] = (
+    ("E-A3c", {}, "CatchStream"),
+    ("exposure", {"condition": "natural"}, "Tracking"),
 )
-"""What the panels of both figures show: assay, how its keys begin, what it means."""
-AREA = f"auc/{FLIP}/catch/"
+"""Worlds without episodes: assay, labels of its scores besides the arm, name."""
+FLIP: dict[str, Label] = {"condition": "action-flip"}
+RATES = "B: score of the reward rate; dotted: 0.8."
+SHARED: tuple[tuple[str, str, dict[str, Label], str], ...] = (
+    *((name, "score", labels, RATES) for name, labels, _ in STREAMS),
+    ("E-A4m", "endpoint", FLIP, "C: return before the swap (hollow) and at the end."),
+    ("E-A5", "solved", {}, "D: solved with a mean final return of at least 0.495; dotted: half."),
+)
+"""What the panels of both figures show: assay, quantity, labels, its meaning in words."""
 REPLAYS = {"dqn": "100k", "dqn-28672": "28672", "dqn-cleared": "cleared"}
-"""Replay memories of DQN, by arm, as in the keys of contrasts with the rule."""
+"""Replay memories of DQN, by arm, as the contrasts with the rule label them."""
 
 
 @styled
 def behavior(results: Mapping[str, Results]) -> Figure:
     """``fig:behavior``: endpoint and mastery, streams, Breakout before and after, the staircase."""
     lasting = results.get("F2")
-    used = [*estimates(lasting, "endpoint/"), *estimates(lasting, "mastery/")]
+    used = [*cells(lasting, "endpoint"), *cells(lasting, "mastery")]
     text = (
         "A: score at the end, and interactions until it is within a tenth of its final level."
         if used
@@ -77,10 +80,10 @@ def behavior(results: Mapping[str, Results]) -> Figure:
 def integrated_behavior(results: Mapping[str, Results]) -> Figure:
     """``orig:behavior``: as ``fig:behavior``, with the replay memories of E3 in the first panel."""
     change = results.get("E3")
-    used = estimates(change, AREA)
+    used = cells(change, "auc", task="catch", **FLIP)
     text = f"A: area under the score after the switch, and {subject()} minus DQN within each seed"
-    families = {e.family for e in estimates(change, f"contrast/{FLIP}/")} - {1}
-    text += f" (adjusted for a family of {max(families)})." if families else "."
+    family = family_of(cells(change, "contrast", **FLIP))
+    text += f" ({family})." if family else "."
     page = _page(results, change, used, text if used else "")
     areas = page.axes(0.98, 0.35, 1.15, 1.95)
     page.heading(areas, "A", "Catch after an action flip", indent=0.78)
@@ -96,8 +99,8 @@ def _page(
     """Return the page of a figure whose first panel shows ``used`` of ``first``."""
     words = [text]
     budgets = [first if used else None]
-    for name, start, meaning in SHARED:
-        found = estimates(results.get(name), start)
+    for name, quantity, labels, meaning in SHARED:
+        found = cells(results.get(name), quantity, **labels)
         used = used + found
         budgets += [results[name]] if found else []
         words += [meaning] if found and meaning not in words else []
@@ -120,8 +123,8 @@ def _shared(page: Page, results: Mapping[str, Results]) -> None:
 def _level_and_pace(axes: Axes, results: Results | None) -> None:
     """Draw the endpoint of each configuration over the interactions until its mastery."""
     pairs: list[tuple[str, Estimate, Estimate]] = []
-    for arm in in_order(parts(results, "endpoint/", 0)):
-        level, pace = estimate(results, f"endpoint/{arm}"), estimate(results, f"mastery/{arm}")
+    for arm in arms_run(results, "endpoint"):
+        level, pace = (cell(results, kind, arm=arm) for kind in ("endpoint", "mastery"))
         if level is not None and pace is not None:
             pairs.append((arm, level, pace))
     if not pairs:
@@ -184,9 +187,9 @@ def _streams(axes: Axes, results: Mapping[str, Results]) -> None:
     """Draw the final reward rate of each arm, world by world, with names below."""
     found = {
         (world, arm): e
-        for name, start, world in STREAMS
-        for arm in in_order(parts(results.get(name), start, 0))
-        if (e := estimate(results.get(name), f"{start}{arm}")) is not None
+        for name, labels, world in STREAMS
+        for arm in arms_run(results.get(name), "score", planned=False, **labels)
+        if (e := cell(results.get(name), "score", arm=arm, **labels)) is not None
     }
     if not found:
         absent(axes)
@@ -217,7 +220,7 @@ def _streams(axes: Axes, results: Mapping[str, Results]) -> None:
 def _flip(axes: Axes, results: Mapping[str, Results]) -> None:
     """Draw the return of each arm before the actions are flipped, and at the end."""
     found = results.get("E-A4m")
-    arms = in_order(parts(found, f"endpoint/{FLIP}/", 0))
+    arms = arms_run(found, "endpoint", planned=False, **FLIP)
     if not arms:
         absent(axes)
         return
@@ -225,7 +228,7 @@ def _flip(axes: Axes, results: Mapping[str, Results]) -> None:
     tops = [0.0]
     for turn, arm in enumerate(arms):
         how, shift = look(arm), 0.04 * (turn - (len(arms) - 1) / 2)
-        before, after = (estimate(found, f"{kind}/{FLIP}/{arm}") for kind in ("pre", "endpoint"))
+        before, after = (cell(found, kind, arm=arm, **FLIP) for kind in ("pre", "endpoint"))
         if before is not None and after is not None:
             heights = [before.value, after.value]
             axes.plot([shift, 1 + shift], heights, color=how.colour, ls=how.line, lw=1.1, alpha=0.7)
@@ -245,36 +248,15 @@ def _flip(axes: Axes, results: Mapping[str, Results]) -> None:
 
 def _staircase(axes: Axes, results: Mapping[str, Results]) -> None:
     """Draw the share of lifetimes that solve each depth."""
-    found = results.get("E-A5")
-    arms = in_order(parts(found, "solved/", 0))
-    if found is None or not arms:
+    curves = curves_by_arm(results.get("E-A5"), "solved", "depth")
+    if not curves:
         absent(axes)
         return
-    ends: list[End] = []
-    depths: set[float] = set()
-    for turn, arm in enumerate(arms):
-        how, line = look(arm), curve(found, f"solved/{arm}/")
-        if line is None:
-            continue
-        # Arms beside each other: many solve all or nothing, and would hide one another.
-        x = line.x + 0.18 * (turn - (len(arms) - 1) / 2)
-        axes.vlines(x, line.low, line.high, color=how.colour, lw=0.8, alpha=0.35)
-        axes.plot(
-            x,
-            line.y,
-            color=how.colour,
-            ls=how.line,
-            lw=1.2,
-            marker=how.marker,
-            ms=3.8,
-            mfc=how.face,
-        )
-        last, height = line.last
-        ends.append(End(how.name, how, last + float(x[0] - line.x[0]), height, line.level))
-        depths |= set(line.x.tolist())
+    ends = curves_beside(axes, [(look(arm), line) for arm, line in curves.items()], 0.18)
+    depths = np.unique(np.concatenate([line.x for line in curves.values()]))
     axes.axhline(0.5, color=GREY, lw=0.6, ls=(0, (2, 2)), zorder=0)
-    axes.set_xticks(sorted(depths), [f"{depth:g}" for depth in sorted(depths)])
-    axes.set_xlim(min(depths) - 0.9, max(depths) + 0.9)
+    axes.set_xticks(depths, [f"{depth:g}" for depth in depths])
+    axes.set_xlim(depths[0] - 0.9, depths[-1] + 0.9)
     axes.set_ylim(-0.05, 1.06)
     axes.set_xlabel("depth", labelpad=2)
     axes.set_ylabel("share of lifetimes", labelpad=2)
@@ -282,25 +264,25 @@ def _staircase(axes: Axes, results: Mapping[str, Results]) -> None:
 
 
 def _replays(areas: Axes, differences: Axes, results: Results | None) -> None:
-    """Draw the area after the switch by arm, and beside it what the rule has more than each DQN."""
-    arms = [a for a in ("disco", *REPLAYS) if estimate(results, f"{AREA}{a}") is not None]
-    if not arms:
+    """Draw the area after the switch by arm, and beside it the rule's advantage over each DQN."""
+    areas_of = {
+        arm: cell(results, "auc", task="catch", arm=arm, **FLIP) for arm in ("disco", *REPLAYS)
+    }
+    found = {arm: area for arm, area in areas_of.items() if area is not None}
+    if not found:
         absent(areas)
         differences.set_axis_off()
         return
-    found: dict[str, Estimate | None] = {arm: estimate(results, f"{AREA}{arm}") for arm in arms}
     contrasts = {
-        arm: estimate(results, f"contrast/{FLIP}/{REPLAYS[arm]}") for arm in arms if arm in REPLAYS
+        arm: cell(results, "contrast", replay=REPLAYS[arm], **FLIP) if arm in REPLAYS else None
+        for arm in found
     }
-    for turn, arm in enumerate(arms):
-        dots(areas, [-turn], [found[arm]], look(arm), across=True)
-        dots(differences, [-turn], [contrasts.get(arm)], look(arm), across=True)
-    name_rows(areas, [(look(arm).name, look(arm)) for arm in arms])
-    areas.set_xlim(*_room([found[arm] for arm in arms], 0.0, 1.0))
+    for axes, estimates in ((areas, found), (differences, contrasts)):
+        forest(axes, [(look(arm).name, look(arm), e) for arm, e in estimates.items()])
+    areas.set_xlim(*_room(list(found.values()), 0.0, 1.0))
     areas.set_xlabel("area (score)", labelpad=2)
     for reference in (0.0, 1.0):
         areas.axvline(reference, color=PALE, lw=0.8, zorder=0)
-    differences.set_ylim(areas.get_ylim())
     differences.set_yticks([])
     differences.spines["left"].set_visible(False)
     differences.axvline(0.0, color=GREY, lw=0.8, zorder=1)

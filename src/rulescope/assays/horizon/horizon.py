@@ -1,30 +1,41 @@
 """F2, horizon: how fast does a learner become as good as it will ever be, and how good is that?
 
-Every arm lives for 1.16 million interactions in Catch on a 24 x 24 board. Two readouts are kept
+Every arm runs for 1.16 million interactions in Catch on a 24 x 24 board. Two readouts are kept
 apart: the score at the end, and when a lifetime first comes within a tenth of its own last scores.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
-from rulescope.assays.analysis import ATLAS_DRAWS, below, by_seed, final, missing, noted, summed_up
-from rulescope.assays.assay import CONTROLS, Arm, Assay, Budget, Cell, at_unit_scale, lifetimes
+from rulescope.assays.analysis import (
+    ATLAS_DRAWS,
+    below,
+    collect_tail_warnings,
+    estimate_cells,
+    final,
+    make_results,
+    missing,
+)
+from rulescope.assays.assay import (
+    CONTROLS,
+    Arm,
+    Assay,
+    Budget,
+    Cell,
+    at_unit_scale,
+    lifetimes,
+    sweep,
+)
 from rulescope.assays.display_names import rate_label
+from rulescope.assays.estimates import Estimates, Row
 from rulescope.assays.frame import Floats, Frame
+from rulescope.assays.pivot import Entry, Index, names, pivot_table
 from rulescope.assays.results import Column, Results, Table, Value
 from rulescope.spec.run_spec import Freeze
-from rulescope.stats import (
-    Estimate,
-    estimate,
-    estimates,
-    mastery,
-    paired_differences,
-    seed_blocks,
-)
+from rulescope.stats import Estimate, estimate, mastery, paired_differences, seed_blocks
 
 TASK = "catch-big"
 ARMS = ("disco", "disco-lr3e4", "a2c", "ppo", "dqn", "disco-pin", "disco-freeze")
@@ -32,12 +43,12 @@ FIRST_FREEZE = "disco-freeze-40"
 """Not in a preset: the published grid has the seven arms above, the published capture points are 0,
 40 and 400. The state captured at 0 is zero, so that arm is ``disco-pin``."""
 CAPTURE = 40
-"""The earliest iteration at which there is a state to keep: the first update comes after 32."""
+"""The earliest iteration with a state to keep: the first update comes after 32."""
 REFERENCES: dict[str, tuple[str, tuple[str, ...]]] = {
     "difference": ("disco", (*ARMS[1:], FIRST_FREEZE)),
     "difference-lr3e4": ("disco-lr3e4", ("a2c", "ppo", "dqn")),
 }
-"""Kind of difference: whose readout comes first, and whose is subtracted."""
+"""Quantity of a difference: the arm whose readout comes first, and the arms subtracted from it."""
 
 
 def early(iterations: int) -> int:
@@ -54,7 +65,7 @@ def first(iterations: int) -> int:
 
 
 def arm_of(name: str, budget: Budget) -> Arm:
-    """Return the learner called ``name`` and what is done to it."""
+    """Return the learner called ``name`` with its interventions."""
     captured = {"disco-freeze": early(budget.iterations), FIRST_FREEZE: first(budget.iterations)}
     if name in captured:
         return Arm("disco", (Freeze(carrier="recurrent", at=captured[name]),))
@@ -64,31 +75,28 @@ def arm_of(name: str, budget: Budget) -> Arm:
 def grid(budget: Budget) -> list[Cell]:
     """Return a cell for every arm of ``budget``."""
     at_unit_scale(budget, "F2")
-    return [
-        Cell({"arm": name}, lifetimes(budget, arm_of(name, budget), task=TASK))
-        for name in budget.arms
-    ]
+    return sweep(
+        {"arm": budget.arms},
+        lambda at: lifetimes(budget, arm_of(str(at["arm"]), budget), task=TASK),
+    )
 
 
 def analyse(frame: Frame) -> Results:
     """Estimate endpoint and mastery of every arm, and differences within seeds."""
     readouts = {"endpoint": final(frame), "mastery": mastered(frame)}
     notes = missing(frame)
-    found: dict[str, Estimate] = {}
-    series: dict[str, Floats] = {}
+    found = Estimates()
     blocks = seed_blocks(len(frame.seeds), ATLAS_DRAWS)
-    with noted(notes):
-        for name, values in readouts.items():
-            cells = estimates(values, blocks)
-            each = {str(arm): values[i] for i, arm in enumerate(frame.axes["arm"])}
-            found |= {f"{name}/{arm}": cells[i] for i, arm in enumerate(each)}
-            series |= by_seed(frame, values, name)
-            for kind, (reference, others) in REFERENCES.items():
+    with collect_tail_warnings(notes):
+        for readout, values in readouts.items():
+            found.update(estimate_cells(frame, readout, values, ATLAS_DRAWS))
+            each = dict(zip(frame.axes["arm"], values, strict=True))
+            for quantity, (reference, others) in REFERENCES.items():
                 for arm in (arm for arm in others if {reference, arm} <= set(each)):
-                    difference = paired_differences(each[reference], each[arm])
-                    found[f"{kind}/{name}/{arm}"] = estimate(difference, blocks)
+                    one = estimate(paired_differences(each[reference], each[arm]), blocks)
+                    found.add(quantity, one, {"readout": readout, "arm": arm})
     tables = tuple(table for table in (_paired(frame, found), _levels(frame, found)) if table.rows)
-    return summed_up("F2", frame, found, tables, notes, series)
+    return make_results("F2", frame, found, tables, notes)
 
 
 def mastered(frame: Frame) -> Floats:
@@ -111,7 +119,7 @@ READOUTS = (
 
 def _names(frame: Frame) -> dict[str, str]:
     """Return the arms that were run, with their printed names."""
-    names = {
+    printed = {
         **{arm: _with_rate(frame, arm) for arm in ("disco", "disco-lr3e4")},
         "a2c": "A2C",
         "ppo": "PPO",
@@ -120,7 +128,7 @@ def _names(frame: Frame) -> dict[str, str]:
         "disco-freeze": f"Frozen {early(frame.iterations)}",
         FIRST_FREEZE: f"Frozen {first(frame.iterations)}",
     }
-    return {arm: name for arm, name in names.items() if arm in frame.axes["arm"]}
+    return {arm: name for arm, name in printed.items() if arm in frame.axes["arm"]}
 
 
 def _with_rate(frame: Frame, arm: str) -> str:
@@ -129,33 +137,39 @@ def _with_rate(frame: Frame, arm: str) -> str:
     return frame.subject if rate is None else f"{frame.subject} lr{rate_label(rate)}"
 
 
-def _levels(frame: Frame, found: Mapping[str, Estimate]) -> Table:
-    return Table(
+def _levels(frame: Frame, found: Estimates) -> Table:
+    shown = _names(frame)
+    return pivot_table(
         "tab:f2-levels",
         "Catch 24×24: score at the end, and when it was mastered",
-        (Column("Arm"), Column("Endpoint [95% CI]", 4), Column("Mastery [95% CI]", 1)),
-        tuple(
-            (name, found[f"endpoint/{arm}"], in_thousands(found[f"mastery/{arm}"]))
-            for arm, name in _names(frame).items()
+        found,
+        [Index("Arm", "arm", names(tuple(shown), shown))],
+        (
+            Entry(Column("Endpoint [95% CI]", 4), "endpoint"),
+            Entry(Column("Mastery [95% CI]", 1), "mastery", show=_thousands_of),
         ),
         below(frame, READOUTS, ATLAS_DRAWS),
     )
 
 
-def _paired(frame: Frame, found: Mapping[str, Estimate]) -> Table:
-    names = _names(frame)
+def _thousands_of(row: Row) -> Value:
+    return in_thousands(row.estimate)
+
+
+def _paired(frame: Frame, found: Estimates) -> Table:
+    shown = _names(frame)
     rows: list[tuple[Value, ...]] = [
         (
-            names[reference],
-            names[arm],
-            found[f"endpoint/{arm}"],
-            in_thousands(found[f"mastery/{arm}"]),
-            found[f"{kind}/endpoint/{arm}"],
-            in_thousands(found[f"{kind}/mastery/{arm}"]),
+            shown[reference],
+            shown[arm],
+            found.at("endpoint", arm=arm),
+            in_thousands(found.at("mastery", arm=arm)),
+            found.at(quantity, readout="endpoint", arm=arm),
+            in_thousands(found.at(quantity, readout="mastery", arm=arm)),
         )
-        for kind, (reference, others) in REFERENCES.items()
+        for quantity, (reference, others) in REFERENCES.items()
         for arm in others
-        if {reference, arm} <= set(names)
+        if {reference, arm} <= set(shown)
     ]
     return Table(
         "v5:tab:app-f2-paired",

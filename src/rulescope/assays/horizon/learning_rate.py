@@ -1,8 +1,8 @@
-"""E-LR, learning-rate: how much of a baseline's standing is a matter of its learning rate?
+"""E-LR, learning-rate: how much does the score of a baseline depend on its learning rate?
 
-The baselines of F2 live through the same 1.16 million interactions at four learning rates; nothing
-else is overridden. The rate of the best trimmed mean is selected on the seeds it is judged by, so
-what it scores is, if anything, too good for the baseline.
+The baselines of F2 run through the same 1.16 million interactions at four learning rates; nothing
+else is overridden. The rate of the best trimmed mean is selected on the seeds that it is judged by,
+so its score is, if anything, too good for the baseline.
 
 Differences are from the scalar that F2 reports of the same baseline: its score in the last log row,
 at its usual rate. Those lifetimes of F2 are cells of this assay too.
@@ -10,8 +10,6 @@ at its usual rate. Those lifetimes of F2 are cells of this assay too.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
 from dataclasses import replace
 
 from rulescope.assays.analysis import (
@@ -19,122 +17,111 @@ from rulescope.assays.analysis import (
     SCORE,
     absent,
     below,
+    collect_tail_warnings,
     exactly,
     final,
+    make_results,
     missing,
-    noted,
-    summed_up,
     tail15,
 )
-from rulescope.assays.assay import Arm, Assay, Budget, Cell, at_unit_scale, lifetimes
+from rulescope.assays.assay import Arm, Assay, Budget, Cell, at_unit_scale, lifetimes, sweep
 from rulescope.assays.cohorts import NO_DISCO
-from rulescope.assays.frame import Floats, Frame
+from rulescope.assays.estimates import Estimates, Row
+from rulescope.assays.frame import Frame
 from rulescope.assays.horizon.horizon import TASK
+from rulescope.assays.marginals import difference_of_cells
+from rulescope.assays.pivot import Entry, Index, names, pivot_table
 from rulescope.assays.results import Column, Results, Table, Value
 from rulescope.spec.baseline_config import VARIANTS, RandomPolicy
-from rulescope.stats import Estimate, Estimates, estimate_from, estimates, seed_blocks
+from rulescope.stats import estimates, seed_blocks
 
 ARMS = ("a2c", "ppo", "dqn")
 RATES = ("0.0001", "0.0003", "0.0007", "0.001")
 NAMES = {"a2c": "A2C", "ppo": "PPO", "dqn": "DQN"}
 
 
-def usual(arm: str) -> str:
+def usual_rate(arm: str) -> float:
     """Return the learning rate that a baseline has everywhere else.
 
-    >>> usual("a2c")
-    '0.0007'
+    >>> usual_rate("a2c")
+    0.0007
     """
     learner = VARIANTS[arm]
     assert not isinstance(learner, RandomPolicy)
-    return f"{learner.learning_rate:g}"
+    return learner.learning_rate
 
 
 def grid(budget: Budget) -> list[Cell]:
     """Return a cell for every baseline and learning rate of ``budget``."""
     at_unit_scale(budget, "E-LR")
-    return [
-        Cell(
-            {"arm": arm, "rate": rate},
-            lifetimes(budget, Arm(arm, learning_rate=float(rate)), task=TASK),
-        )
-        for arm in budget.arms
-        for rate in budget.conditions
-    ]
+    return sweep(
+        {"arm": budget.arms, "rate": budget.conditions},
+        lambda at: lifetimes(
+            budget, Arm(str(at["arm"]), learning_rate=float(at["rate"])), task=TASK
+        ),
+    )
 
 
 def analyse(frame: Frame) -> Results:
     """Estimate every cell, differences from the scalar of F2, and the rate that scores best."""
     notes = missing(frame)
-    found: dict[str, Estimate] = {}
-    series: dict[str, Floats] = {}
-    rates = [str(rate) for rate in frame.axes["rate"]]
-    with noted(notes):
+    found = Estimates()
+    rates = _rates(frame)
+    with collect_tail_warnings(notes):
         blocks = seed_blocks(len(frame.seeds), ATLAS_DRAWS)
         scores = tail15(frame)
         cells, ends = estimates(scores, blocks), estimates(final(frame), blocks)
         for i, arm in enumerate(str(arm) for arm in frame.axes["arm"]):
-            found |= {f"score/{arm}/{rate}": cells[i, j] for j, rate in enumerate(rates)}
-            series |= {f"seeds/score/{arm}/{rate}": scores[i, j] for j, rate in enumerate(rates)}
-            if usual(arm) in rates:
-                there = (i, rates.index(usual(arm)))
-                found[f"horizon/{arm}"] = ends[there]
+            for j, rate in enumerate(rates):
+                found.add("score", cells[i, j], {"arm": arm, "rate": rate}, seeds=scores[i, j])
+            if usual_rate(arm) in rates:
+                there = (i, rates.index(usual_rate(arm)))
+                found.add("horizon", ends[there], {"arm": arm})
                 for j, rate in enumerate(rates):
-                    found[f"difference/{arm}/{rate}"] = _difference(cells, (i, j), ends, there)
-            found |= _selected(arm, {rate: cells[i, j] for j, rate in enumerate(rates)})
-    other_grid = frozenset(
-        f"{kind}/{arm}"
-        for arm in frame.axes["arm"]
-        if tuple(rate for rate in rates if found[f"score/{arm}/{rate}"].n) != RATES
-        for kind in ("rate", "selected")
-    )
-    tables = (_table(frame, found),)
-    return summed_up("E-LR", frame, found, tables, notes, series, other_grid)
+                    difference = difference_of_cells(cells, (i, j), there, ends)
+                    found.add("difference", difference, {"arm": arm, "rate": rate})
+            _add_selected(found, arm)
+    return make_results("E-LR", frame, found, (_table(frame, found),), notes)
 
 
-def _difference(
-    cells: Estimates, here: tuple[int, int], ends: Estimates, there: tuple[int, int]
-) -> Estimate:
-    """Estimate the difference between two cells' own means, from common draws of seeds."""
-    return estimate_from(
-        float(cells.value[here] - ends.value[there]),
-        cells.samples[(slice(None), *here)] - ends.samples[(slice(None), *there)],
-        int(min(cells.n[here], ends.n[there])),
-    )
+def _rates(frame: Frame) -> list[float]:
+    return [float(rate) for rate in frame.axes["rate"]]
 
 
-def _selected(arm: str, scores: Mapping[str, Estimate]) -> dict[str, Estimate]:
-    """Return the rate with the largest trimmed mean, and what it scores."""
-    known = [rate for rate, score in scores.items() if not math.isnan(score.value)]
-    if not known:
-        return {f"rate/{arm}": absent(), f"selected/{arm}": absent()}
-    best = max(known, key=lambda rate: scores[rate].value)
-    chosen = exactly(float(best), scores[best].n)
-    return {f"rate/{arm}": chosen, f"selected/{arm}": scores[best]}
+def _add_selected(found: Estimates, arm: str) -> None:
+    """Add the rate with the largest trimmed mean, and its score."""
+    scores = [row for row in found.where("score", arm=arm) if row.known]
+    other_grid = [row.labels["rate"] for row in scores] != [float(rate) for rate in RATES]
+    rate = score = absent()
+    if scores:
+        best = max(scores, key=lambda row: row.estimate.value)
+        rate, score = exactly(float(best.labels["rate"]), best.estimate.n), best.estimate
+    found.add("rate", rate, {"arm": arm}, other_grid=other_grid)
+    found.add("selected", score, {"arm": arm}, other_grid=other_grid)
 
 
-def _table(frame: Frame, found: Mapping[str, Estimate]) -> Table:
-    rows: list[tuple[Value, ...]] = []
-    for arm in (str(arm) for arm in frame.axes["arm"]):
-        selected = found[f"rate/{arm}"].value
-        for rate in (str(rate) for rate in frame.axes["rate"]):
-            marks = {"usual": rate == usual(arm), "selected": float(rate) == selected}
-            remark = ", ".join(mark for mark, holds in marks.items() if holds)
-            score, difference = (
-                found.get(f"{key}/{arm}/{rate}") for key in ("score", "difference")
-            )
-            rows.append((NAMES[arm], rate, score, difference, remark))
-    return Table(
+def _table(frame: Frame, found: Estimates) -> Table:
+    def remark(row: Row) -> Value:
+        arm, rate = str(row.labels["arm"]), row.labels["rate"]
+        marks = {
+            "usual": rate == usual_rate(arm),
+            "selected": rate == found.at("rate", arm=arm).value,
+        }
+        return ", ".join(mark for mark, holds in marks.items() if holds)
+
+    return pivot_table(
         "tab:elr-scores",
         "Baselines in Catch 24×24 by learning rate",
+        found,
         (
-            Column("Learner"),
-            Column("Learning rate"),
-            Column("Score [95% CI]", 5),
-            Column("Difference from the F2 endpoint [95% CI]", 5),
-            Column("Remark"),
+            Index("Learner", "arm", names(frame.axes["arm"], NAMES)),
+            Index("Learning rate", "rate", names(_rates(frame))),
         ),
-        tuple(rows),
+        (
+            Entry(Column("Score [95% CI]", 5), "score"),
+            Entry(Column("Difference from the F2 endpoint [95% CI]", 5), "difference"),
+            Entry(Column("Remark"), "score", show=remark),
+        ),
         below(
             frame,
             f"{SCORE.format(part='15 % of the log')}; F2 endpoint: the last log row at the usual "

@@ -22,11 +22,11 @@ from rulescope.assays import published
 from rulescope.assays.analysis import (
     CORE_DRAWS,
     below,
+    collect_tail_warnings,
     exactly,
     final,
+    make_results,
     missing,
-    noted,
-    summed_up,
     tail15,
     tail20,
 )
@@ -38,7 +38,7 @@ from rulescope.assays.frame import Floats, Frame
 from rulescope.assays.published import Published
 from rulescope.assays.published_agreement import as_estimate
 from rulescope.assays.results import Column, Results, Table, Value
-from rulescope.assays.scale.scale import INTERVENTIONS
+from rulescope.assays.scale.scale import ARMS as SCALE_ARMS
 from rulescope.core.errors import SpecError
 from rulescope.spec.disco_config import AGENTS, Conventions, Disco
 from rulescope.spec.run_spec import RunSpec
@@ -135,7 +135,7 @@ def _back(part: Part) -> Floats:
     frame = part(FLIP)
     at, horizon = switch_of(frame), float(frame.iteration[-1]) - switch_of(frame)
     times = attainment(frame.iteration, frame.log("score"), frame.log("episodes"), THRESHOLD, at)
-    return np.where(frame.lived, restricted_times(times, horizon), np.nan)
+    return np.where(frame.completed, restricted_times(times, horizon), np.nan)
 
 
 def _crossing(part: Part) -> Floats:
@@ -146,7 +146,7 @@ def _crossing(part: Part) -> Floats:
     first = threshold_steps(
         frame.iteration[rows] * each, frame.log("rate_score")[..., rows], THRESHOLD
     )
-    return np.where(frame.lived & np.isnan(first), float(frame.interactions), first)
+    return np.where(frame.completed & np.isnan(first), float(frame.interactions), first)
 
 
 def _gap(part: Part) -> Floats:
@@ -275,7 +275,7 @@ def _lifetime(budget: Budget, cell: str, arm: str, seed: int) -> RunSpec:
         msgspec.structs.replace(who, conventions=CANDIDATES[arm]),
         seed,
         scale=scale,
-        interventions=INTERVENTIONS[intervention],
+        interventions=SCALE_ARMS[intervention].interventions,
         change=change,
     )
 
@@ -295,7 +295,7 @@ def analyse(frame: Frame) -> Results:
     notes = missing(frame)
     arms = [str(arm) for arm in frame.axes["arm"]]
     fits: dict[tuple[ReadoutKey, str], Fit] = {}
-    with noted(notes):
+    with collect_tail_warnings(notes):
         for name, readout in READOUTS.items():
             if set(readout.cells) <= set(frame.axes["cell"]):
                 for i, arm in enumerate(arms):
@@ -317,7 +317,7 @@ def analyse(frame: Frame) -> Results:
         judged = {cohort: _judged(fits, arms, cohort) for cohort in COHORTS}
         tables += [_probabilities(frame, fits, arms), _verdicts(frame, judged)]
         sentences = [verdict(cohort, each) for cohort, each in judged.items() if each]
-    return summed_up(ID, frame, found, tuple(tables), [*sentences, *notes])
+    return make_results(ID, frame, found, tuple(tables), [*sentences, *notes])
 
 
 def _labels(quantity: str, about: str) -> dict[str, Label]:

@@ -13,7 +13,14 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from rulescope.assays.analysis import ATLAS_DRAWS, below, final, missing, noted, summed_up
+from rulescope.assays.analysis import (
+    ATLAS_DRAWS,
+    below,
+    collect_tail_warnings,
+    final,
+    make_results,
+    missing,
+)
 from rulescope.assays.assay import EPISODIC, MASKED, Arm, Assay, Budget, Cell, lifetimes
 from rulescope.assays.change.switch_readouts import switch
 from rulescope.assays.cohorts import CONVENTIONS
@@ -170,7 +177,7 @@ def analyse(frame: Frame) -> Results:
     """Estimate each comparison under both conventions, and the shift from one to the other."""
     notes = missing(frame)
     found = Estimates()
-    with noted(notes):
+    with collect_tail_warnings(notes):
         for name in (str(name) for name in frame.axes["comparison"]):
             part, what = frame.part(comparison=name), COMPARISONS[name]
             gaps = {convention: _gap(part, what, arms) for convention, arms in what.arms.items()}
@@ -180,7 +187,7 @@ def analyse(frame: Frame) -> Results:
                 labels = {"comparison": name, "convention": convention}
                 found.add("gap", estimate(gap, blocks), labels)
             found.add("shift", estimate(shift, blocks), {"comparison": name})
-    results = summed_up("conventions", frame, found, (_table(frame, found),), notes)
+    results = make_results("conventions", frame, found, (_table(frame, found),), notes)
     return replace(results, iterations=_length(frame))
 
 

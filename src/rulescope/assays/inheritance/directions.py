@@ -8,7 +8,6 @@ each with an interval that includes zero; how it was made is ours.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Literal
 
 from rulescope.assays.analysis import (
@@ -16,13 +15,13 @@ from rulescope.assays.analysis import (
     SCORE,
     absent,
     below,
+    collect_tail_warnings,
     exactly,
+    make_results,
     missing,
-    noted,
-    summed_up,
     tail20,
 )
-from rulescope.assays.assay import Assay, Budget, Cell, learner, lifetime, prefix, sweep
+from rulescope.assays.assay import Arm, Assay, Budget, Cell, learner, lifetimes, prefix, sweep
 from rulescope.assays.estimates import Estimates, Label, Row, label_text
 from rulescope.assays.frame import Frame
 from rulescope.assays.pivot import Entry, Index, count_of, known, names, pivot_table
@@ -95,16 +94,13 @@ def prefixes(budget: Budget) -> tuple[RunSpec, ...]:
 
 def grid(budget: Budget) -> list[Cell]:
     """Return a cell for every recipient scale and arm of ``budget``."""
-    done = {arm: _interventions(budget, arm) for arm in budget.arms}
-
-    def runs(at: Mapping[str, Label]) -> list[RunSpec]:
-        arm, scale = str(at["arm"]), float(at["scale"])
-        return [
-            lifetime(budget, learner(budget), seed, scale=scale, interventions=done[arm])
-            for seed in range(budget.seeds)
-        ]
-
-    return sweep({"scale": budget.scales, "arm": budget.arms}, runs)
+    arms: dict[Label, Arm] = {
+        arm: Arm(interventions=_interventions(budget, arm)) for arm in budget.arms
+    }
+    return sweep(
+        {"scale": budget.scales, "arm": budget.arms},
+        lambda at: lifetimes(budget, arms[at["arm"]], scale=float(at["scale"])),
+    )
 
 
 def _interventions(budget: Budget, arm: str) -> tuple[Intervention, ...]:
@@ -129,7 +125,7 @@ def analyse(frame: Frame) -> Results:
     notes = missing(frame)
     blocks = seed_blocks(len(frame.seeds), CORE_DRAWS)
     found = Estimates()
-    with noted(notes):
+    with collect_tail_warnings(notes):
         cells = estimates(scores, blocks)
         for i, scale in enumerate(frame.axes["scale"]):
             for j, arm in enumerate(frame.axes["arm"]):
@@ -143,7 +139,7 @@ def analyse(frame: Frame) -> Results:
     contrasts = [row.estimate for row in found.where("contrast")]
     found.add("spanning", _spanning(contrasts), {}, other_grid=not _whole(frame, contrasts))
     tables = (_scores(frame, found), _contrasts(frame, found))
-    return summed_up("directions", frame, found, tuple(t for t in tables if t.rows), notes)
+    return make_results("directions", frame, found, tuple(t for t in tables if t.rows), notes)
 
 
 def _spanning(contrasts: list[Estimate]) -> Estimate:

@@ -9,19 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
 from rulescope.assays.analysis import (
     CORE_DRAWS,
     SCORE,
     absent,
     adjusted,
     below,
+    collect_tail_warnings,
     estimate_cells,
+    make_results,
     missing,
-    noted,
-    summed_up,
     tail20,
+    trajectories,
 )
 from rulescope.assays.assay import (
     LARGEST_SCALE,
@@ -34,7 +33,7 @@ from rulescope.assays.assay import (
     sweep,
 )
 from rulescope.assays.comparison_families import PRIMARY
-from rulescope.assays.estimates import Estimates, Label, label_text
+from rulescope.assays.estimates import Estimates, Label
 from rulescope.assays.frame import Floats, Frame
 from rulescope.assays.pivot import Entry, Index, count_of, known, names, pivot_table
 from rulescope.assays.results import Column, Results, Table
@@ -51,7 +50,6 @@ from rulescope.spec.run_spec import (
 )
 from rulescope.stats import (
     estimate,
-    estimates,
     exact_iqm,
     interaction_differences,
     seed_blocks,
@@ -179,16 +177,11 @@ def analyse(frame: Frame) -> Results:
     """Estimate every cell, the interaction at each recipient scale, and learning curves."""
     scores = tail20(frame)
     notes = missing(frame)
-    series = {"iteration": frame.iteration}
-    blocks = seed_blocks(len(frame.seeds), CORE_DRAWS)
-    with noted(notes):
+    with collect_tail_warnings(notes):
         found = estimate_cells(frame, "score", scores, CORE_DRAWS)
-        for labels, _ in frame.cells():
-            rows = estimates(frame.log("score", **labels).T, blocks)
-            name = f"trajectory/{label_text(labels['scale'])}/{labels['arm']}"
-            series[name] = np.stack([rows.value, rows.low, rows.high])
+        series = {"iteration": frame.iteration, **trajectories(frame, "score", CORE_DRAWS)}
         found.update(_interactions(frame, scores))
-    return summed_up("E2", frame, found, _tables(frame, found), notes, series)
+    return make_results("E2", frame, found, _tables(frame, found), notes, series)
 
 
 def _interactions(frame: Frame, scores: Floats) -> Estimates:

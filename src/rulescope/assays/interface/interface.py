@@ -1,18 +1,29 @@
 """E-IF, interface: does the rule need the value interface that it was discovered with?
 
 The value of a state reaches the rule as a categorical distribution. Arms differ in its atoms: a
-tenth of the support, or no squashing of the values.
+tenth of the support, or values that are not squashed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rulescope.assays.analysis import ATLAS_DRAWS, SCORE, below, missing, noted, summed_up, tail15
-from rulescope.assays.assay import Assay, Budget, Cell, learner, lifetime
-from rulescope.assays.frame import Floats, Frame
-from rulescope.assays.results import Column, Results, Table, Value, scale_label
-from rulescope.stats import Estimate, Estimates, estimate_from, estimates, seed_blocks
+from rulescope.assays.analysis import (
+    ATLAS_DRAWS,
+    SCORE,
+    below,
+    collect_tail_warnings,
+    make_results,
+    missing,
+    tail15,
+)
+from rulescope.assays.assay import Assay, Budget, Cell, learner, lifetime, sweep
+from rulescope.assays.estimates import Estimates, Label, label_text
+from rulescope.assays.frame import Frame
+from rulescope.assays.marginals import difference_of_cells
+from rulescope.assays.results import Column, Results, Table, Value
+from rulescope.spec.run_spec import RunSpec
+from rulescope.stats import estimates, seed_blocks
 
 ARMS = ("default", "support30", "linear")
 AS_PRINTED = ("default", "linear", "support30")
@@ -20,64 +31,48 @@ AS_PRINTED = ("default", "linear", "support30")
 
 def grid(budget: Budget) -> list[Cell]:
     """Return a cell for every interface (and scale, of which one is usual) of ``budget``."""
-    return [
-        Cell(
-            {"arm": arm, "scale": scale},
-            tuple(
-                lifetime(budget, learner(budget, interface=arm), seed, scale=scale)
-                for seed in range(budget.seeds)
-            ),
-        )
-        for arm in budget.arms
-        for scale in budget.scales
-    ]
+
+    def runs(at: Mapping[str, Label]) -> list[RunSpec]:
+        subject = learner(budget, interface=str(at["arm"]))
+        scale = float(at["scale"])
+        return [lifetime(budget, subject, seed, scale=scale) for seed in range(budget.seeds)]
+
+    return sweep({"arm": budget.arms, "scale": budget.scales}, runs)
 
 
 def analyse(frame: Frame) -> Results:
     """Estimate score and effective bins of every interface, and differences from the default."""
-    scores = tail15(frame)
+    scores, bins = tail15(frame), tail15(frame, "effective_bins")
     notes = missing(frame)
-    found: dict[str, Estimate] = {}
-    series: dict[str, Floats] = {}
+    found = Estimates()
     blocks = seed_blocks(len(frame.seeds), ATLAS_DRAWS)
-    with noted(notes):
-        cells = estimates(scores, blocks)
-        logged = tail15(frame, "effective_bins")
-        bins = estimates(logged, blocks)
-        for i, arm in enumerate(frame.axes["arm"]):
-            for j, scale in enumerate(frame.axes["scale"]):
-                name = f"{arm}{_suffix(float(scale))}"
-                found[f"score/{name}"] = cells[i, j]
-                found[f"bins/{name}"] = bins[i, j]
-                series[f"seeds/score/{name}"] = scores[i, j]
-                series[f"seeds/bins/{name}"] = logged[i, j]
-                if "default" in frame.axes["arm"]:
-                    default = (frame.axes["arm"].index("default"), j)
-                    found[f"difference/{name}"] = _difference(cells, (i, j), default)
-    return summed_up("E-IF", frame, found, (_table(frame, found),), notes, series)
+    arms = frame.axes["arm"]
+    with collect_tail_warnings(notes):
+        score_cells, bin_cells = estimates(scores, blocks), estimates(bins, blocks)
+        for labels, place in frame.cells():
+            at = _labels(labels["arm"], labels["scale"])
+            found.add("score", score_cells[place], at, seeds=scores[place])
+            found.add("bins", bin_cells[place], at, seeds=bins[place])
+            if "default" in arms:
+                default = (arms.index("default"), place[1])
+                found.add("difference", difference_of_cells(score_cells, place, default), at)
+    return make_results("E-IF", frame, found, (_table(frame, found),), notes)
 
 
-def _suffix(scale: float) -> str:
-    """Return what tells the scale in a key: nothing at 1, where the assay is published."""
-    return "" if scale == 1.0 else f"/{scale_label(scale)}"
+def _labels(arm: Label, scale: Label) -> dict[str, Label]:
+    """Return the labels of a cell: no scale at 1, where the assay is published."""
+    return {"arm": arm} if scale == 1.0 else {"arm": arm, "scale": scale}
 
 
-def _difference(cells: Estimates, here: tuple[int, int], there: tuple[int, int]) -> Estimate:
-    """Estimate the difference between two cells' own means, from common draws of seeds."""
-    return estimate_from(
-        float(cells.value[here] - cells.value[there]),
-        cells.samples[(slice(None), *here)] - cells.samples[(slice(None), *there)],
-        int(min(cells.n[here], cells.n[there])),
-    )
-
-
-def _table(frame: Frame, found: Mapping[str, Estimate]) -> Table:
+def _table(frame: Frame, found: Estimates) -> Table:
     rows: list[tuple[Value, ...]] = []
     for scale in frame.axes["scale"]:
         for arm in (arm for arm in AS_PRINTED if arm in frame.axes["arm"]):
-            name = f"{arm}{_suffix(float(scale))}"
-            score, bins = found[f"score/{name}"], found[f"bins/{name}"]
-            rows.append((name, score.n, score, bins, found.get(f"difference/{name}")))
+            at = _labels(arm, scale)
+            score, bins = (found.at(quantity, **at) for quantity in ("score", "bins"))
+            row = found.find("difference", **at)
+            name = "/".join(map(label_text, at.values()))
+            rows.append((name, score.n, score, bins, None if row is None else row.estimate))
     return Table(
         "v5:tab:app-interface",
         "Value interfaces: score, and how many atoms are in use",

@@ -15,13 +15,14 @@ from rulescope.assays.figure_data import (
     INTERFACES,
     Floats,
     caption,
-    estimate,
-    estimates,
+    cell,
+    cells,
     evidence,
-    parts,
+    family_of,
+    labels_run,
     reach,
 )
-from rulescope.assays.panels import dots, power
+from rulescope.assays.panels import dots, power, scale_text
 from rulescope.render.line_labels import End, name_apart
 from rulescope.render.style import DARK, GREY, PALE, SMALL, Look, Page, absent, styled
 
@@ -38,7 +39,7 @@ def hyperbolic(x: Floats) -> Floats:
 
 def interfaces_run(results: Results | None, quantity: str) -> list[str]:
     """Return the interfaces that ``quantity`` was measured for, the known ones first."""
-    found = parts(results, f"{quantity}/", 0)
+    found = set(labels_run(results, quantity, "arm"))
     return [i for i in INTERFACES if i in found] + sorted(found - set(INTERFACES))
 
 
@@ -48,7 +49,7 @@ def measured(axes: Axes, results: Results | None, quantity: str) -> None:
     if not known:
         absent(axes)
         return
-    found = [estimate(results, f"{quantity}/{interface}") for interface in known]
+    found = [cell(results, quantity, arm=interface) for interface in known]
     dots(axes, list(range(len(known))), found, MEASURED, size=3.6)
     axes.set_xticks(range(len(known)), [INTERFACES.get(i, i) for i in known])
     axes.tick_params(axis="x", length=0)
@@ -67,7 +68,7 @@ def measured(axes: Axes, results: Results | None, quantity: str) -> None:
 def app_interface(results: Mapping[str, Results]) -> Figure:
     """``v5:fig:app-interface``: transform, projection, measurements and the path of a target."""
     found = results.get("E-IF")
-    words = evidence([*estimates(found, "score/"), *estimates(found, "bins/")])
+    words = evidence([*cells(found, "score"), *cells(found, "bins")])
     text = "A, B and E are analytic; B shows exact interpolation. C has a zoomed axis."
     page = Page(6.25, caption([found], text, words))
     transform = page.axes(0.62, 0.35, 2.45, 1.6)
@@ -229,11 +230,11 @@ def _arrow(
 
 @styled
 def interface_state(results: Mapping[str, Results]) -> Figure:
-    """``interface-state``: what the state is worth under each interface and scale (P1)."""
+    """``interface-state``: the effect of the state under each interface and scale (P1)."""
     found = results.get("P1")
-    words = evidence(estimates(found, "effect/"))
-    families = {e.family for e in estimates(found, "effect/")} - {1}
-    thin = f"Thin lines: adjusted for a family of {max(families)}." if families else ""
+    effects = cells(found, "effect")
+    words, family = evidence(effects), family_of(effects)
+    thin = f"Thin lines: {family}." if family else ""
     text = "Effect: score of live minus pin, within seeds."
     page = Page(2.85, caption([found], text, words, thin))
     axes = page.axes(0.62, 0.35, 5.3, 2.1)
@@ -242,17 +243,17 @@ def interface_state(results: Mapping[str, Results]) -> Figure:
     if found is None or not known:
         absent(axes)
         return page.figure
-    scales = sorted({float(s) for i in known for s in parts(found, f"effect/{i}/", 0)})
+    scales = sorted(labels_run(found, "effect", "scale"))
     step, ends = 0.2, [0.0, 1.0]
     names: list[End] = []
     for turn, interface in enumerate(known):
         how = LOOKS.get(interface, MEASURED._replace(name=interface))
         shift = (turn - (len(known) - 1) / 2) * step
-        marks = [estimate(found, f"effect/{interface}/{scale:g}") for scale in scales]
+        marks = [cell(found, "effect", arm=interface, scale=scale) for scale in scales]
         places = [place + shift for place in range(len(scales))]
         dots(axes, places, marks, how)
         for place, scale in zip(places, scales, strict=True):
-            wide = estimate(found, f"effect/{interface}/{scale:g}/family")
+            wide = cell(found, "effect", arm=interface, scale=scale, level="family")
             if wide is not None:
                 axes.vlines(place, wide.low, wide.high, color=how.colour, lw=0.6, zorder=1)
                 ends += [wide.low, wide.high]
@@ -261,7 +262,7 @@ def interface_state(results: Mapping[str, Results]) -> Figure:
     name_apart(axes, names)
     axes.axhline(0.0, color=GREY, lw=0.7, zorder=1)
     axes.set_ylim(float(np.nanmin(ends)) - 0.06, float(np.nanmax(ends)) + 0.06)
-    axes.set_xticks(range(len(scales)), [_scale_name(scale) for scale in scales])
+    axes.set_xticks(range(len(scales)), [scale_text(scale) for scale in scales])
     axes.set_xlim(-0.6, len(scales) - 0.4)
     axes.tick_params(axis="x", length=0)
     axes.grid(axis="y", color=PALE)
@@ -275,8 +276,3 @@ LOOKS = {
     "support30": Look("support 30", "#009E73", "s"),
     "linear": Look("linear", "#6E6E6E", "D"),
 }
-
-
-def _scale_name(scale: float) -> str:
-    exponent = round(float(np.log10(scale)))
-    return power(exponent) if np.isclose(scale, 10.0**exponent) else f"{scale:g}"

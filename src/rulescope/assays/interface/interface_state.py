@@ -1,6 +1,6 @@
-"""P1, interface-state: is what the state does a matter of the value interface?
+"""P1, interface-state: does the effect of the rule's state depend on the value interface?
 
-Each interface lives with its state live and pinned, at small, unit and large reward scales.
+Each interface runs with its state live and pinned, at small, unit and large reward scales.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from rulescope.assays.analysis import (
     absent,
     adjusted,
     below,
-    by_seed,
+    collect_tail_warnings,
+    estimate_cells,
+    make_results,
     missing,
-    noted,
-    summed_up,
     tail20,
 )
-from rulescope.assays.assay import Assay, Budget, Cell, learner, lifetime
-from rulescope.assays.comparison_families import INTERFACE_STATE, STATE_EFFECTS, STATE_INTERACTIONS
+from rulescope.assays.assay import Assay, Budget, Cell, learner, lifetime, sweep
+from rulescope.assays.comparison_families import INTERFACE_STATE
+from rulescope.assays.estimates import Estimates, Label
 from rulescope.assays.frame import Floats, Frame
-from rulescope.assays.results import Column, Results, Table, Value, scale_label
-from rulescope.spec.run_spec import Pin
+from rulescope.assays.pivot import Entry, Index, known, names, pivot, pivot_table
+from rulescope.assays.results import Column, Results, Table, Value
+from rulescope.spec.run_spec import Pin, RunSpec
 from rulescope.stats import (
-    Estimate,
     estimate,
-    estimates,
     interaction_differences,
     paired_differences,
     seed_blocks,
@@ -37,107 +37,90 @@ from rulescope.stats import (
 INTERFACES = {"default": "Default", "support30": "S30", "linear": "Linear"}
 ARMS = tuple(f"{name}{end}" for name in INTERFACES for end in ("", "-pin"))
 SCALES = (1e-3, 1.0, 1e3)
+CONTRASTED = {"effect": ("default", "support30", "linear"), "interaction": ("support30", "linear")}
+"""Live minus pinned in each interface, and how much that is more than with the default one."""
 TAIL = SCORE.format(part="fifth")
 
 
 def grid(budget: Budget) -> list[Cell]:
     """Return a cell for every arm and scale of ``budget``."""
-    return [
-        Cell(
-            {"arm": arm, "scale": scale},
-            tuple(
-                lifetime(
-                    budget,
-                    learner(budget, interface=arm.removesuffix("-pin")),
-                    seed,
-                    scale=scale,
-                    interventions=(Pin(carrier="recurrent"),) if arm.endswith("-pin") else (),
-                )
-                for seed in range(budget.seeds)
-            ),
-        )
-        for arm in budget.arms
-        for scale in budget.scales
-    ]
+
+    def runs(at: Mapping[str, Label]) -> list[RunSpec]:
+        arm, scale = str(at["arm"]), float(at["scale"])
+        subject = learner(budget, interface=arm.removesuffix("-pin"))
+        done = (Pin(carrier="recurrent"),) if arm.endswith("-pin") else ()
+        return [
+            lifetime(budget, subject, seed, scale=scale, interventions=done)
+            for seed in range(budget.seeds)
+        ]
+
+    return sweep({"arm": budget.arms, "scale": budget.scales}, runs)
 
 
 def analyse(frame: Frame) -> Results:
     """Estimate every cell, what the state does in each interface, and how that differs."""
     scores = tail20(frame)
     notes = missing(frame)
-    found: dict[str, Estimate] = {}
-    with noted(notes):
-        cells = estimates(scores, seed_blocks(len(frame.seeds), CORE_DRAWS))
-        for i, arm in enumerate(frame.axes["arm"]):
-            for j, scale in enumerate(frame.axes["scale"]):
-                found[f"score/{arm}/{scale_label(float(scale))}"] = cells[i, j]
-        contrasts, effects = _contrasts(frame, scores)
-        found |= contrasts
-    series = {**by_seed(frame, scores, "score"), **effects}
-    return summed_up("P1", frame, found, _tables(frame, found), notes, series)
+    with collect_tail_warnings(notes):
+        found = estimate_cells(frame, "score", scores, CORE_DRAWS)
+        found.update(_contrasts(frame, scores))
+    tables = (_complete(frame, found), _scores(frame, found))
+    return make_results("P1", frame, found, tuple(t for t in tables if t.rows), notes)
 
 
-def _contrasts(frame: Frame, scores: Floats) -> tuple[dict[str, Estimate], dict[str, Floats]]:
+def _contrasts(frame: Frame, scores: Floats) -> Estimates:
     """Estimate every effect and interaction, alone and as a member of the family.
 
-    And return the effects of every seed.
+    Those of the published scales are planned, whether they were run or not.
     """
-    found: dict[str, Estimate] = {}
-    series: dict[str, Floats] = {}
-    for name in (*STATE_EFFECTS, *STATE_INTERACTIONS):
-        found |= {name: absent(), f"{name}/family": absent(INTERFACE_STATE.size)}
+    found = Estimates()
+    for quantity, interfaces in CONTRASTED.items():
+        for interface in interfaces:
+            for planned in SCALES:
+                _add_both(found, quantity, interface, planned, None)
     arms = dict(zip(frame.axes["arm"], scores, strict=True))
     both = [name for name in INTERFACES if name in arms and f"{name}-pin" in arms]
     for j, scale in enumerate(frame.axes["scale"]):
-        label = scale_label(float(scale))
         pairs = {name: (arms[name][j], arms[f"{name}-pin"][j]) for name in both}
         for name, pair in pairs.items():
-            effects = paired_differences(*pair)
-            found |= _both_ways(f"effect/{name}/{label}", effects)
-            series[f"seeds/effect/{name}/{label}"] = effects
+            _add_both(found, "effect", name, scale, paired_differences(*pair))
             if name != "default" and "default" in pairs:
                 each = interaction_differences(*pair, *pairs["default"])
-                found |= _both_ways(f"interaction/{name}/{label}", each)
-    return found, series
+                _add_both(found, "interaction", name, scale, each)
+    return found
 
 
-def _both_ways(name: str, each: Floats) -> dict[str, Estimate]:
-    """Estimate the mean of per-seed differences [n] pointwise and within the family."""
-    blocks = seed_blocks(each.size, CORE_DRAWS)
-    return {
-        name: estimate(each, blocks, trimmed_mean),
-        f"{name}/family": estimate(each, blocks, trimmed_mean, INTERFACE_STATE.size),
-    }
+def _add_both(
+    found: Estimates, quantity: str, interface: str, scale: Label, each: Floats | None
+) -> None:
+    """Add the mean of per-seed differences [seeds], pointwise and within the family."""
+    at = {"arm": interface, "scale": scale}
+    for labels, family in ((at, 1), ({**at, "level": "family"}, INTERFACE_STATE.size)):
+        if each is None:
+            found.add(quantity, absent(family), labels)
+            continue
+        one = estimate(each, seed_blocks(each.size, CORE_DRAWS), trimmed_mean, family)
+        alone = quantity == "effect" and family == 1
+        found.add(quantity, one, labels, seeds=each if alone else None)
 
 
-def _tables(frame: Frame, found: Mapping[str, Estimate]) -> tuple[Table, ...]:
-    made = (_complete(frame, found), _scores(frame, found))
-    return tuple(table for table in made if table.rows)
-
-
-def _complete(frame: Frame, found: Mapping[str, Estimate]) -> Table:
-    named = [(f"effect/{name}", f"Δ {shown}") for name, shown in INTERFACES.items()]
-    named += [
-        (f"interaction/{name}", f"Δ {shown} − Δ Default")
-        for name, shown in INTERFACES.items()
-        if name != "default"
-    ]
+def _complete(frame: Frame, found: Estimates) -> Table:
+    scale = Index("Scale", "scale", names(frame.axes["scale"]))
+    headings = ("Estimate [pointwise 95%]", f"Estimate [family-{INTERFACE_STATE.size} interval]")
+    columns = [Column(heading, 4) for heading in headings]
     rows: list[tuple[Value, ...]] = []
-    for prefix, shown in named:
-        for scale in frame.axes["scale"]:
-            label = scale_label(float(scale))
-            alone = found.get(f"{prefix}/{label}", absent())
-            if alone.n:
-                rows.append((shown, label, alone, found[f"{prefix}/{label}/family"]))
+    for quantity, interfaces in CONTRASTED.items():
+        less = "" if quantity == "effect" else " − Δ Default"
+        shown: dict[Label, str] = {name: f"Δ {INTERFACES[name]}{less}" for name in interfaces}
+        entries = (
+            Entry(columns[0], quantity),
+            Entry(columns[1], quantity, {"level": "family"}),
+        )
+        rows += pivot(found, (Index("Contrast", "arm", shown), scale), entries, known)
     return Table(
         "tab:p1-complete",
         "What the state does in each value interface (Δ: live minus pinned)",
-        (
-            Column("Contrast"),
-            Column("Scale"),
-            Column("Estimate [pointwise 95%]", 4),
-            Column(f"Estimate [family-{INTERFACE_STATE.size} interval]", 4),
-        ),
+        (Column("Contrast"), Column("Scale"), *columns),
         tuple(rows),
         below(
             frame,
@@ -148,16 +131,14 @@ def _complete(frame: Frame, found: Mapping[str, Estimate]) -> Table:
     )
 
 
-def _scores(frame: Frame, found: Mapping[str, Estimate]) -> Table:
-    labels = [scale_label(float(scale)) for scale in frame.axes["scale"]]
-    return Table(
+def _scores(frame: Frame, found: Estimates) -> Table:
+    scales = names(frame.axes["scale"])
+    return pivot_table(
         "tab:p1-scores",
         "Scores of every interface with its state live and pinned",
-        (Column("Arm"), *(Column(f"Scale {label}", 4) for label in labels)),
-        tuple(
-            (str(arm), *(found[f"score/{arm}/{label}"] for label in labels))
-            for arm in frame.axes["arm"]
-        ),
+        found,
+        [Index("Arm", "arm", names(frame.axes["arm"]))],
+        [Entry(Column(f"Scale {t}", 4), "score", {"scale": s}) for s, t in scales.items()],
         below(frame, TAIL, CORE_DRAWS),
     )
 

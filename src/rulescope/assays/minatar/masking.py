@@ -11,10 +11,10 @@ from __future__ import annotations
 from rulescope.assays.analysis import (
     ATLAS_DRAWS,
     below,
+    collect_tail_warnings,
     estimate_cells,
+    make_results,
     missing,
-    noted,
-    summed_up,
     tail10,
 )
 from rulescope.assays.assay import (
@@ -63,7 +63,7 @@ def analyse(frame: Frame) -> Results:
     """Estimate rates, masked minus episodic within seeds, and the rule's effect minus others'."""
     notes = missing(frame)
     rates = tail10(frame, "reward_rate")
-    with noted(notes):
+    with collect_tail_warnings(notes):
         blocks = seed_blocks(len(frame.seeds), ATLAS_DRAWS)
         found = estimate_cells(frame, "rate", rates, ATLAS_DRAWS)
         effects = _effects(frame, rates)
@@ -75,7 +75,7 @@ def analyse(frame: Frame) -> Results:
                 found.add("contrast", estimate(contrast, blocks), {"arm": arm})
     made = (_levels_table(frame, found), _paired_table(frame, found))
     tables = tuple(table for table in made if table.rows)
-    return summed_up(ID, frame, found, tables, notes)
+    return make_results(ID, frame, found, tables, notes)
 
 
 def _effects(frame: Frame, rates: Floats) -> dict[str, Floats]:

@@ -9,7 +9,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rulescope.assays.analysis import adjusted, below, missing, noted, summed_up, tail10
+from rulescope.assays.analysis import (
+    adjusted,
+    below,
+    collect_tail_warnings,
+    make_results,
+    missing,
+    tail10,
+)
 from rulescope.assays.assay import Arm, Assay, Budget, Cell, enough, lifetimes, sweep
 from rulescope.assays.cohorts import HISTORICAL
 from rulescope.assays.comparison_families import CONTEXT_PAIRS, MINATAR_CONTEXT
@@ -63,7 +70,7 @@ def _runs(budget: Budget, arm: str, task: str, scale: float) -> tuple[RunSpec, .
 def analyse(frame: Frame) -> Results:
     """Estimate the rate of every cell and the differences between learners."""
     notes = missing(frame)
-    with noted(notes):
+    with collect_tail_warnings(notes):
         each = rates(frame)
         cells = Marginals.of(
             {_name(*place): values for place, values in each.items()}, trimmed_mean
@@ -75,7 +82,7 @@ def analyse(frame: Frame) -> Results:
         _add_differences(found, frame, cells)
     made = (_table(frame, found), _levels(frame, found))
     tables = tuple(table for table in made if table.rows)
-    return comparable(summed_up(ID, frame, found, tables, notes), frame)
+    return comparable(make_results(ID, frame, found, tables, notes), frame)
 
 
 def _name(task: str, arm: str, scale: float) -> str:

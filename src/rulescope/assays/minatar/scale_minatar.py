@@ -14,11 +14,11 @@ import numpy as np
 
 from rulescope.assays.analysis import (
     below,
+    collect_tail_warnings,
     estimate_cells,
     exactly,
+    make_results,
     missing,
-    noted,
-    summed_up,
     tail10,
 )
 from rulescope.assays.assay import Arm, Assay, Budget, Cell, lifetimes, sweep
@@ -71,13 +71,13 @@ def analyse(frame: Frame) -> Results:
     """Estimate rates, what is retained of them, and how many scales are usable."""
     rates = tail10(frame, "reward_rate")
     notes = missing(frame)
-    with noted(notes):
+    with collect_tail_warnings(notes):
         found = estimate_cells(frame, "rate", rates, DRAWS)
         for i, task in enumerate(frame.axes["task"]):
             for j, arm in enumerate(frame.axes["arm"]):
                 _add_retention(found, {"task": task, "arm": arm}, frame, rates[i, j])
     tables = (_retention(frame, found), _usable(frame, found))
-    return summed_up("M1", frame, found, tables, notes)
+    return make_results("M1", frame, found, tables, notes)
 
 
 def _add_retention(

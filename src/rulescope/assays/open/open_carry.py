@@ -17,7 +17,7 @@ from dataclasses import replace
 import msgspec
 import numpy as np
 
-from rulescope.assays.analysis import adjusted, below, missing, noted, summed_up
+from rulescope.assays.analysis import adjusted, below, collect_tail_warnings, make_results, missing
 from rulescope.assays.assay import Arm, Assay, Budget, Cell, enough, lifetimes, sweep
 from rulescope.assays.cohorts import NO_DISCO
 from rulescope.assays.comparison_families import CARRY_CONTRASTS, OPEN_CARRY
@@ -135,7 +135,7 @@ def _treated(plain: RunSpec, arm: str) -> RunSpec:
 def analyse(frame: Frame) -> Results:
     """Estimate how each policy fares in the end, and the contrasts of the family."""
     places, notes = _places(frame), missing(frame)
-    with noted(notes):
+    with collect_tail_warnings(notes):
         each = rates(frame)
         found = open_gate.gates(each, places)
         cells = Marginals.of({_name(*cell): values for cell, values in each.items()}, exact_iqm)
@@ -156,7 +156,7 @@ def analyse(frame: Frame) -> Results:
         _levels(frame, found),
     )
     tables = tuple(table for table in made if table.rows)
-    return comparable(summed_up(ID, frame, found, tables, notes), frame)
+    return comparable(make_results(ID, frame, found, tables, notes), frame)
 
 
 def comparable(results: Results, frame: Frame) -> Results:
@@ -195,7 +195,7 @@ def _rate(frame: Frame, policy: str) -> Floats:
     """Return rewards per interaction [task, arm, scale, seeds]: all lanes together."""
     name = f"evaluation.{policy}/reward"
     if name not in frame.states:  # nobody has lived yet
-        return np.full(frame.lived.shape, np.nan)
+        return np.full(frame.completed.shape, np.nan)
     rewards = frame.state(name)
     found: Floats = rewards.sum(axis=-1) / (rewards.shape[-1] * max(frame.trial, 1))
     return found

@@ -14,11 +14,11 @@ from rulescope.assays.analysis import (
     ATLAS_DRAWS,
     SCORE,
     below,
+    collect_tail_warnings,
     estimate_cells,
     in_words,
+    make_results,
     missing,
-    noted,
-    summed_up,
     tail15,
 )
 from rulescope.assays.assay import Arm, Assay, Budget, Cell, lifetimes, sweep
@@ -63,21 +63,21 @@ def analyse(frame: Frame) -> Results:
     """Estimate the score of every cell, and in how many lifetimes the floor was never reached."""
     notes = missing(frame)
     found = Estimates()
-    with noted(notes):
+    with collect_tail_warnings(notes):
         if "score" in frame.axes["condition"]:
             part = frame.part(condition="score")
             found.update(estimate_cells(part, "score", tail15(part), ATLAS_DRAWS))
         if "floor" in frame.axes["condition"]:
             found.update(_above(frame.part(condition="floor")))
     tables = tuple(table for table in (_scores(frame, found), _floor(frame, found)) if table.rows)
-    return summed_up("E-POP", frame, found, tables, notes)
+    return make_results("E-POP", frame, found, tables, notes)
 
 
 def _above(frame: Frame) -> Estimates:
     """Estimate the share of lifetimes whose deviation was above its floor after every update."""
     found = Estimates()
     for labels, place in frame.cells():
-        completed = frame.lived[place]
+        completed = frame.completed[place]
         above = (frame.log("floor_margin")[place][completed] > 0).all(axis=-1)
         found.add("floor", wilson(int(above.sum()), int(completed.sum())), labels)
     return found

@@ -18,20 +18,20 @@ from rulescope.assays.analysis import (
     CORE_DRAWS,
     absent,
     as_cells,
+    collect_tail_warnings,
     exactly,
+    make_results,
     missing,
-    noted,
-    summed_up,
     tail20,
 )
-from rulescope.assays.assay import Assay, Budget, Cell, learner, lifetime, sweep
+from rulescope.assays.assay import Arm, Assay, Budget, Cell, lifetimes, sweep
 from rulescope.assays.comparison_families import PRIMARY
-from rulescope.assays.estimates import Estimates, Label, label_text
+from rulescope.assays.estimates import Estimates, label_text
 from rulescope.assays.frame import Floats, Frame
 from rulescope.assays.results import Results
 from rulescope.assays.scale.scale_tables import make_tables
 from rulescope.assays.scale.state_geometry import estimate_geometry
-from rulescope.spec.run_spec import Hold, Intervention, Pin, Placebo, RunSpec
+from rulescope.spec.run_spec import Hold, Pin, Placebo
 from rulescope.stats import (
     COMPETENT,
     estimate_from,
@@ -45,13 +45,13 @@ from rulescope.stats import estimates as cell_estimates
 
 TASKS = ("catch", "catch-dense", "catch-long")
 SCALES = (1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3)
-INTERVENTIONS: dict[str, tuple[Intervention, ...]] = {
-    "live": (),
-    "pin": (Pin(carrier="recurrent"),),
-    "hold": (Hold(carrier="averages"),),
-    "both": (Pin(carrier="recurrent"), Hold(carrier="averages")),
-    "placebo": (Placebo(carrier="recurrent"),),
-    "null": (),
+ARMS = {
+    "live": Arm(),
+    "pin": Arm(interventions=(Pin(carrier="recurrent"),)),
+    "hold": Arm(interventions=(Hold(carrier="averages"),)),
+    "both": Arm(interventions=(Pin(carrier="recurrent"), Hold(carrier="averages"))),
+    "placebo": Arm(interventions=(Placebo(carrier="recurrent"),)),
+    "null": Arm(null=True),
 }
 CRITERIA: dict[str, float | None] = {"half-best": None, "0.7": 0.7, "0.8": 0.8, "0.9": 0.9}
 """What counts as scoring well: a fixed score, or (None) half of what the arm's best scale has.
@@ -64,23 +64,19 @@ CONTRASTED = ("half-best", "0.8")
 
 def grid(budget: Budget) -> list[Cell]:
     """Return a cell for every task, arm and scale of ``budget``."""
-
-    def runs(at: Mapping[str, Label]) -> list[RunSpec]:
-        task, arm, scale = str(at["task"]), str(at["arm"]), float(at["scale"])
-        subject, done = learner(budget, null=arm == "null"), INTERVENTIONS[arm]
-        return [
-            lifetime(budget, subject, seed, scale=scale, task=task, interventions=done)
-            for seed in range(budget.seeds)
-        ]
-
-    return sweep({"task": budget.tasks, "arm": budget.arms, "scale": sorted(budget.scales)}, runs)
+    return sweep(
+        {"task": budget.tasks, "arm": budget.arms, "scale": sorted(budget.scales)},
+        lambda at: lifetimes(
+            budget, ARMS[str(at["arm"])], task=str(at["task"]), scale=float(at["scale"])
+        ),
+    )
 
 
 def analyse(frame: Frame) -> Results:
     """Estimate scores, window widths, their contrasts, and the geometry of terminal states."""
     scores = tail20(frame)
     notes = missing(frame)
-    with noted(notes):
+    with collect_tail_warnings(notes):
         cells = cell_estimates(scores, seed_blocks(len(frame.seeds), CORE_DRAWS))
         found = as_cells(frame, "score", scores, cells)
         curves = {
@@ -95,7 +91,7 @@ def analyse(frame: Frame) -> Results:
         notes += _name_incompetent(curves)
         found.update(estimate_geometry(frame, other_grid=frame.axes["scale"] != SCALES))
         notes += _name_other_scales(curves)
-    return summed_up("E1", frame, found, make_tables(frame, found), notes)
+    return make_results("E1", frame, found, make_tables(frame, found), notes)
 
 
 class Curve(NamedTuple):
@@ -265,7 +261,7 @@ ASSAY = Assay(
     id="E1",
     name="scale",
     question="Does the rule's history widen the range of reward scales in which it learns?",
-    arms=tuple(INTERVENTIONS),
+    arms=tuple(ARMS),
     tasks=TASKS,
     presets=PRESETS,
     grid=grid,

@@ -24,10 +24,18 @@ from rulescope.assays.figure_data import (
     family_of,
     labels_run,
 )
-from rulescope.assays.panels import forest, power, scale_axis, score_curves, widths
+from rulescope.assays.panels import (
+    curves_beside,
+    forest,
+    power,
+    scale_axis,
+    score_curves,
+    widths,
+    write_beside,
+)
 from rulescope.assays.pivot import window_of
 from rulescope.render.line_labels import End, name_apart, name_ends
-from rulescope.render.style import DARK, GREY, SMALL, Look, Page, absent, look, styled
+from rulescope.render.style import DARK, GREY, Look, Page, absent, look, styled
 
 if TYPE_CHECKING:
     from rulescope.assays.results import Results
@@ -116,16 +124,7 @@ def _contrasts(axes: Axes, results: Results) -> None:
         absent(axes, INCOMPETENT if compared else "not run")
         return
     forest(axes, rows, labelsize=6.6)
-    for turn, (_, _, e) in enumerate(rows):
-        axes.annotate(
-            window_words(e),
-            (1.0, -turn),
-            xycoords=axes.get_yaxis_transform(),
-            xytext=(4, 0),
-            textcoords="offset points",
-            va="center",
-            size=SMALL,
-        )
+    write_beside(axes, [window_words(e) for _, _, e in rows])
     ends = np.array([(e.value, e.low, e.high) for _, _, e in rows])
     low, high = min(0.0, float(np.nanmin(ends))), max(1.0, float(np.nanmax(ends)))
     axes.set_xlim(low - 0.3, high + 0.3)
@@ -210,36 +209,18 @@ def _level(panels: list[Axes]) -> None:
 
 def _displacement(axes: Axes, results: Results, task: str) -> list[End]:
     """Draw how far terminal h and c moved from where they are at unit scale."""
-    drawn: list[tuple[str, Look, Curve]] = []
+    drawn: list[tuple[Look, Curve]] = []
     for arm in arms_run(results, "displacement", task=task):
         for vector in ("h", "c"):
             line = curve_along(results, "displacement", task=task, arm=arm, vector=vector)
             if line is not None:
-                how = look(arm)._replace(filled=vector == "h")
-                drawn.append((f"{how.name} {vector}", how, line))
+                name = f"{look(arm).name} {vector}"
+                drawn.append((look(arm)._replace(name=name, filled=vector == "h"), line))
     if not drawn:
         absent(axes)
         return []
-    scale_axis(axes, [line.x for _, _, line in drawn])
-    ends: list[End] = []
-    for turn, (text, how, line) in enumerate(drawn):
-        side = 10 ** (0.05 * (turn - (len(drawn) - 1) / 2))
-        nudged = line.x * side
-        x, y = line.last
-        ends.append(End(text, how, x * side, y, line.level))
-        axes.vlines(nudged, line.low, line.high, color=how.colour, lw=0.9, alpha=0.6)
-        width = 1.3 if how.filled else 0.8
-        axes.plot(
-            nudged,
-            line.y,
-            color=how.colour,
-            ls=how.line,
-            lw=width,
-            marker=how.marker,
-            mfc=how.face,
-            ms=3.4,
-            mew=0.8,
-        )
+    scale_axis(axes, [line.x for _, line in drawn])
+    ends = curves_beside(axes, drawn, 0.05, log=True)
     tops = [max(e.value, e.high) for e in cells(results, "displacement")]
     top = max([10.0, *(t for t in tops if np.isfinite(t))])  # the same in every panel
     # At unit scale the displacement is 0 by definition, which a logarithm cannot show.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from rulescope.assays.analysis import missing, noted, summed_up
+from rulescope.assays.analysis import collect_tail_warnings, make_results, missing
 from rulescope.assays.assay import (
     CONTROLS,
     EPISODIC,
@@ -73,7 +73,7 @@ def grid(budget: Budget) -> list[Cell]:
 def analyse(frame: Frame) -> Results:
     """Estimate score, time to the threshold and share that reaches it; learning curves."""
     notes = missing(frame)
-    with noted(notes):
+    with collect_tail_warnings(notes):
         found = estimate_exposures(frame)
         series = learning_curves(frame)
     table = exposure_table(
@@ -82,7 +82,7 @@ def analyse(frame: Frame) -> Results:
         frame,
         found,
     )
-    return summed_up(ID, frame, found, (table,), notes, series)
+    return make_results(ID, frame, found, (table,), notes, series)
 
 
 def _budget(seeds: int, iterations: int, arms: tuple[str, ...] = ARMS) -> Budget:

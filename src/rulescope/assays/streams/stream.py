@@ -11,10 +11,10 @@ from functools import cache
 from rulescope.assays.analysis import (
     ATLAS_DRAWS,
     below,
+    collect_tail_warnings,
     estimate_cells,
+    make_results,
     missing,
-    noted,
-    summed_up,
     tail15,
 )
 from rulescope.assays.assay import (
@@ -63,14 +63,14 @@ def analyse(frame: Frame) -> Results:
     """Estimate each arm's score and the share of lifetimes that ever reach the threshold."""
     notes = missing(frame)
     found = Estimates()
-    with noted(notes):
+    with collect_tail_warnings(notes):
         scores = estimate_cells(frame, "score", tail15(frame, "rate_score"), ATLAS_DRAWS)
         first = crossings(frame)
         for row, (labels, place) in zip(scores.rows, frame.cells(), strict=True):
             found.add("score", row.estimate, labels, seeds=row.seeds)
-            found.add("ever", crossed(first[place], frame.lived[place]), labels)
+            found.add("ever", crossed(first[place], frame.completed[place]), labels)
         series = learning_curves(frame)
-    return summed_up(ID, frame, found, (_table(frame, found),), notes, series)
+    return make_results(ID, frame, found, (_table(frame, found),), notes, series)
 
 
 def _table(frame: Frame, found: Estimates) -> Table:

@@ -66,7 +66,7 @@ def estimate_exposures(frame: Frame) -> Estimates:
     scores = estimates(values, seed_blocks(len(frame.seeds), ATLAS_DRAWS))
     found = Estimates()
     for labels, place in frame.cells():
-        completed = frame.lived[place]
+        completed = frame.completed[place]
         found.add("score", scores[place], labels, seeds=values[place] if completed.any() else None)
         found.add("steps", time_to_threshold(first[place], completed), labels)
         found.add("fraction", crossed(first[place], completed), labels)

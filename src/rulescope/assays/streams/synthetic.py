@@ -7,7 +7,7 @@ rollouts.
 
 from __future__ import annotations
 
-from rulescope.assays.analysis import missing, noted, summed_up
+from rulescope.assays.analysis import collect_tail_warnings, make_results, missing
 from rulescope.assays.assay import Arm, Assay, Budget, Cell, at_unit_scale, lifetimes, sweep
 from rulescope.assays.cohorts import HISTORICAL
 from rulescope.assays.frame import Frame, Label
@@ -38,7 +38,7 @@ def grid(budget: Budget) -> list[Cell]:
 def analyse(frame: Frame) -> Results:
     """Estimate score, time to the threshold and share that reaches it."""
     notes = missing(frame)
-    with noted(notes):
+    with collect_tail_warnings(notes):
         found = estimate_exposures(frame)
     table = exposure_table(
         "v5:tab:app-streams-synthetic",
@@ -46,7 +46,7 @@ def analyse(frame: Frame) -> Results:
         frame,
         found,
     )
-    return summed_up(ID, frame, found, (table,), notes)
+    return make_results(ID, frame, found, (table,), notes)
 
 
 def _budget(seeds: int, iterations: int) -> Budget:

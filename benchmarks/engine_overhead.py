@@ -1,9 +1,9 @@
-"""What it costs to hand out a lifetime: by the local engine, and by Ray on this machine.
+"""The cost of running a lifetime through an engine: the local one, and Ray on this machine.
 
-The lifetimes are as short as can be, so that nearly all of the time is that of the engine and of
-the store. Start-up is told apart: it is the time until the first record is in the store.
+    python -m benchmarks.engine_overhead --runs 200 --workers 2
 
-    python scripts/ray_cost.py --runs 200 --workers 2
+The lifetimes have one iteration, so that nearly all of the time is that of the engine and the
+store. Start-up, the time until the first record is in the store, is measured separately.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ TINY = RunSpec(learner=RandomPolicy(), iterations=1, log_every=1, steps=2, lanes
 
 
 def main() -> None:
-    """Measure, and print one line a way."""
+    """Measure without an engine and with each engine; print one line for each."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args()
     specs = [msgspec.structs.replace(TINY, seed=seed) for seed in range(options.runs)]
-    print(f"in this process  {1000 * alone(specs):6.1f} ms a lifetime, without any engine")
+    print(f"in this process  {1000 * time_alone(specs):6.1f} ms a lifetime, without any engine")
     for name, run_all in {"local": local_engine.run_all, "ray": ray_engine.run_all}.items():
-        start, each = through(run_all, specs, options.workers)
+        start, each = time_through(run_all, specs, options.workers)
         print(
             f"{name:6}{options.workers} workers  {1000 * each:6.1f} ms a lifetime, "
             f"{start:.1f} s until the first"
         )
 
 
-def alone(specs: list[RunSpec]) -> float:
-    """Return the seconds that a lifetime takes by itself, the median."""
+def time_alone(specs: list[RunSpec]) -> float:
+    """Return the median seconds of a lifetime in this process."""
     spent = []
     with tempfile.TemporaryDirectory() as folder:
         for spec in specs:
@@ -54,10 +54,10 @@ def alone(specs: list[RunSpec]) -> float:
     return statistics.median(spent)
 
 
-def through(
+def time_through(
     run_all: Callable[..., Campaign], specs: list[RunSpec], workers: int
 ) -> tuple[float, float]:
-    """Return the seconds until the first record, and for each of the others."""
+    """Return the seconds until the first record, and the mean seconds of each later one."""
     marks: list[tuple[float, int]] = []
 
     def mark(campaign: Campaign) -> None:

@@ -1,8 +1,8 @@
-"""How long the analysis of a full-size assay takes, from the store to the tables.
+"""The time that the analysis of a full-size assay takes, from the store to the tables.
 
-    python scripts/analysis_speed.py [ASSAY] [STORE]
+    python -m benchmarks.analysis_time [ASSAY] [STORE]
 
-The records are made up (see ``made_up_records``); writing them is not timed.
+The records are synthetic (see ``tests/made_up_records.py``); writing them is not timed.
 """
 
 from __future__ import annotations
@@ -13,15 +13,18 @@ import time
 from itertools import pairwise
 from pathlib import Path
 
-import made_up_records
 from rulescope import assays
 from rulescope.assays.plan import Plan
 from rulescope.records import Store
 from rulescope.report.results_folder import write_results
 
+TESTS = Path(__file__).parents[1] / "tests"
+
 
 def main(name: str = "E1", folder: str | None = None) -> None:
     """Fill a store, then time each step of the analysis."""
+    import made_up_records
+
     assay = assays.find(name)
     with tempfile.TemporaryDirectory() as temporary:
         store = Store(Path(folder or temporary) / "store")
@@ -43,4 +46,5 @@ def main(name: str = "E1", folder: str | None = None) -> None:
 
 
 if __name__ == "__main__":
+    sys.path.insert(0, str(TESTS))
     main(*sys.argv[1:3])
