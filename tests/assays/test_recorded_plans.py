@@ -19,7 +19,7 @@ from rulescope.spec.plugin_config import Plugin
 SCALE = ASSAYS["E1"]
 SUBJECTS = [
     Subject(Plugin(rule="sized", source="a" * 64), None),
-    Subject(msgspec.structs.replace(SPROUT, rule=f"sha256:{'c' * 64}"), "sprout-random:0"),
+    Subject(msgspec.structs.replace(SPROUT, rule=f"sha256:{'c' * 64}"), "sprout-random:0", "mine"),
 ]
 
 

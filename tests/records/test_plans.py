@@ -26,6 +26,7 @@ PLAN = CampaignPlan(
     typed_rule="mine",
     rule="mine",
     learner=Plugin(rule="mine", source="a" * 64),
+    label="",
     null_rule=None,
     agent="",
     seeds=3,

@@ -32,6 +32,7 @@ def record_plan(store: Store, assay: Assay, budget: Budget, typed_rule: str | No
         typed_rule=typed_rule or "",
         rule=budget.rule,
         learner=learner,
+        label="" if subject is None else subject.label,
         null_rule=None if subject is None else subject.null,
         agent=budget.agent,
         seeds=budget.seeds,
@@ -84,7 +85,7 @@ def _problem(plan: CampaignPlan) -> str | None:
 
 
 def _budget(plan: CampaignPlan) -> Budget:
-    subject = None if plan.learner is None else Subject(plan.learner, plan.null_rule)
+    subject = None if plan.learner is None else Subject(plan.learner, plan.null_rule, plan.label)
     return Budget(
         seeds=plan.seeds,
         iterations=plan.iterations,

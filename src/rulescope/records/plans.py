@@ -45,6 +45,8 @@ class CampaignPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """As in the specifications of the runs."""
     learner: Disco | Plugin | None
     """The learner under audit, if the name of the rule does not determine it."""
+    label: str
+    """Printed name of a rule that is known by the content of its file; else empty."""
     null_rule: str | None
     """Rule of the null arm of ``learner``."""
     agent: str
