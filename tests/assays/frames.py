@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 
 from rulescope.assays.assay import Assay, Budget
-from rulescope.assays.display_names import arm_name
+from rulescope.assays.display_names import arm_name, canonical_arm
 from rulescope.assays.frame import Floats, Frame, Label
 
 Axes = Mapping[str, tuple[Label, ...]]
@@ -55,7 +55,7 @@ def axes_of(assay: Assay, budget: Budget) -> Axes:
 
 def our_name(printed: object) -> str:
     """Return how we print an arm that is printed so: by its name, the rule by its own."""
-    name = arm_name(str(printed), "Disco103")
+    name = arm_name(canonical_arm(str(printed)), "Disco103")
     return re.sub(r"\b[dD]isco\b", "Disco103", name)
 
 

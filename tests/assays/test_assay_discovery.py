@@ -13,6 +13,7 @@ from scipy import stats as scipy_stats  # type: ignore[import-untyped]
 import printed_tables
 from rulescope.assays import ASSAYS, gather, narrowed, published
 from rulescope.assays.comparison import compare
+from rulescope.assays.display_names import canonical_arm
 from rulescope.assays.exploration.discovery import analyse, campaigns, events, expected_first, grid
 from rulescope.assays.exploration.staircase import budget, depth_of
 from rulescope.assays.frame import Floats, Frame
@@ -48,7 +49,7 @@ def dive(rows: Floats, depth: int, first: int | None, success: float = 0.0) -> d
 @cache
 def as_printed() -> Results:
     printed = {
-        (row["Learner"], row["Depth"]): int(row["Found"].split("/")[0])
+        (canonical_arm(row["Learner"]), row["Depth"]): int(row["Found"].split("/")[0])
         for row in printed_tables.tables()["tab:deepsea"]
     }
 

@@ -12,6 +12,7 @@ import pytest
 import printed_tables
 from rulescope.assays import ASSAYS, Assay, Budget, narrowed, published
 from rulescope.assays.comparison import compare
+from rulescope.assays.display_names import canonical_arm
 from rulescope.assays.exploration.exploration import analyse
 from rulescope.assays.exploration.exploration_conventions import analyse as analyse_conventions
 from rulescope.assays.exploration.staircase import depth_of
@@ -47,7 +48,7 @@ def dive(solved: int, found: int, seed: int, rows: Floats) -> dict[str, Floats]:
 
 def as_printed() -> Frame:
     printed = {
-        (row["Algorithm"], row["Depth"]): (row["Solved fraction"], row["Ever found"])
+        (canonical_arm(row["Algorithm"]), row["Depth"]): (row["Solved fraction"], row["Ever found"])
         for row in printed_tables.tables()["v5:tab:app-exploration-reference"]
     }
 

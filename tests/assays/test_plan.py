@@ -177,6 +177,8 @@ def test_draws_of_curves_and_windows_are_those_behind_the_intervals(tmp_path: Pa
     assert curve.shape == (10_000, 7)
     widths = window_widths(SCALES, curve, 0.8)
     assert results.draws["width/catch/live/0.8"].tolist() == widths.tolist()
-    seeds = results.series["seeds/score/catch/live/1"][blocks[17]]
+    values = results.by_seed("score/catch/live/1")
+    assert values is not None
+    seeds = values[blocks[17]]
     assert results.draws["score/catch/live/1"][17] == pytest.approx(float(trimmed_mean(seeds)))
     assert plan.analyse(store).draws == {}

@@ -169,7 +169,7 @@ def _of_e1(cell: str) -> Readout:
 
 
 def _of_e3(title: str, key: str, values: Callable[[Part], Floats], margin: float) -> Readout:
-    key = f"{key.partition(':')[0]}/{FLIP}/catch/disco{key.partition(':')[2]}"
+    key = f"{key.partition(':')[0]}/{FLIP}/catch/rule{key.partition(':')[2]}"
     return Readout(f"E3 {title}", "reference-indexed", "E3", key, (FLIP,), values, margin)
 
 
