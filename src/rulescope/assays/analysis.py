@@ -1,10 +1,10 @@
-"""What all analyses share: readouts of single lifetimes, and the words around estimates."""
+"""Readouts of single lifetimes, estimates of cells, and the results that analyses return."""
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 import numpy as np
@@ -64,11 +64,7 @@ def final(frame: Frame, column: str = "score", **labels: Label) -> Floats:
 
 
 def estimate_cells(
-    frame: Frame,
-    quantity: str,
-    values: Floats,
-    draws: int,
-    statistic: Statistic = trimmed_mean,
+    frame: Frame, quantity: str, values: Floats, draws: int, statistic: Statistic = trimmed_mean
 ) -> Estimates:
     """Return a row of ``quantity`` for every planned cell of ``values`` [*axes, seeds].
 
@@ -109,7 +105,7 @@ def exactly(value: float, n: int) -> Estimate:
 
 @contextmanager
 def collect_tail_warnings(notes: list[str]) -> Iterator[None]:
-    """Turn warnings about thin tails into notes, each once; other warnings go their way."""
+    """Append warnings about thin tails to ``notes``, each once; pass other warnings on."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", TailWarning)
         yield
@@ -129,7 +125,7 @@ def missing(frame: Frame) -> list[str]:
 
 
 def in_words(frame: Frame) -> str:
-    """Return whose lifetimes ``frame`` holds, how many of each cell, and how long they are."""
+    """Return the subject of ``frame``, its seeds a cell and the length of its lifetimes."""
     counts = frame.counts[frame.counts > 0]
     seeds = in_numbers(int(counts.min(initial=len(frame.seeds))), int(counts.max(initial=0)))
     return f"{_subject(frame)}{seeds}, {_length(frame)}"
@@ -158,13 +154,16 @@ def make_results(
     assay: str,
     frame: Frame,
     estimates: Mapping[str, Estimate],
-    tables: tuple[Table, ...],
+    tables: Iterable[Table],
     notes: list[str],
     series: Mapping[str, Floats] | None = None,
     other_grid: frozenset[str] = frozenset(),
     windows: Mapping[str, Window] | None = None,
 ) -> Results:
-    """Return the results of an analysis of ``frame``; two-humped cells are named in notes."""
+    """Return the results of an analysis of ``frame``.
+
+    Two-humped cells are named in notes, and tables without a row are left out.
+    """
     rows = (
         estimates
         if isinstance(estimates, Estimates)
@@ -178,7 +177,7 @@ def make_results(
         axes=dict(frame.axes),
         seeds=len(frame.seeds),
         estimates=rows,
-        tables=name_below(tables, rows, humped),
+        tables=name_below((table for table in tables if table.rows), rows, humped),
         series=series or {},
         notes=tuple(notes),
         iterations=frame.iterations,

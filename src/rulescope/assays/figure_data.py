@@ -1,4 +1,4 @@
-"""What figures take out of results: curves along a scale, and words about the evidence."""
+"""Reads of results for figures: cells, curves along a column, and words about the evidence."""
 
 from __future__ import annotations
 
@@ -76,12 +76,7 @@ def cells(results: Results | None, quantity: str, **labels: Label) -> list[Estim
 
 
 def labels_run(
-    results: Results | None,
-    quantity: str,
-    column: str,
-    *,
-    planned: bool = False,
-    **labels: Label,
+    results: Results | None, quantity: str, column: str, *, planned: bool = False, **labels: Label
 ) -> list[Any]:
     """Return the labels in ``column`` that have an estimate of ``quantity``, each once.
 

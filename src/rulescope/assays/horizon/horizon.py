@@ -95,7 +95,7 @@ def analyse(frame: Frame) -> Results:
                 for arm in (arm for arm in others if {reference, arm} <= set(each)):
                     one = estimate(paired_differences(each[reference], each[arm]), blocks)
                     found.add(quantity, one, {"readout": readout, "arm": arm})
-    tables = tuple(table for table in (_paired(frame, found), _levels(frame, found)) if table.rows)
+    tables = (_paired(frame, found), _levels(frame, found))
     return make_results("F2", frame, found, tables, notes)
 
 

@@ -139,7 +139,7 @@ def analyse(frame: Frame) -> Results:
     contrasts = [row.estimate for row in found.where("contrast")]
     found.add("spanning", _spanning(contrasts), {}, other_grid=not _whole(frame, contrasts))
     tables = (_scores(frame, found), _contrasts(frame, found))
-    return make_results("directions", frame, found, tuple(t for t in tables if t.rows), notes)
+    return make_results("directions", frame, found, tables, notes)
 
 
 def _spanning(contrasts: list[Estimate]) -> Estimate:
@@ -178,10 +178,7 @@ def _scores(frame: Frame, found: Estimates) -> Table:
             Index("Recipient scale", "scale", names(frame.axes["scale"])),
             Index("State", "arm", names(arms, ARM_NAMES)),
         ),
-        (
-            Entry(Column("n"), "score", show=count_of),
-            Entry(Column("Score [95% CI]", 4), "score"),
-        ),
+        (Entry(Column("n"), "score", show=count_of), Entry(Column("Score [95% CI]", 4), "score")),
         _note(frame, SCORE.format(part="fifth")),
         shown=known,
         tells_n=False,
@@ -215,10 +212,7 @@ def _arms_of(row: Row) -> Value:
 PRESETS = {
     "smoke": Budget(seeds=1, iterations=60, arms=(LIVE, "without-principal"), scales=(1e-3,)),
     "quick": Budget(
-        seeds=2,
-        iterations=600,
-        arms=(LIVE, "without-principal", "without-random"),
-        scales=(1e-3,),
+        seeds=2, iterations=600, arms=(LIVE, "without-principal", "without-random"), scales=(1e-3,)
     ),
     "standard": Budget(seeds=4, iterations=2000, arms=ARMS, scales=SCALES),
     "paper": Budget(seeds=12, iterations=2000, arms=ARMS, scales=SCALES),

@@ -65,7 +65,7 @@ def analyse(frame: Frame) -> Results:
         found = estimate_cells(frame, "score", scores, CORE_DRAWS)
         found.update(_contrasts(frame, scores))
     tables = (_complete(frame, found), _scores(frame, found))
-    return make_results("P1", frame, found, tuple(t for t in tables if t.rows), notes)
+    return make_results("P1", frame, found, tables, notes)
 
 
 def _contrasts(frame: Frame, scores: Floats) -> Estimates:
@@ -112,10 +112,7 @@ def _complete(frame: Frame, found: Estimates) -> Table:
     for quantity, interfaces in CONTRASTED.items():
         less = "" if quantity == "effect" else " − Δ Default"
         shown: dict[Label, str] = {name: f"Δ {INTERFACES[name]}{less}" for name in interfaces}
-        entries = (
-            Entry(columns[0], quantity),
-            Entry(columns[1], quantity, {"level": "family"}),
-        )
+        entries = (Entry(columns[0], quantity), Entry(columns[1], quantity, {"level": "family"}))
         rows += pivot(found, (Index("Contrast", "arm", shown), scale), entries, known)
     return Table(
         "tab:p1-complete",

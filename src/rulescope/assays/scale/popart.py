@@ -69,7 +69,7 @@ def analyse(frame: Frame) -> Results:
             found.update(estimate_cells(part, "score", tail15(part), ATLAS_DRAWS))
         if "floor" in frame.axes["condition"]:
             found.update(_above(frame.part(condition="floor")))
-    tables = tuple(table for table in (_scores(frame, found), _floor(frame, found)) if table.rows)
+    tables = (_scores(frame, found), _floor(frame, found))
     return make_results("E-POP", frame, found, tables, notes)
 
 

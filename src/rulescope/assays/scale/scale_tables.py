@@ -36,8 +36,8 @@ CRITERIA = ("0.7", "0.8", "0.9")
 
 
 def make_tables(frame: Frame, found: Estimates) -> tuple[Table, ...]:
-    """Return every table of E1 that has a row."""
-    made = [
+    """Return every table of E1."""
+    return (
         _contrasts(frame, found),
         _widths(frame, found),
         _relative(frame, found),
@@ -45,8 +45,7 @@ def make_tables(frame: Frame, found: Estimates) -> tuple[Table, ...]:
         _displacements(frame, found),
         _geometry(frame, found),
         _references(frame),
-    ]
-    return tuple(table for table in made if table.rows)
+    )
 
 
 def _cells(frame: Frame) -> tuple[Index, Index]:
