@@ -1,4 +1,4 @@
-"""``python -m benchmarks``: the speed of a lifetime beside its peers and plain arithmetic."""
+"""``python -m benchmarks``: the speed of a lifetime against peers and the arithmetic limit."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from rich.table import Table
 from rulescope.cli.progress import Meter, duration
 
 if TYPE_CHECKING:
-    from benchmarks.measurement import Comparison, Results, Spread
+    from benchmarks.disco_comparison import Comparison, Results
+    from benchmarks.measurement import Spread
     from benchmarks.sb3_comparison import BaselineResults
 
 BUSY = 0.5
-"""A load average from here on means that something else is running."""
+"""A load average of at least this means that something else is running."""
 
 
-class Measured(StrEnum):
-    """Whose lifetime is measured."""
+class MeasuredLearner(StrEnum):
+    """The learner of the measured lifetime."""
 
     DISCO = "disco"
     A2C = "a2c"
@@ -30,12 +31,12 @@ class Measured(StrEnum):
 
 def bench(
     learner: Annotated[
-        Measured,
+        MeasuredLearner,
         typer.Option(
-            help="Whose lifetime. Disco is compared with disco-torch and the arithmetic limit, a "
+            help="The learner. Disco is compared with disco-torch and the arithmetic limit, a "
             "baseline with Stable-Baselines3."
         ),
-    ] = Measured.DISCO,
+    ] = MeasuredLearner.DISCO,
     rounds: Annotated[
         int | None,
         typer.Option(min=1, help="Rounds of the main comparison. Default: 40, or 5 if quick."),
@@ -44,23 +45,23 @@ def bench(
         bool, typer.Option("--quick", help="Measure less: half a minute instead of some three.")
     ] = False,
     no_peer: Annotated[
-        bool, typer.Option("--no-peer", help="Leave the peer out even if it is installed.")
+        bool, typer.Option("--no-peer", help="Do not measure the peer, even if it is installed.")
     ] = False,
     no_scaling: Annotated[
-        bool, typer.Option("--no-scaling", help="Leave out the table of other sizes (Disco only).")
+        bool, typer.Option("--no-scaling", help="Do not measure other sizes (Disco only).")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
     """Measure the speed of a lifetime on one thread. The machine must be otherwise idle.
 
     Ours, the peer (`pip install rulescope[bench]`) and plain matrix products take turns, round by
-    round. The arithmetic limit, for Disco, is the time of those products that an update needs;
-    nothing that does the same arithmetic can be faster. Medians are shown with their quartiles:
-    where those are far apart, something else was running.
+    round. The arithmetic limit, for Disco, is the time of the products that an update needs: a
+    lower bound for the same arithmetic. Medians are shown with their quartiles; where those are
+    far apart, something else was running.
     """
     import msgspec
 
-    from benchmarks import measurement, sb3_comparison
+    from benchmarks import disco_comparison, measurement, sb3_comparison
 
     plan = measurement.QUICK if quick else measurement.Plan()
     plan = msgspec.structs.replace(
@@ -69,45 +70,47 @@ def bench(
         peer=not no_peer,
         scaling_rounds=0 if no_scaling else plan.scaling_rounds,
     )
-    disco = learner is Measured.DISCO
+    disco = learner is MeasuredLearner.DISCO
     with Meter("bench", plan.total if disco else plan.rounds, unit="rounds") as meter:
         done = 0
 
-        def report(stage: str) -> None:
+        def progress(stage: str) -> None:
             nonlocal done
             done += 1
             meter.update(done, stage)
 
         results = (
-            measurement.run(plan, report) if disco else sb3_comparison.run(learner, plan, report)
+            disco_comparison.measure_disco(plan, progress)
+            if disco
+            else sb3_comparison.measure_baseline(learner, plan, progress)
         )
     if as_json:
         typer.echo(msgspec.json.format(msgspec.json.encode(results), indent=2).decode())
-    elif isinstance(results, measurement.Results):
-        _show(results)
+    elif isinstance(results, disco_comparison.Results):
+        _show_disco(results)
     else:
         _show_baseline(results)
 
 
-def _show(results: Results) -> None:
-    out = _opening(results.load_average)
+def _show_disco(results: Results) -> None:
+    out = _print_heading(results.load_average)
     for note in results.notes:
         out.print(f"Note: {note}", markup=False)
     out.print()
-    out.print(_comparisons(results))
+    out.print(_comparison_table(results))
     out.print(
         "\nBoth sides: 2 lanes x 29 steps, batch 64, replay 1024, rule "
         f"{results.rule}; ours in the agent `{results.catch.agent}`, which does the same work."
     )
     if results.scaling:
         out.print()
-        out.print(_scaling(results.scaling))
+        out.print(_scaling_table(results.scaling))
     out.print(f"\npeak memory of a lifetime: {results.memory_mb:.0f} MB")
-    _closing(out, results)
+    _print_machine(out, results)
 
 
 def _show_baseline(results: BaselineResults) -> None:
-    out = _opening(results.load_average)
+    out = _print_heading(results.load_average)
     peer = "peer" if results.peer is None else " ".join(results.peer.values())
     table = _table(f"{results.learner}, catch 8x8", "ms an iteration", "iterations/s")
     rows = (
@@ -120,19 +123,19 @@ def _show_baseline(results: BaselineResults) -> None:
     out.print(table)
     out.print(f"\n[bold]{peer} / ours: {_spread(results.ratio_to_peer, digits=2)}[/]")
     out.print("Both sides: 2 lanes x 29 steps, the same networks, updates and batches.")
-    _closing(out, results)
+    _print_machine(out, results)
 
 
-def _opening(load: float | None) -> Console:
-    # A pipe has no width of its own; the tables should come through it unbroken.
+def _print_heading(load: float | None) -> Console:
+    # A pipe has no width; the tables should not be broken there.
     out = Console(width=None if Console().is_terminal else 160, highlight=False)
     out.print("One thread; medians with quartiles. The machine must be otherwise idle.")
     if load is not None and load >= BUSY:
-        out.print(f"[bold]It was not: the load average was {load:.1f} at the start.[/]")
+        out.print(f"[bold]It was not idle: the load average was {load:.1f} at the start.[/]")
     return out
 
 
-def _closing(out: Console, results: Results | BaselineResults) -> None:
+def _print_machine(out: Console, results: Results | BaselineResults) -> None:
     machine = results.runtime
     out.print(
         f"{machine['cpu']} ({machine['isa']}), torch {machine['torch']}, {machine['blas']}; "
@@ -141,8 +144,8 @@ def _closing(out: Console, results: Results | BaselineResults) -> None:
     )
 
 
-def _comparisons(results: Results) -> Table:
-    """One column a world: there are more figures than worlds."""
+def _comparison_table(results: Results) -> Table:
+    """Return a table with one column for each world."""
     table = _table("per iteration", "catch 8x8", "catch 24x24")
     peer = "disco-torch" + ("" if results.peer is None else f" {results.peer['version']}")
     pair = (results.catch, results.catch_big)
@@ -164,7 +167,7 @@ def _comparisons(results: Results) -> Table:
     return table
 
 
-def _scaling(rows: list[Comparison]) -> Table:
+def _scaling_table(rows: list[Comparison]) -> Table:
     table = _table("batch", "grid", "actions", "distinct", "ms", "limit, ms", "ours / limit")
     for row in rows:
         table.add_row(
@@ -188,7 +191,7 @@ def _table(first: str, *others: str) -> Table:
 
 
 def _spread(spread: Spread | None, factor: float = 1.0, digits: int = 1) -> str:
-    """Write ``median (q1 to q3)``; a dash where nothing was measured, no quartiles of a single."""
+    """Return ``median (q1 to q3)``; a dash without measurements, no quartiles of a single one."""
     if spread is None:
         return "-"
     values = (spread.median, spread.q1, spread.q3)

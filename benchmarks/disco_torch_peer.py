@@ -1,10 +1,10 @@
-"""The peer: disco-torch, the public PyTorch port of Disco103, doing the work of our lifetime.
+"""The peer of Disco: disco-torch, the public PyTorch port of Disco103, with the same work.
 
 The same agent (as a torch module), the same world, the same number of lanes, steps, trajectories in
-a batch and in replay, and the same rule weights. One iteration is what its documentation says a
-training loop does: ``collect_rollout``, then ``DiscoTrainer.step``.
+a batch and in replay, and the same rule weights. One iteration is that of its documented
+training loop: ``collect_rollout``, then ``DiscoTrainer.step``.
 
-disco-torch is an optional dependency. Nothing else of the benchmark needs it.
+disco-torch is an optional dependency.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from benchmarks.peer_process import package
+from benchmarks.peer_process import import_peer
 from rulescope.envs.environment import Environment
 from rulescope.spec.disco_config import Disco
 
@@ -32,10 +32,10 @@ Carried = tuple[Tensor, Tensor]
 
 
 class PeerAgent(nn.Module):
-    """Our published agent as a torch module with the three methods that disco-torch asks for.
+    """Our published agent as a torch module with the three methods that disco-torch requires.
 
-    It has no memory from one observation to the next, so the recurrent state that it must pass
-    around is an empty pair, and resets do not concern it.
+    It has no recurrent state, so the state in its interface is a pair of zeros, and resets have no
+    effect.
     """
 
     def __init__(self, inputs: int, actions: int, config: Disco) -> None:
@@ -60,7 +60,7 @@ class PeerAgent(nn.Module):
         )
 
     def init_lstm_state(self, lanes: int, device: torch.device | str = "cpu") -> Carried:
-        """Return the empty pair, each [lanes, 1]."""
+        """Return the pair of zeros, each [lanes, 1]."""
         return torch.zeros(lanes, 1, device=device), torch.zeros(lanes, 1, device=device)
 
     def forward_step(self, observation: Tensor, carried: Carried) -> tuple[dict[str, Tensor], Any]:
@@ -87,18 +87,18 @@ class PeerAgent(nn.Module):
         return outputs | {name: head(model) for name, head in self.heads.items()}
 
 
-class Peer:
+class DiscoTorchPeer:
     """disco-torch's trainer in ``world``; :meth:`iterate` is one iteration."""
 
     def __init__(
         self, world: Environment, config: Disco, steps: int, weights: Path, seed: int = 0
     ) -> None:
         """Start in a fresh ``world``; ``weights`` is the npz file of the rule."""
-        self._package = package(NAME, MODULE)
+        self._package = import_peer(NAME, MODULE)
         self._world, self._steps = world, steps
         torch.manual_seed(seed)  # the peer draws from torch's global generator
         self.agent = PeerAgent(math.prod(world.observation_shape), world.actions, config)
-        # It greets on standard output, which belongs to our results.
+        # It prints to standard output, which is for our results.
         with contextlib.redirect_stdout(io.StringIO()):
             self.trainer = self._package.DiscoTrainer(
                 self.agent,
@@ -113,7 +113,7 @@ class Peer:
         self._carried = self.agent.init_lstm_state(world.lanes)
 
     def iterate(self) -> bool:
-        """Collect and learn once; return whether there was enough in replay for an update."""
+        """Collect and learn once; return whether the replay was large enough for an update."""
         rollout, self._observation, self._carried = self._package.collect_rollout(
             self.agent,
             self._step,
@@ -132,9 +132,9 @@ class Peer:
         return step.observation, step.reward, step.terminal.astype(np.float32)
 
     def warm_up(self, updates: int) -> None:
-        """Iterate until replay holds a batch, then for ``updates`` updates.
+        """Iterate until the replay has a batch, then for ``updates`` updates.
 
-        What an update of the peer costs does not depend on how full its replay is.
+        The cost of the peer's update does not depend on the content of its replay.
         """
         while updates > 0:
             updates -= self.iterate()

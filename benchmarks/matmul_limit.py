@@ -1,7 +1,7 @@
-"""The arithmetic limit: how long an update's matrix products alone must take on this machine.
+"""The arithmetic limit: the time of an update's matrix products alone on this machine.
 
-Counted are the multiply-adds of the matrix products that one update *needs* on a given batch, each
-of them once:
+It counts the multiply-adds of the matrix products that one update *needs* on a given batch, each of
+them once:
 
 * the agent forwards on the R distinct rows, online and slow; but the auxiliary head only where it
   enters the loss, on the V distinct pairs (row, action) that were taken;
@@ -9,11 +9,10 @@ of them once:
   companions there, one for its input and one for its weight; the observation needs no gradient;
 * the rule on all transitions, and its encoders of predictions on the distinct rows.
 
-Not counted are softmaxes, gathers, the optimiser, acting, and products with single vectors. The
-count, divided by the machine's measured rate of float32 products on one thread, bounds from below
-the time of any implementation that does not change the arithmetic. The rate is measured on products
-of the update's own shapes, because that is what an update is made of; a large square product, on
-which any machine is at its best, runs some 15 % faster, and gives a second, unreachable bound.
+It does not count softmaxes, gathers, the optimiser, acting, and products with single vectors. The
+count, divided by the measured rate of float32 products on one thread, is a lower bound for the time
+of any implementation with the same arithmetic. The rate is measured on products of the update's own
+shapes; a large square product runs some 15 % faster and gives a second, unreachable bound.
 """
 
 from __future__ import annotations
@@ -35,15 +34,15 @@ from rulescope.learners.disco.features import LIFETIME, OUTER
 Shape = tuple[int, int, int]
 
 SQUARE: Shape = (1024, 1024, 1024)
-"""A product on which the machine is at its best, unlike on most of an update's own."""
+"""A product with a higher rate than most of an update's own."""
 PRODUCTS = ("mm", "addmm", "addmm_", "bmm", "baddbmm", "matmul")
 """Operations that multiply matrices. (In inference mode ``matmul`` is not taken apart first.)"""
 TINY = 1_000_000
-"""Products of fewer multiply-adds (the acting policy's, for instance) are not probed."""
+"""Products of fewer multiply-adds (such as the acting policy's) are not measured."""
 
 
-class Extent(NamedTuple):
-    """How much of everything there is in a batch."""
+class BatchExtent(NamedTuple):
+    """The sizes of a batch that its products depend on."""
 
     rows: int
     """R, distinct observations"""
@@ -59,8 +58,8 @@ class Extent(NamedTuple):
     """Transitions at which the (backward) trajectory LSTM starts from an empty state"""
 
     @classmethod
-    def of(cls, batch: Batch) -> Extent:
-        """Measure ``batch``."""
+    def of(cls, batch: Batch) -> BatchExtent:
+        """Return the sizes of ``batch``."""
         taken, actions = torch.unique(batch.pairs), batch.behaviour.shape[-1]
         row, action = taken // actions, taken % actions
         steps = batch.index.new_zeros(len(batch.rows))
@@ -78,7 +77,7 @@ class Extent(NamedTuple):
 def update_products(learner: DiscoLearner, batch: Batch) -> int:
     """Return the multiply-adds that one update of ``learner`` on ``batch`` needs."""
     agent = learner.update.agent
-    extent = Extent.of(batch)
+    extent = BatchExtent.of(batch)
     everywhere, taken = extent.rows * agent.actions, extent.pairs
     slow = _trunk(agent, extent.rows) + _heads(agent, {"z": everywhere, "q": everywhere})
     online = slow + _heads(agent, {"aux": taken})
@@ -123,7 +122,7 @@ def _heads(agent: Agent, pairs: dict[str, int]) -> int:
     )
 
 
-def rule_products(learner: DiscoLearner, extent: Extent) -> int:
+def rule_products(learner: DiscoLearner, extent: BatchExtent) -> int:
     """Return the multiply-adds of the rule on a batch of that ``extent``.
 
     The one step of the lifetime network is a product with a single vector, hence not counted.
@@ -149,21 +148,21 @@ def rule_products(learner: DiscoLearner, extent: Extent) -> int:
     height, gates = (int(size) for size in arrays[f"{OUTER}/lstm/linear/w"].shape)
     trajectory = steps * height * gates - extent.starts * (gates // 4) * gates
     heads = sum(weights(f"{OUTER}/{head}/") for head in ("linear_1", "linear_2", "linear_3"))
-    # What the policy block reads of the trajectory is the same for every action, so its own and
-    # its mean part are one product; the few action channels beside it do not matter.
+    # The policy block's input from the trajectory is the same for every action, so its own and
+    # its mean part are one product; the few action channels beside it are negligible.
     policy = weights(f"{OUTER}/sequential_1/") // 2 + actions * weights(f"{OUTER}/linear_4/")
     return encoders + trajectory + steps * (heads + policy + weights(f"{LIFETIME}/mlp/"))
 
 
 class ProductRecorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """While active, notes the shape (height, depth, width) of every product of two matrices."""
+    """While active, records the shape (height, depth, width) of every product of two matrices."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.shapes: list[Shape] = []
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Pass every operation on, looking at products as they go by."""
+        """Run the operation, and record its shape if it is a product."""
         del types
         name = func.overloadpacket.__name__
         if name in PRODUCTS:
@@ -180,7 +179,7 @@ def multiply_adds(shapes: Iterable[Shape]) -> int:
 
 
 class ProductRate:
-    """Measures how fast this thread multiplies float32 matrices of given shapes, and only that."""
+    """The rate at which this thread multiplies float32 matrices of given shapes."""
 
     def __init__(self, shapes: Sequence[Shape]) -> None:
         self._total = multiply_adds(shapes)

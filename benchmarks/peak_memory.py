@@ -1,6 +1,6 @@
-"""Peak memory of a lifetime, measured in a process of its own.
+"""Peak memory of a lifetime, measured in a separate process.
 
-Run as a program (``python -m benchmarks.peak_memory RULE ITERATIONS``), this module lives a short
+As a program (``python -m benchmarks.peak_memory RULE ITERATIONS``) this module runs a short
 lifetime and prints its peak resident set in bytes.
 """
 
@@ -23,7 +23,7 @@ def peak_memory(rule: str, iterations: int) -> float:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         reason = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        raise RulescopeError(f"the lifetime whose memory was to be measured failed: {reason}")
+        raise RulescopeError(f"the lifetime for the measurement of memory failed: {reason}")
     return int(done.stdout) / 1e6
 
 
@@ -32,7 +32,7 @@ def peak_resident_set() -> int:
     status = Path("/proc/self/status")
     if status.exists() and (found := re.search(r"VmHWM:\s*(\d+) kB", status.read_text())):
         return int(found[1]) * 1024
-    # Elsewhere than on Linux. (There, this figure may be inherited from the parent process.)
+    # Not on Linux, where the parent process may have set this number.
     import resource
 
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

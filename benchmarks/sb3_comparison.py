@@ -1,4 +1,4 @@
-"""A baseline's lifetime beside Stable-Baselines3, in turns, as :mod:`benchmarks.measurement`."""
+"""Comparison of a baseline's lifetime with Stable-Baselines3, on one thread, in turns."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from benchmarks.measurement import Plan, Report, Spread, load_average
-from benchmarks.peer_process import PeerProcess, version
-from benchmarks.sb3_peer import MODULE, NAME, SB3
+from benchmarks.measurement import Plan, Progress, Spread, load_average
+from benchmarks.peer_process import PeerProcess, peer_version
+from benchmarks.sb3_peer import MODULE, NAME, SB3Peer
 from rulescope import __version__
 from rulescope.core import runtime
 from rulescope.core.errors import SpecError
@@ -20,11 +20,11 @@ from rulescope.spec.run_spec import RunSpec
 from rulescope.spec.world_config import WORLDS
 
 LEARNERS = ("a2c", "ppo", "dqn")
-"""The baselines that the peer has too."""
+"""The baselines that the peer has as well."""
 
 
 class BaselineResults(msgspec.Struct, frozen=True):
-    """What was measured of one baseline in 8x8 Catch; times are per iteration."""
+    """Measurements of one baseline in 8x8 Catch; times are per iteration."""
 
     learner: str
     ratio_to_peer: Spread | None
@@ -45,8 +45,8 @@ class BaselineResults(msgspec.Struct, frozen=True):
     runtime: dict[str, Any]
 
 
-def lifetime_spec(learner: str) -> RunSpec:
-    """Return a lifetime of that baseline, long enough for any plan and without a log."""
+def baseline_spec(learner: str) -> RunSpec:
+    """Return a lifetime of ``learner`` that is long enough for any plan and does not log."""
     if learner not in LEARNERS:
         raise SpecError(f"learner: {NAME} has no {learner!r}; valid: {', '.join(LEARNERS)}")
     forever = 1_000_000
@@ -58,25 +58,30 @@ def lifetime_spec(learner: str) -> RunSpec:
     )
 
 
-def run(learner: str, plan: Plan, report: Report = lambda _: None) -> BaselineResults:
-    """Measure ``learner``; without the peer only if ``plan`` says so. One report a round."""
+def measure_baseline(
+    learner: str, plan: Plan, progress: Progress = lambda _: None
+) -> BaselineResults:
+    """Return the measurements of ``learner``; raise if ``plan.peer`` and it is not installed.
+
+    ``progress`` is called once in each round.
+    """
     started, load = time.perf_counter(), load_average()
     runtime.single_threaded()
-    spec = lifetime_spec(learner)
+    spec = baseline_spec(learner)
     peer, process = None, None
     if plan.peer:
-        peer = {"name": NAME, "version": version(NAME, MODULE)}
-        process = PeerProcess(NAME, partial(SB3, spec, plan.iterations), plan.warm_up)
-    subject = Lifetime(spec)
-    start = getattr(spec.learner, "start", 0)  # DQN learns nothing before
+        peer = {"name": NAME, "version": peer_version(NAME, MODULE)}
+        process = PeerProcess(NAME, partial(SB3Peer, spec, plan.iterations), plan.warm_up)
+    lifetime = Lifetime(spec)
+    start = getattr(spec.learner, "start", 0)  # DQN does not learn before
     for _ in range(plan.warm_up + -(-start // (spec.lanes * spec.steps))):
-        subject.advance()
+        lifetime.advance()
     ours, theirs = [], []
     for _ in range(plan.rounds):
-        ours.append(_turn(subject, plan.iterations))
+        ours.append(_seconds_per_iteration(lifetime, plan.iterations))
         if process is not None:
             theirs.append(process.seconds() / plan.iterations)
-        report(learner)
+        progress(learner)
     if process is not None:
         process.close()
     return BaselineResults(
@@ -97,11 +102,11 @@ def run(learner: str, plan: Plan, report: Report = lambda _: None) -> BaselineRe
     )
 
 
-def _turn(subject: Lifetime, iterations: int) -> float:
-    """Return the seconds of one iteration, over a turn of several."""
+def _seconds_per_iteration(lifetime: Lifetime, iterations: int) -> float:
+    """Return the mean seconds of an iteration over a turn of several."""
     start = time.perf_counter()
     for _ in range(iterations):
-        subject.advance()
+        lifetime.advance()
     return (time.perf_counter() - start) / iterations
 
 

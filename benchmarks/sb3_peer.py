@@ -1,4 +1,4 @@
-"""The baselines' peer: Stable-Baselines3, doing the work of our lifetime.
+"""The peer of the baselines: Stable-Baselines3, with the same work.
 
 The same game (our own world, lane by lane, as a Gymnasium environment), the same number of lanes
 and steps, the same networks, and as many updates on as many transitions:
@@ -7,7 +7,7 @@ and steps, the same networks, and as many updates on as many transitions:
   PPO's minibatches are of 15, 15, 15 and 13 transitions where ours are of 15, 15, 14 and 14;
 * DQN: two ReLU layers, the same replay, batch, training interval and target interval.
 
-Stable-Baselines3 is an optional dependency. Nothing else of the benchmark needs it.
+Stable-Baselines3 is an optional dependency.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from benchmarks.peer_process import package
+from benchmarks.peer_process import import_peer
 from rulescope import envs
 from rulescope.core.errors import SpecError
 from rulescope.envs.environment import Environment
@@ -31,11 +31,11 @@ from rulescope.spec.run_spec import RunSpec
 
 NAME, MODULE = "stable-baselines3", "stable_baselines3"
 NEVER = 10**9
-"""Iterations, or episodes, from one report of the peer to the next."""
+"""Iterations, or episodes, between two log lines of the peer."""
 
 
 class Lane(gymnasium.Env[NDArray[np.float32], np.int64]):
-    """One lane of our world. It has begun its next episode by the time that it is reset."""
+    """One lane of our world, which begins its next episode before it is reset."""
 
     def __init__(self, world: Environment, seed: int) -> None:
         self._world = world
@@ -60,7 +60,7 @@ class Lane(gymnasium.Env[NDArray[np.float32], np.int64]):
 
 
 class Torso(nn.Module):
-    """Our torso, with the constructor and the width that the peer asks for."""
+    """Our torso, with the constructor and the attribute that the peer requires."""
 
     def __init__(self, observation_space: spaces.Box, hidden: tuple[int, int]) -> None:
         super().__init__()
@@ -79,37 +79,37 @@ class Torso(nn.Module):
         return features
 
 
-class SB3:
+class SB3Peer:
     """The peer in the world of ``spec``; a turn is ``iterations`` iterations."""
 
     def __init__(self, spec: RunSpec, iterations: int) -> None:
         lanes = [_lane(spec, number) for number in range(spec.lanes)]
         self._size = spec.lanes * spec.steps
         self._iterations = iterations
-        self.model = _model(spec, package(NAME, f"{MODULE}.common.vec_env").DummyVecEnv(lanes))
-        # A logger of nothing; its own would leave an empty folder behind at every turn.
-        self.model.set_logger(package(NAME, f"{MODULE}.common.logger").Logger(None, []))
+        self.model = _model(spec, import_peer(NAME, f"{MODULE}.common.vec_env").DummyVecEnv(lanes))
+        # A logger without output; the default one creates an empty folder in every turn.
+        self.model.set_logger(import_peer(NAME, f"{MODULE}.common.logger").Logger(None, []))
 
     def warm_up(self, updates: int) -> None:
-        """Make ``updates`` iterations, and before those the ones without an update."""
+        """Make ``updates`` iterations, after those without an update."""
         first = getattr(self.model, "learning_starts", 0)
         self._learn(updates + -(-first // self._size))
 
     def iterate(self) -> None:
-        """Take one turn."""
+        """Run one turn."""
         self._learn(self._iterations)
 
     def _learn(self, iterations: int) -> None:
-        """Go on for so many ``iterations``.
+        """Continue for ``iterations``.
 
-        DQN's training interval divides an even number of iterations only; it makes an update more
-        now and one less later.
+        DQN's training interval does not divide an odd number of iterations, so the number of
+        updates varies by one.
         """
         self.model.learn(self._size * iterations, log_interval=NEVER, reset_num_timesteps=False)
 
 
 def _lane(spec: RunSpec, number: int) -> Any:
-    """Return what makes lane ``number`` of the world of ``spec``."""
+    """Return a function that makes lane ``number`` of the world of ``spec``."""
 
     def build() -> Lane:
         world = envs.make(spec.environment, spec.boundary, spec.scale, 1, spec.change, spec.steps)
@@ -120,7 +120,7 @@ def _lane(spec: RunSpec, number: int) -> Any:
 
 def _model(spec: RunSpec, lanes: Any) -> Any:
     """Return the peer's learner with the settings of ours."""
-    sb3, config = package(NAME, MODULE), spec.learner
+    sb3, config = import_peer(NAME, MODULE), spec.learner
     common: dict[str, Any] = {"seed": spec.seed, "device": "cpu"}
     match config:
         case A2C() | PPO():
@@ -137,12 +137,12 @@ def _model(spec: RunSpec, lanes: Any) -> Any:
         case DQN():
             return sb3.DQN("MlpPolicy", lanes, **_q_learning(config), **common)
         case _:
-            raise SpecError(f"learner: {NAME} has nothing like {type(config).__name__}")
+            raise SpecError(f"learner: {NAME} has no counterpart of {type(config).__name__}")
     if isinstance(config, A2C):
         return sb3.A2C("MlpPolicy", lanes, use_rms_prop=False, **common)
     size = -(-spec.steps * spec.lanes // config.minibatches)
     with warnings.catch_warnings():
-        # It warns that the last minibatch of an epoch is smaller. So is ours.
+        # It warns that the last minibatch of an epoch is smaller, which is true of ours too.
         warnings.simplefilter("ignore", UserWarning)
         return sb3.PPO(
             "MlpPolicy",
@@ -165,7 +165,7 @@ def _shared(sizes: NetworkSizes) -> dict[str, Any]:
 
 
 def _q_learning(config: DQN) -> dict[str, Any]:
-    """Return DQN's keywords: like us, the peer counts training in steps of all lanes."""
+    """Return DQN's keywords: as in ours, intervals count steps of all lanes."""
     return {
         "learning_rate": config.learning_rate,
         "buffer_size": config.capacity,

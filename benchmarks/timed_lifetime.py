@@ -1,8 +1,8 @@
-"""Our own lifetime, prepared for timing: replay full, clock and batches in view.
+"""A lifetime with a full replay, whose iterations are timed and whose batches are recorded.
 
-What an update costs depends on how many distinct observations its batch holds, and that grows with
-what replay holds. So replay is filled before anything is timed, by a policy that acts at random: no
-policy visits more of a world, so the update is timed at its slowest.
+The cost of an update grows with the number of distinct observations in its batch, and so with the
+content of the replay. So the replay is filled before the first measurement, by a random policy,
+which visits most of a world: the update is timed at its slowest.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FILLING_LANES = 64
 
 
 class MoreActions(Wrapper):
-    """A world with more actions than it needs: action a does what action a modulo its own does."""
+    """A world with more actions: action a acts as a modulo the world's own number of actions."""
 
     def __init__(self, env: Environment, actions: int) -> None:
         super().__init__(env)
@@ -46,18 +46,18 @@ class MoreActions(Wrapper):
         return self.env.step(actions % self.env.actions)
 
     def convert_step(self, step: Step) -> Step:
-        """Tell everything as it is."""
+        """Return ``step`` unchanged."""
         return step
 
 
-def world(spec: RunSpec, lanes: int, actions: int | None = None) -> Environment:
+def make_world(spec: RunSpec, lanes: int, actions: int | None = None) -> Environment:
     """Return the world of ``spec``, with another number of ``actions`` if one is given."""
     env = envs.make(spec.environment, spec.boundary, spec.scale, lanes, spec.change, spec.steps)
     return env if actions in (None, env.actions) else MoreActions(env, actions)
 
 
-def disco(spec: RunSpec) -> Disco:
-    """Return the learner of ``spec``; baselines are measured elsewhere."""
+def disco_config(spec: RunSpec) -> Disco:
+    """Return the learner of ``spec``, which must be Disco."""
     if not isinstance(spec.learner, Disco):
         raise SpecError(f"learner: {type(spec.learner).__name__} is not measured here, only Disco")
     return spec.learner
@@ -71,46 +71,46 @@ class Iteration(NamedTuple):
     """The part inside the learner's ``learn``: storing, sampling and the update."""
 
 
-class Subject:
+class TimedLifetime:
     """A lifetime of ``spec`` with a full replay, advanced one timed iteration at a time."""
 
     def __init__(self, spec: RunSpec, actions: int | None = None) -> None:
         self.lifetime = Lifetime(spec)
         if actions is not None:
-            self._widen(actions)
+            self._set_actions(actions)
         learner = self.lifetime.learner
         assert isinstance(learner, DiscoLearner)
         self.learner = learner
         self.batches: list[Batch] = []
-        """What the updates since the last :meth:`forget` were made on."""
+        """Of the updates since the last :meth:`clear_batches`."""
         self._learning = 0.0
-        filler = world(spec, FILLING_LANES, actions)
+        filler = make_world(spec, FILLING_LANES, actions)
         learner.carriers["replay"].set(random_replay(filler, learner, spec.steps))
-        self._watch()
+        self._instrument()
 
-    def _widen(self, actions: int) -> None:
-        """Put the same world with another number of actions under the lifetime."""
+    def _set_actions(self, actions: int) -> None:
+        """Replace world and learner by those with another number of actions."""
         lifetime, spec = self.lifetime, self.lifetime.spec
         lifetime.world = MoreActions(lifetime.world, actions)
         shape = lifetime.world.observation_shape
         lifetime.learner = learners.make(spec.learner, shape, actions, spec.steps, spec.seed)
 
-    def _watch(self) -> None:
-        """Take the time of ``learn``, and keep the batches that the update gets to see."""
+    def _instrument(self) -> None:
+        """Time ``learn``, and record the batch of every update."""
         learn, update = self.learner.learn, self.learner.update.fast_
 
-        def timed(rollout: Rollout, measure: bool) -> dict[str, float]:
+        def timed_learn(rollout: Rollout, measure: bool) -> dict[str, float]:
             start = time.perf_counter()
             metrics = learn(rollout, measure)
             self._learning = time.perf_counter() - start
             return metrics
 
-        def seen(state: LearnerState, batch: Batch) -> tuple[LearnerState, UpdateStep]:
+        def recorded_update(state: LearnerState, batch: Batch) -> tuple[LearnerState, UpdateStep]:
             self.batches.append(batch)
             return update(state, batch)
 
-        self.learner.learn = timed  # type: ignore[method-assign]
-        self.learner.update.fast_ = seen  # type: ignore[method-assign]
+        self.learner.learn = timed_learn  # type: ignore[method-assign]
+        self.learner.update.fast_ = recorded_update  # type: ignore[method-assign]
 
     def iterate(self) -> Iteration:
         """Make one iteration; every one includes an update."""
@@ -118,36 +118,36 @@ class Subject:
         self.lifetime.advance()
         return Iteration(time.perf_counter() - start, self._learning)
 
-    def forget(self) -> None:
-        """Drop the batches seen so far."""
+    def clear_batches(self) -> None:
+        """Remove the recorded batches."""
         self.batches.clear()
 
     def products(self) -> list[int]:
-        """Return the multiply-adds that each of the :attr:`batches` needed."""
+        """Return the multiply-adds that the update on each of the :attr:`batches` needs."""
         return [update_products(self.learner, batch) for batch in self.batches]
 
 
 def random_replay(env: Environment, learner: DiscoLearner, steps: int) -> Arrays:
-    """Return a full replay of random behaviour, as the carrier ``replay`` wants it.
+    """Return a full replay of random behaviour in the format of the carrier ``replay``.
 
-    The lanes are followed over several rollouts, because how a trajectory lies to the episodes
-    shifts from one rollout to the next.
+    Every lane has several rollouts, because the position of a trajectory relative to its episodes
+    differs between rollouts.
     """
-    kept, capacity = learner.transitions, learner.replay.capacity
+    length, capacity = learner.transitions, learner.replay.capacity
     rng = seeds.stream(0, "bench", "replay")
     observations, columns = [], []
     observation, began = env.reset(seed=0), np.zeros(env.lanes, np.bool_)
     for _ in range(-(-capacity // env.lanes)):
         actions = rng.integers(env.actions, size=(steps, env.lanes))
         taken = [env.step(row) for row in actions]
-        seen = np.stack([observation, *(step.observation for step in taken)])
-        observations.append(seen[: kept + 1].swapaxes(0, 1))
+        visited = np.stack([observation, *(step.observation for step in taken)])
+        observations.append(visited[: length + 1].swapaxes(0, 1))
         columns.append(
             {
-                "actions": actions[:kept].T,
-                "rewards": np.stack([step.reward for step in taken[:kept]], axis=1),
-                "terminals": np.stack([step.terminal for step in taken[:kept]], axis=1),
-                "behaviour": np.zeros((env.lanes, kept, env.actions), np.float32),
+                "actions": actions[:length].T,
+                "rewards": np.stack([step.reward for step in taken[:length]], axis=1),
+                "terminals": np.stack([step.terminal for step in taken[:length]], axis=1),
+                "behaviour": np.zeros((env.lanes, length, env.actions), np.float32),
                 "began": began,
             }
         )
@@ -156,5 +156,5 @@ def random_replay(env: Environment, learner: DiscoLearner, steps: int) -> Arrays
     content: dict[str, NDArray[Any]] = {
         name: np.concatenate([part[name] for part in columns])[:capacity] for name in columns[0]
     }
-    index = np.arange(len(rows)).reshape(capacity, kept + 1)
+    index = np.arange(len(rows)).reshape(capacity, length + 1)
     return content | {"rows": rows, "index": index}

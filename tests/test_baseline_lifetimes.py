@@ -48,14 +48,14 @@ def short(name: str, **changes: Any) -> RunSpec:
     return msgspec.structs.replace(base, **changes)
 
 
-def lived(spec: RunSpec) -> Lifetime:
+def completed(spec: RunSpec) -> Lifetime:
     life = Lifetime(spec)
     life.run()
     return life
 
 
 def science(spec: RunSpec) -> str:
-    return lived(spec).record().manifest.science_hash
+    return completed(spec).record().manifest.science_hash
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -83,8 +83,8 @@ def test_other_worlds_resume_too(name: str, world: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_what_was_logged_before_a_change_does_not_know_of_it(name: str) -> None:
-    plain, changed = (lived(short(name, change=it)).log() for it in (None, ActionFlip(at=4)))
+def test_the_log_before_a_change_does_not_depend_on_it(name: str) -> None:
+    plain, changed = (completed(short(name, change=it)).log() for it in (None, ActionFlip(at=4)))
     for column, values in plain.items():
         np.testing.assert_array_equal(changed[column][:2], values[:2], err_msg=column)
 
@@ -96,7 +96,7 @@ def test_a_spec_is_read_back_as_it_was(name: str) -> None:
 
 
 def record(name: str, **changes: Any) -> Record:
-    return lived(short(name, **changes)).record()
+    return completed(short(name, **changes)).record()
 
 
 @pytest.mark.parametrize(("name", "kept"), [("a2c", set()), ("a2c-popart", {"averages"})])
@@ -119,7 +119,7 @@ def test_a_baseline_has_no_rule() -> None:
 
 def test_dqn_explores_over_its_share_of_the_lifetime() -> None:
     # 20 % of 20 iterations of 10 interactions: epsilon is down at interaction 40.
-    log = lived(short("dqn", iterations=20, log_every=1)).log()
+    log = completed(short("dqn", iterations=20, log_every=1)).log()
     assert log["epsilon"][0] == pytest.approx(1 - 0.95 * 10 / 40)
     np.testing.assert_allclose(log["epsilon"][3:], 0.05)
     assert (log["epsilon"][:3] > 0.06).all()
@@ -134,7 +134,7 @@ def donors(name: str) -> tuple[RunSpec, ...]:
 
 @cache
 def states(name: str) -> dict[str, Arrays]:
-    return {donor.id: lived(donor).record().state for donor in donors(name)}
+    return {donor.id: completed(donor).record().state for donor in donors(name)}
 
 
 def treatments(name: str, carrier: str) -> list[Intervention]:

@@ -1,8 +1,8 @@
 """Where two boundaries are the same to a learner, its lifetimes are the same to the bit.
 
 Of the 29 interactions of an iteration, a trajectory stores 28 transitions. What the last action of
-a rollout led to is never trained on; so a terminal told at every 29th step, and there alone, is
-invisible to Disco. A terminal told at every 7th step of 8x8 Catch is the truth, to every learner.
+a rollout led to is never trained on; so a terminal reported at every 29th step, and there alone, is
+invisible to Disco. A terminal reported at every 7th step of 8x8 Catch is true for every learner.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def synthetic(interval: int) -> Boundary:
 
 
 @cache
-def lived(boundary: Boundary, bundle: str = "historical", iterations: int = 64) -> Lifetime:
+def completed(boundary: Boundary, bundle: str = "historical", iterations: int = 64) -> Lifetime:
     spec = RunSpec(
         learner=small_disco(bundle, batch=8, capacity=48),
         boundary=boundary,
@@ -57,7 +57,7 @@ def science(life: Lifetime) -> str:
 
 
 def test_masked_is_synthetic_29_to_the_bit() -> None:
-    masked, marked = lived(MASKED), lived(synthetic(29))
+    masked, marked = completed(MASKED), completed(synthetic(29))
     # How a trajectory began is stored, and is all that differs: this bundle does not read it.
     assert everything(masked, but=("replay/began",)) == everything(marked, but=("replay/began",))
     assert science(masked) == science(marked)
@@ -66,21 +66,22 @@ def test_masked_is_synthetic_29_to_the_bit() -> None:
 
 
 def test_synthetic_7_is_episodic_to_the_bit() -> None:
-    assert everything(lived(synthetic(7))) == everything(lived(EPISODIC))
-    assert science(lived(synthetic(7))) == science(lived(EPISODIC))
+    assert everything(completed(synthetic(7))) == everything(completed(EPISODIC))
+    assert science(completed(synthetic(7))) == science(completed(EPISODIC))
 
 
 @pytest.mark.parametrize("other", [MASKED, synthetic(29)])
-def test_other_boundaries_are_other_lives(other: Boundary) -> None:
-    assert science(lived(other)) != science(lived(EPISODIC))
+def test_other_boundaries_give_other_lifetimes(other: Boundary) -> None:
+    assert science(completed(other)) != science(completed(EPISODIC))
     params = [
-        life.learner.carriers["params"].get()["flat"] for life in (lived(other), lived(EPISODIC))
+        life.learner.carriers["params"].get()["flat"]
+        for life in (completed(other), completed(EPISODIC))
     ]
     assert (params[0] != params[1]).any()
 
 
-def test_these_lives_have_really_learnt_something() -> None:
-    life = lived(EPISODIC)
+def test_these_lifetimes_have_learned_something() -> None:
+    life = completed(EPISODIC)
     updates = int(life.learner.carriers["moments"].get()["updates"])
     assert updates == 64 - 3
     start = Lifetime(life.spec).learner.carriers["params"].get()["flat"]
@@ -90,14 +91,14 @@ def test_these_lives_have_really_learnt_something() -> None:
 
 
 @pytest.mark.parametrize("bundle", ["reference", "legacy"])
-def test_bundles_that_do_see_the_29th_step_tell_the_two_apart(bundle: str) -> None:
+def test_bundles_that_use_the_29th_step_distinguish_the_two(bundle: str) -> None:
     """The reference reads how a trajectory began; the legacy alignment trains on all 29 steps."""
-    masked, marked = (lived(b, bundle, 16) for b in (MASKED, synthetic(29)))
+    masked, marked = (completed(b, bundle, 16) for b in (MASKED, synthetic(29)))
     assert science(masked) != science(marked)
 
 
 @cache
-def lived_by_a2c(boundary: Boundary) -> Lifetime:
+def run_with_a2c(boundary: Boundary) -> Lifetime:
     learner = A2C(agent=NetworkSizes(hidden=(32, 32)))
     life = Lifetime(RunSpec(learner=learner, boundary=boundary, iterations=24, log_every=2))
     life.run()
@@ -105,10 +106,10 @@ def lived_by_a2c(boundary: Boundary) -> Lifetime:
 
 
 def test_synthetic_7_is_episodic_to_a2c_too() -> None:
-    assert everything(lived_by_a2c(synthetic(7))) == everything(lived_by_a2c(EPISODIC))
-    assert science(lived_by_a2c(synthetic(7))) == science(lived_by_a2c(EPISODIC))
+    assert everything(run_with_a2c(synthetic(7))) == everything(run_with_a2c(EPISODIC))
+    assert science(run_with_a2c(synthetic(7))) == science(run_with_a2c(EPISODIC))
 
 
-def test_a2c_trains_on_all_29_steps_and_tells_masked_from_synthetic_29() -> None:
-    lives = [lived_by_a2c(boundary) for boundary in (MASKED, synthetic(29), EPISODIC)]
-    assert len({science(life) for life in lives}) == 3
+def test_a2c_trains_on_all_29_steps_and_distinguishes_masked_from_synthetic_29() -> None:
+    lifetimes = [run_with_a2c(boundary) for boundary in (MASKED, synthetic(29), EPISODIC)]
+    assert len({science(life) for life in lifetimes}) == 3

@@ -22,10 +22,10 @@ class Event(NamedTuple):
 
 
 def step(event: Event) -> Step:
-    """Return a step whose told side contradicts what happened: meters must not look at it."""
+    """Return a step whose observed side contradicts the truth: the statistics must ignore it."""
     payoff, ended = np.array(event.payoff), np.array(event.ended)
-    told = (payoff * 1000.0).astype(np.float32)
-    return Step(np.zeros((len(payoff), 1), np.float32), told, ~ended, payoff, ended)
+    reward = (payoff * 1000.0).astype(np.float32)
+    return Step(np.zeros((len(payoff), 1), np.float32), reward, ~ended, payoff, ended)
 
 
 def events(seed: int, lanes: int, count: int, ends: float) -> list[Event]:

@@ -45,7 +45,7 @@ def short(name: str, **changes: Any) -> RunSpec:
 
 
 @cache
-def lived(spec: RunSpec) -> Record:
+def completed(spec: RunSpec) -> Record:
     life = Lifetime(spec)
     life.run()
     return life.record()
@@ -67,14 +67,14 @@ def test_it_leaves_the_learner_as_it_is(name: str) -> None:
         {**before, "loop/seconds": np.zeros(())}, {**after, "loop/seconds": np.zeros(())}
     )
     assert one.manifest.science_hash == two.manifest.science_hash
-    plain = lived(short(name, evaluation=None))
+    plain = completed(short(name, evaluation=None))
     kept = {key: a for key, a in one.state.items() if not key.startswith("evaluation")}
     assert bit_equal(kept, plain.state)
     assert bit_equal(one.log, plain.log)
 
 
 def test_what_is_kept_is_what_each_lane_earned() -> None:
-    record = lived(short("small"))
+    record = completed(short("small"))
     assert {key for key in record.state if key.startswith("evaluation")} == {
         f"evaluation.{policy}/{what}"
         for policy in ("terminal", "initial", "random")
@@ -85,17 +85,19 @@ def test_what_is_kept_is_what_each_lane_earned() -> None:
 
 
 def test_the_luck_depends_on_the_seed_alone() -> None:
-    records = [lived(short(name)) for name in LEARNERS]
-    records.append(lived(short("small", scale=100.0, iterations=3, log_every=1)))
+    records = [completed(short(name)) for name in LEARNERS]
+    records.append(completed(short("small", scale=100.0, iterations=3, log_every=1)))
     assert len({tuple(earned(record, "random")) for record in records}) == 1
-    assert earned(lived(short("small")), "initial") == earned(lived(short("adam")), "initial")
-    others = {tuple(earned(lived(short("small", seed=k)), "random")) for k in range(3)}
+    assert earned(completed(short("small")), "initial") == earned(
+        completed(short("adam")), "initial"
+    )
+    others = {tuple(earned(completed(short("small", seed=k)), "random")) for k in range(3)}
     assert len(others) > 1
 
 
-def test_the_initial_policy_is_that_of_birth_and_the_terminal_one_is_not() -> None:
+def test_the_initial_policy_is_the_untrained_one_and_the_terminal_one_is_not() -> None:
     spec = short("adam", iterations=40, evaluation=Evaluation(lanes=20, steps=100), log_every=40)
-    record = lived(spec)
+    record = completed(spec)
     initial = Lifetime(spec).learner
     again = evaluate_policies(spec, PLAN, initial, initial)
     assert bit_equal(again["evaluation.initial"], again["evaluation.terminal"])
@@ -113,14 +115,14 @@ def test_a_policy_near_indifference_plays_like_chance() -> None:
     assert abs(gap.sum()) < 0.05 * 8 * 200
 
 
-def test_rewards_are_those_of_the_world_whatever_the_learner_is_told() -> None:
+def test_rewards_are_those_of_the_world_whatever_the_learner_observes() -> None:
     worlds = play(lambda seen: np.zeros(len(seen), np.int64), Catch(rows=5, columns=5), 4, 40, 7)
     again = play(lambda seen: np.zeros(len(seen), np.int64), Catch(rows=5, columns=5), 4, 40, 7)
     assert worlds.reward.tolist() == again.reward.tolist()
     assert set(np.abs(worlds.reward) % 1.0) == {0.0}
 
 
-def test_borrowed_streams_are_given_back_even_after_a_fault() -> None:
+def test_streams_are_restored_after_an_evaluation_even_after_a_fault() -> None:
     life = Lifetime(short("small"))
     before = life.learner.save()
     with pytest.raises(RuntimeError, match="shapes"), evaluation_streams(life.learner, 0):
@@ -145,6 +147,6 @@ def test_a_run_with_a_change_has_none() -> None:
 def test_minatar_is_played_too() -> None:
     world = MinAtar(game="breakout", sticky=0.0, actions="minimal", limit=1000)
     spec = short("small", environment=world, iterations=1, log_every=1)
-    record = lived(spec)
+    record = completed(spec)
     assert record.state["evaluation.terminal/reward"].shape == (3,)
     assert earned(record, "initial") == earned(record, "random")

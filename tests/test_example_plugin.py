@@ -1,4 +1,4 @@
-"""The example package passes the tests that plug-in authors are told to copy."""
+"""The example package passes the tests that plug-in authors are to copy."""
 
 from __future__ import annotations
 

@@ -61,20 +61,20 @@ def fork(run: RunSpec, *interventions: Any, **changes: Any) -> RunSpec:
 
 
 @cache
-def lived(spec: RunSpec) -> Record:
-    donors = {donor.id: lived(donor).state for donor in spec.donors}
+def completed(spec: RunSpec) -> Record:
+    donors = {donor.id: completed(donor).state for donor in spec.donors}
     life = Lifetime(spec, donors=donors)
     life.run()
     return life.record()
 
 
 def final(spec: RunSpec) -> dict[str, Any]:
-    state = lived(spec).state
+    state = completed(spec).state
     return {name: a for name, a in state.items() if not name.startswith("mark.")}
 
 
 @pytest.mark.parametrize("name", LEARNERS)
-def test_a_fork_without_interventions_lives_the_rest_to_the_bit(name: str) -> None:
+def test_a_fork_without_interventions_is_bit_identical_to_the_rest_of_the_run(name: str) -> None:
     run = whole(name, change=ActionFlip(at=6))
     assert bit_equal(final(run), final(fork(run)))
 
@@ -82,19 +82,19 @@ def test_a_fork_without_interventions_lives_the_rest_to_the_bit(name: str) -> No
 @pytest.mark.parametrize("name", ["small", "dqn"])
 def test_a_mark_changes_nothing_but_the_record(name: str) -> None:
     assert bit_equal(final(whole(name)), final(whole(name, marks=())))
-    assert bit_equal(lived(whole(name)).log, lived(whole(name, marks=())).log)
+    assert bit_equal(completed(whole(name)).log, completed(whole(name, marks=())).log)
 
 
 def test_a_fork_counts_only_its_own_part() -> None:
     run = whole("small", remainder=3)
-    rest, log = fork(run), lived(fork(run)).log
+    rest, log = fork(run), completed(fork(run)).log
     each = 2 * STEPS
     assert run.interactions == ITERATIONS * each + 3 * 2
     assert rest.interactions == (ITERATIONS - AT) * each + 3 * 2
     assert log["iteration"].tolist() == [5, 6, 7, 8, 9]
     assert log["steps"].tolist() == [each, 2 * each, 3 * each, 4 * each, rest.interactions]
-    assert lived(run).log["steps"][-1] == run.interactions
-    assert log["episodes"][0] < lived(run).log["episodes"][AT]
+    assert completed(run).log["steps"][-1] == run.interactions
+    assert log["episodes"][0] < completed(run).log["episodes"][AT]
 
 
 def test_the_budgets_of_the_published_audit() -> None:
@@ -108,7 +108,7 @@ def test_the_budgets_of_the_published_audit() -> None:
 def test_an_episode_under_way_at_the_fork_is_counted_whole() -> None:
     run = whole("small", environment=Catch(rows=5, columns=5, dense=True))
     assert run.steps % 4 != 0  # an episode has four
-    log, rest = lived(run).log, lived(fork(run)).log
+    log, rest = completed(run).log, completed(fork(run)).log
     sums = log["mean_return"] * log["episodes"]
     expected = (sums[-1] - sums[AT - 1]) / rest["episodes"][-1]
     assert rest["mean_return"][-1] == pytest.approx(expected, abs=1e-9)
@@ -117,8 +117,8 @@ def test_an_episode_under_way_at_the_fork_is_counted_whole() -> None:
 def test_reset_once_forgets_the_carry_and_nothing_else() -> None:
     run = whole("small")
     spec = fork(run, Reset(carrier="recurrent", at=AT))
-    life = Lifetime(spec, donors={run.id: lived(run).state})
-    there = unprefix(f"mark.{AT}", lived(run).state)
+    life = Lifetime(spec, donors={run.id: completed(run).state})
+    there = unprefix(f"mark.{AT}", completed(run).state)
     mine = life.learner.save()
     for name, array in unprefix("learner", there).items():
         if name.startswith("recurrent/"):
@@ -134,11 +134,11 @@ def test_reset_once_forgets_the_carry_and_nothing_else() -> None:
 def test_pins_and_freezes_act_from_the_fork_on() -> None:
     run = whole("small")
     pinned = Lifetime(
-        fork(run, Pin(carrier="recurrent")), donors={run.id: lived(run).state}
+        fork(run, Pin(carrier="recurrent")), donors={run.id: completed(run).state}
     ).learner
     assert not any(a.any() for a in pinned.carriers["recurrent"].get().values())
     frozen = final(fork(run, Freeze(carrier="recurrent", at=AT)))
-    there = unprefix(f"mark.{AT}/learner", lived(run).state)
+    there = unprefix(f"mark.{AT}/learner", completed(run).state)
     assert bit_equal(unprefix("recurrent", frozen), unprefix("recurrent", there))
 
 
@@ -146,13 +146,13 @@ def test_pins_and_freezes_act_from_the_fork_on() -> None:
 def test_stopped_and_resumed_a_fork_is_uninterrupted(stop: int) -> None:
     run = whole("large")
     spec = fork(run, Reset(carrier="recurrent", at=AT), remainder=5)
-    donors = {run.id: lived(run).state}
+    donors = {run.id: completed(run).state}
     first = Lifetime(spec, donors=donors)
     first.run(until=stop)
     again = Lifetime(spec, donors=donors)
     again.load(first.save())
     again.run()
-    assert again.record().manifest.science_hash == lived(spec).manifest.science_hash
+    assert again.record().manifest.science_hash == completed(spec).manifest.science_hash
 
 
 def test_marks_survive_a_checkpoint() -> None:
@@ -162,7 +162,7 @@ def test_marks_survive_a_checkpoint() -> None:
     again = Lifetime(run)
     again.load(first.save())
     again.run()
-    assert again.record().manifest.science_hash == lived(run).manifest.science_hash
+    assert again.record().manifest.science_hash == completed(run).manifest.science_hash
 
 
 def test_the_store_finds_or_makes_the_origin_first(tmp_path: Any) -> None:
@@ -181,7 +181,7 @@ def test_how_long_a_fork_takes_can_be_estimated_without_its_origin() -> None:
     assert 0.0 < pace < 60.0
 
 
-def test_a_fork_of_a_fork_goes_on() -> None:
+def test_a_fork_of_a_fork_continues() -> None:
     run = whole("dqn")
     second = fork(run, marks=(6,))
     third = msgspec.structs.replace(second, marks=(), origin=Fork(run=second, at=6))
@@ -200,11 +200,11 @@ def test_a_fork_of_a_fork_goes_on() -> None:
     ],
     ids=str,
 )
-def test_what_makes_no_sense_is_told(changes: dict[str, Any], problem: str) -> None:
+def test_an_invalid_fork_is_reported(changes: dict[str, Any], problem: str) -> None:
     spec = msgspec.structs.replace(fork(whole("small")), **changes)
-    with pytest.raises(SpecError) as told:
+    with pytest.raises(SpecError) as raised:
         checked(spec)
-    assert problem in str(told.value)
+    assert problem in str(raised.value)
 
 
 def test_the_origin_must_keep_the_moment() -> None:

@@ -152,8 +152,8 @@ def test_touching_another_carrier_is_caught(monkeypatch: pytest.MonkeyPatch) -> 
         carrier = learners[-1].carriers["averages"]
         carrier.set({name: array + iteration for name, array in carrier.get().items()})
 
-    said = breaking(monkeypatch, Pin(carrier="recurrent"), meddle)
-    assert said.startswith("[carrier] after iteration 1, averages/")
+    message = breaking(monkeypatch, Pin(carrier="recurrent"), meddle)
+    assert message.startswith("[carrier] after iteration 1, averages/")
 
 
 CLAMP = Transplant(carrier="recurrent", donor=DONORS[0], mode="clamp")
@@ -161,7 +161,7 @@ NATURAL = Transplant(carrier="recurrent", donor=DONORS[0], mode="natural")
 
 
 @pytest.mark.parametrize(
-    ("item", "when", "said"),
+    ("item", "when", "message"),
     [
         (Pin(carrier="recurrent"), 3, "[operation] recurrent is not zero after iteration 3"),
         (Freeze(carrier="recurrent", at=2), 5, "[operation] recurrent is not restored"),
@@ -185,14 +185,14 @@ NATURAL = Transplant(carrier="recurrent", donor=DONORS[0], mode="natural")
     ids=name_of,
 )
 def test_a_wrong_content_is_caught(
-    monkeypatch: pytest.MonkeyPatch, item: Intervention, when: int, said: str
+    monkeypatch: pytest.MonkeyPatch, item: Intervention, when: int, message: str
 ) -> None:
     def spoil(treatment: Any, iteration: int) -> None:
         if iteration == when:
             carrier = treatment._carrier
             carrier.set({name: array + 0.5 for name, array in carrier.get().items()})
 
-    assert breaking(monkeypatch, item, spoil).startswith(said)
+    assert breaking(monkeypatch, item, spoil).startswith(message)
 
 
 @pytest.mark.parametrize("which", ["principal", "random", "complement"])

@@ -44,7 +44,7 @@ STATES = {
 
 
 class Shelf(Learner):
-    """A learner that does nothing but hold two carriers, and notes who writes to them."""
+    """A learner that only holds two carriers, and records writes to them."""
 
     metrics = ()
 
@@ -79,8 +79,8 @@ class Shelf(Learner):
         return [float(value) for value in self.held["recurrent"]["h"]]
 
 
-def lived(item: Intervention, iterations: int, shelf: Shelf | None = None) -> list[list[float]]:
-    """Return the hidden state after each iteration (and birth) of a life that adds one to it."""
+def completed(item: Intervention, iterations: int, shelf: Shelf | None = None) -> list[list[float]]:
+    """Return the hidden state, initially and after each iteration, which adds one to it."""
     shelf = shelf or Shelf()
     treatment = Treatment(item, shelf, STATES, seed=3)
     treatment.act(0)
@@ -92,17 +92,17 @@ def lived(item: Intervention, iterations: int, shelf: Shelf | None = None) -> li
     return seen
 
 
-def test_pin_is_zero_after_every_iteration_but_not_at_birth() -> None:
-    assert lived(Pin(carrier="recurrent"), 3) == [[1, -2], [0, 0], [0, 0], [0, 0]]
+def test_pin_is_zero_after_every_iteration_but_not_initially() -> None:
+    assert completed(Pin(carrier="recurrent"), 3) == [[1, -2], [0, 0], [0, 0], [0, 0]]
 
 
 def test_freeze_restores_what_was_there_after_its_iteration() -> None:
-    frozen = lived(Freeze(carrier="recurrent", at=2), 4)
+    frozen = completed(Freeze(carrier="recurrent", at=2), 4)
     assert frozen == [[1, -2], [2, -1], [3, 0], [3, 0], [3, 0]]
 
 
-def test_freeze_at_birth_keeps_the_newborn() -> None:
-    assert lived(Freeze(carrier="recurrent", at=0), 2) == [[1, -2]] * 3
+def test_freeze_at_0_keeps_the_initial_value() -> None:
+    assert completed(Freeze(carrier="recurrent", at=0), 2) == [[1, -2]] * 3
 
 
 def test_hold_restores_what_the_first_update_left() -> None:
@@ -114,7 +114,7 @@ def test_hold_restores_what_the_first_update_left() -> None:
     assert shelf.hidden == [6, 3]
 
 
-def test_hold_begins_from_what_another_intervention_made_at_birth() -> None:
+def test_hold_starts_from_the_value_after_another_initial_intervention() -> None:
     shelf = Shelf()
     items = (
         Transplant(carrier="recurrent", donor=DONOR, mode="natural"),
@@ -128,8 +128,8 @@ def test_hold_begins_from_what_another_intervention_made_at_birth() -> None:
     assert shelf.hidden == [12, 13]
 
 
-def test_reset_puts_the_newborn_back_once() -> None:
-    assert lived(Reset(carrier="recurrent", at=2), 4) == [
+def test_reset_restores_the_initial_value_once() -> None:
+    assert completed(Reset(carrier="recurrent", at=2), 4) == [
         [1, -2],
         [2, -1],
         [1, -2],
@@ -138,20 +138,20 @@ def test_reset_puts_the_newborn_back_once() -> None:
     ]
 
 
-def test_natural_transplant_begins_with_the_donor_and_goes_on() -> None:
+def test_natural_transplant_starts_with_the_donor_and_continues() -> None:
     item = Transplant(carrier="recurrent", donor=DONOR, mode="natural")
-    assert lived(item, 2) == [[7, 8], [8, 9], [9, 10]]
+    assert completed(item, 2) == [[7, 8], [8, 9], [9, 10]]
 
 
 def test_clamped_transplant_stays_the_donor() -> None:
     item = Transplant(carrier="recurrent", donor=DONOR, mode="clamp")
-    assert lived(item, 2) == [[7, 8]] * 3
+    assert completed(item, 2) == [[7, 8]] * 3
 
 
 @pytest.mark.parametrize("mode", ["natural", "clamp"])
 def test_random_state_has_the_donors_mean_and_spread(mode: Any) -> None:
     item = RandomState(carrier="recurrent", donors=(DONOR, OTHER), mode=mode)
-    seen = lived(item, 2)
+    seen = completed(item, 2)
     noise = seeds.stream(3, "intervention", "random", "recurrent")
     noise.standard_normal((1, 1))  # for c, which comes first
     first = 6.0 + 1.0 * float(noise.standard_normal(2)[0])
@@ -193,7 +193,7 @@ def test_permute_moves_units_and_leaves_them_whole() -> None:
 def test_permute_happens_once_and_is_restored_if_clamped(mode: Any) -> None:
     shelf = Shelf()
     shelf.held["recurrent"]["h"] = np.arange(8.0)
-    seen = lived(Permute(carrier="recurrent", at=1, mode=mode), 3, shelf)
+    seen = completed(Permute(carrier="recurrent", at=1, mode=mode), 3, shelf)
     assert seen[1] != [value + 1 for value in range(8)]
     assert sorted(seen[1]) == [value + 1 for value in range(8)]
     assert seen[3] == (seen[1] if mode == "clamp" else [value + 2 for value in seen[1]])
@@ -210,7 +210,7 @@ MEAN, DIRECTION = np.array([0.0, 6.0, 8.0]), np.array([9.0, 1.0, 0.0]) / np.sqrt
 
 
 def test_ablation_takes_out_what_lies_along_the_direction() -> None:
-    seen = lived(ablation(at=0, mode="natural"), 2)
+    seen = completed(ablation(at=0, mode="natural"), 2)
     # Own (3, 1, -2) is (3, -5, -10) from the mean, of which 22/82 (9, 1, 0) lies along.
     first = 1 - 22 / 82
     assert seen[0] == [pytest.approx(first), -2.0]
@@ -225,7 +225,7 @@ def test_clamped_ablation_is_made_anew_from_what_the_learner_made_of_it() -> Non
         treatment.act(iteration)
         along = float((flatten_floats(shelf.held["recurrent"]) - MEAN) @ DIRECTION)
         assert (abs(along) < 1e-12) is (iteration >= 1)
-        assert shelf.hidden[1] == -1 + iteration  # across the direction it lives on
+        assert shelf.hidden[1] == -1 + iteration  # across the direction it changes
     assert treatment.save() == {}
 
 
@@ -313,7 +313,7 @@ def test_donors_that_vary_too_little_are_refused() -> None:
 
 def test_placebo_writes_back_what_it_read() -> None:
     shelf = Shelf()
-    assert lived(Placebo(carrier="recurrent"), 2, shelf) == [[1, -2], [2, -1], [3, 0]]
+    assert completed(Placebo(carrier="recurrent"), 2, shelf) == [[1, -2], [2, -1], [3, 0]]
     assert shelf.written == ["recurrent", "recurrent"]
 
 
@@ -323,7 +323,7 @@ def test_no_operation_touches_another_carrier(kind: Any) -> None:
     known = {"carrier": "recurrent", "at": 1, "mode": "clamp", "donor": DONOR}
     known |= {"donors": (DONOR, OTHER), "components": 1, "which": "principal"}
     fields = {name: known[name] for name in kind.__struct_fields__}
-    lived(kind(**fields), 3, shelf)
+    completed(kind(**fields), 3, shelf)
     assert set(shelf.written) == {"recurrent"}
     assert shelf.held["moments"]["updates"] == 7
 

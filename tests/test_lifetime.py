@@ -69,7 +69,7 @@ def assert_same_life(one: Lifetime, other: Lifetime) -> None:
 
 
 @cache
-def lived(spec: RunSpec) -> Lifetime:
+def completed(spec: RunSpec) -> Lifetime:
     """Return the finished lifetime of ``spec``, which is to be looked at only."""
     life = Lifetime(spec)
     life.run()
@@ -77,7 +77,7 @@ def lived(spec: RunSpec) -> Lifetime:
 
 
 def uninterrupted() -> Lifetime:
-    return lived(long_spec())
+    return completed(long_spec())
 
 
 @cache
@@ -104,7 +104,7 @@ def test_stopped_and_resumed_is_uninterrupted(stop: int) -> None:
 @pytest.mark.parametrize("bundle", AGENTS)
 def test_every_bundle_resumes(bundle: str) -> None:
     spec = small_spec(learner=small_disco(bundle), iterations=12, keep=Disco.CARRIERS)
-    whole, first = lived(spec), Lifetime(spec)
+    whole, first = completed(spec), Lifetime(spec)
     first.run(until=7)
     second = Lifetime(spec)
     second.load(first.save())
@@ -120,7 +120,7 @@ def test_a_synthetic_boundary_and_interventions_resume() -> None:
         iterations=12,
         lanes=3,
     )
-    whole, first = lived(spec), Lifetime(spec)
+    whole, first = completed(spec), Lifetime(spec)
     first.run(until=5)
     second = Lifetime(spec)
     second.load(first.save())
@@ -165,14 +165,14 @@ def test_two_lifetimes_side_by_side_do_not_disturb_each_other() -> None:
 
 
 def test_another_seed_is_another_lifetime() -> None:
-    one, two = lived(small_spec()), lived(small_spec(seed=1))
+    one, two = completed(small_spec()), completed(small_spec(seed=1))
     assert science(one) != science(two)
     assert (carriers(one)["params/flat"] != carriers(two)["params/flat"]).any()
 
 
 def test_a_changed_world_is_the_same_until_it_changes_and_resumes() -> None:
     spec = small_spec(change=ActionFlip(at=12))
-    changed, plain = lived(spec), lived(small_spec())
+    changed, plain = completed(spec), completed(small_spec())
     before = plain.log()["iteration"] <= 12
     for name, column in plain.log().items():
         assert_same({name: column[before]}, {name: changed.log()[name][before]})
@@ -191,8 +191,8 @@ def treated(item: Intervention) -> RunSpec:
 
 
 @pytest.mark.parametrize("carrier", Disco.CARRIERS)
-def test_placebo_is_live_to_the_bit(carrier: str) -> None:
-    live, placebo = lived(small_spec()), lived(treated(Placebo(carrier=carrier)))
+def test_placebo_is_bit_identical_to_no_intervention(carrier: str) -> None:
+    live, placebo = completed(small_spec()), completed(treated(Placebo(carrier=carrier)))
     assert_same_life(live, placebo)
     assert live.spec.id != placebo.spec.id
 
@@ -207,10 +207,10 @@ def test_pinned_recurrent_state_is_zero_after_every_iteration() -> None:
 
 
 def test_pinning_makes_a_difference() -> None:
-    live, pinned = lived(small_spec()), lived(treated(Pin(carrier="recurrent")))
+    live, pinned = completed(small_spec()), completed(treated(Pin(carrier="recurrent")))
     assert science(live) != science(pinned)
     assert (carriers(live)["params/flat"] != carriers(pinned)["params/flat"]).any()
-    # The first update reads the state of a newborn in both.
+    # The first update reads the initial state in both.
     assert live.log()["loss_policy"][0] == pytest.approx(pinned.log()["loss_policy"][0], rel=0.5)
 
 
@@ -228,7 +228,7 @@ def test_pinning_acts_after_the_update_not_before_the_first() -> None:
 
 @pytest.mark.parametrize("carrier", Disco.CARRIERS)
 def test_every_carrier_can_be_pinned(carrier: str) -> None:
-    life = lived(treated(Pin(carrier=carrier)))
+    life = completed(treated(Pin(carrier=carrier)))
     assert not any(array.any() for array in life.learner.carriers[carrier].get().values())
     assert np.isfinite(carriers(life)["params/flat"]).all()
 
@@ -258,7 +258,7 @@ def test_an_unfinished_lifetime_has_no_record() -> None:
 
 
 def test_rows_are_written_at_multiples_of_the_interval_only() -> None:
-    log = lived(small_spec(iterations=10, log_every=4)).log()
+    log = completed(small_spec(iterations=10, log_every=4)).log()
     assert log["iteration"].tolist() == [4.0, 8.0]
     assert log["steps"].tolist() == [4 * 12.0, 8 * 12.0]
     assert list(log) == ["iteration", "steps", *STREAMS, *METRICS]
@@ -266,7 +266,7 @@ def test_rows_are_written_at_multiples_of_the_interval_only() -> None:
 
 
 def test_how_often_is_logged_changes_nothing_else() -> None:
-    often, seldom = lived(small_spec(log_every=1)), lived(small_spec(log_every=12))
+    often, seldom = completed(small_spec(log_every=1)), completed(small_spec(log_every=12))
     assert_same(carriers(often), carriers(seldom))
     rows = [11, 23]
     for name, column in often.log().items():
@@ -275,7 +275,7 @@ def test_how_often_is_logged_changes_nothing_else() -> None:
 
 def test_metrics_are_unknown_until_learning_starts() -> None:
     spec = small_spec(learner=small_disco(batch=6), iterations=4, log_every=1)
-    log = lived(spec).log()
+    log = completed(spec).log()
     for name in METRICS:
         assert np.isfinite(log[name]).tolist() == [False, False, True, True], name
     assert np.isfinite(log["reward_rate"]).all()
@@ -283,15 +283,15 @@ def test_metrics_are_unknown_until_learning_starts() -> None:
 
 def test_score_is_unknown_until_an_episode_ends() -> None:
     """Five rows make episodes of four steps; an iteration of three steps ends none."""
-    log = lived(small_spec(iterations=3, steps=3, log_every=1)).log()
+    log = completed(small_spec(iterations=3, steps=3, log_every=1)).log()
     assert np.isnan(log["score"]).tolist() == [True, False, False]
     assert log["episodes"].tolist() == [0.0, 2.0, 4.0]
 
 
 def test_record_keeps_the_carriers_asked_for() -> None:
-    record = lived(small_spec(iterations=3, keep=("recurrent", "target"))).record()
+    record = completed(small_spec(iterations=3, keep=("recurrent", "target"))).record()
     assert set(record.state) == {"recurrent/h", "recurrent/c", "target/flat"}
-    assert set(lived(small_spec(iterations=3, keep=())).record().state) == set()
+    assert set(completed(small_spec(iterations=3, keep=())).record().state) == set()
 
 
 def test_progress_is_reported_after_each_iteration() -> None:
@@ -305,8 +305,8 @@ def test_progress_is_reported_after_each_iteration() -> None:
     assert seen[-1].score == life.stats.read()["score"]
 
 
-def test_reward_scale_is_told_to_the_learner_but_not_to_the_meters() -> None:
-    life = lived(small_spec(scale=100.0, iterations=6))
+def test_reward_scale_affects_the_learner_but_not_the_statistics() -> None:
+    life = completed(small_spec(scale=100.0, iterations=6))
     stored = life.learner.carriers["replay"].get()["rewards"]
     assert set(np.unique(stored).tolist()) <= {-100.0, 0.0, 100.0}
     assert abs(life.log()["mean_return"][-1]) <= 1.0
@@ -333,7 +333,7 @@ def test_began_says_whether_the_rollout_before_ended_an_episode() -> None:
     assert stored["began"].tolist() == [0, 0, 0, 0, 1, 1, 0, 0]
 
 
-def test_a_spec_that_makes_no_sense_is_refused() -> None:
+def test_an_invalid_spec_is_refused() -> None:
     with pytest.raises(SpecError, match=r"interventions\[0\]\.carrier: no carrier 'recurent'"):
         Lifetime(treated(Pin(carrier="recurent")))
 

@@ -109,10 +109,10 @@ def test_a_game_gets_the_rule_that_was_trained_on_it() -> None:
 def test_convolutions_and_empty_minibatches_are_refused() -> None:
     channel = msgspec.structs.replace(Open().agent, torso="channel")
     for config in (Open(agent=channel), OpenAdam(agent=channel)):
-        (told,) = config.problems(lanes=64, steps=128)
-        assert told.startswith("agent.torso: the rule has no convolutions")
-    (told,) = Open(minibatches=9).problems(lanes=2, steps=4)
-    assert told.startswith("minibatches: 9 is more than an iteration has (8)")
+        (problem,) = config.problems(lanes=64, steps=128)
+        assert problem.startswith("agent.torso: the rule has no convolutions")
+    (problem,) = Open(minibatches=9).problems(lanes=2, steps=4)
+    assert problem.startswith("minibatches: 9 is more than an iteration has (8)")
     with pytest.raises(SpecError, match=r"learner\.agent\.torso"):
         decode('{"learner": {"kind": "open", "agent": {"torso": "channel"}}}')
 
@@ -123,7 +123,7 @@ def life(*options: object) -> str:
     return result.stdout
 
 
-def test_the_command_line_knows_how_it_usually_lives() -> None:
+def test_the_command_line_uses_its_usual_shape() -> None:
     shown = json.loads(life("--learner", "open", "--env", "gymnax-freeway", "--show-spec"))
     usual = Open().usual_shape
     assert (shown["lanes"], shown["steps"], shown["iterations"]) == usual[:3] == (64, 128, 56)
@@ -133,15 +133,15 @@ def test_the_command_line_knows_how_it_usually_lives() -> None:
     assert shown["learner"]["rule"] == "open-breakout"
     pins = [(item["operation"], item["carrier"]) for item in shown["interventions"]]
     assert pins == [("pin-steps", "recurrent"), ("pin", "moments")]
-    with pytest.raises(SpecError, match="--learning-rate: means nothing to the learner 'open'"):
+    with pytest.raises(SpecError, match="--learning-rate: does not apply to the learner 'open'"):
         life("--learner", "open", "--learning-rate", "0.1")
-    with pytest.raises(SpecError, match="--rule: means nothing to the learner 'open-adam'"):
+    with pytest.raises(SpecError, match="--rule: does not apply to the learner 'open-adam'"):
         life("--learner", "open-adam", "--rule", "open-multi")
     with pytest.raises(SpecError, match=r"--pin: no 'stp'.*step"):
         life("--learner", "open", "--pin", "recurrent:stp")
 
 
-def test_the_command_line_stops_and_goes_on(tmp_path: Path) -> None:
+def test_the_command_line_pauses_and_resumes(tmp_path: Path) -> None:
     small = ["--learner", "open", "--rule", "open-random:11", "--env", "catch", "--lanes", 2]
     small += ["--steps", 8, "--iterations", 4, "--json"]
     whole = json.loads(life(*small, "--store", tmp_path / "whole"))

@@ -149,7 +149,7 @@ def test_listing_imports_nothing(site: Site) -> None:
     assert not {"rules_of_others", "a_world"} & set(sys.modules)
 
 
-def test_a_pinned_rule_says_all_that_a_run_needs(site: Site) -> None:
+def test_a_pinned_rule_has_all_that_a_run_needs(site: Site) -> None:
     site.rule()
     found = pin_rule("counted")
     assert (found.rule, found.learning_rate) == ("counted", 0.01)
@@ -158,13 +158,13 @@ def test_a_pinned_rule_says_all_that_a_run_needs(site: Site) -> None:
     assert found.carriers == run_spec.checked(short(found)).learner.CARRIERS
 
 
-def test_an_unknown_name_is_told_with_the_nearest(site: Site) -> None:
+def test_an_unknown_name_is_reported_with_the_nearest(site: Site) -> None:
     site.rule()
     with pytest.raises(SpecError, match="no plug-in rule is called 'conted'; nearest: 'counted'"):
         pin_rule("conted")
 
 
-def test_where_nothing_is_installed_the_group_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_nothing_is_installed_the_group_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(entry_points.GROUPS, "world", "rulescope.no-such-group")
     with pytest.raises(SpecError, match=r"none is installed .*'rulescope.no-such-group'"):
         pin_plugin_world("small")
@@ -180,22 +180,22 @@ def test_where_nothing_is_installed_the_group_is_told(monkeypatch: pytest.Monkey
 )
 def test_a_failed_import_names_package_and_cause(site: Site, source: str, cause: str) -> None:
     site.rule(source)
-    with pytest.raises(SpecError) as told:
+    with pytest.raises(SpecError) as raised:
         pin_rule("counted")
     assert "the rule 'counted' of rules-of-others 1.0 (rules_of_others.rule:Counted)" in str(
-        told.value
+        raised.value
     )
-    assert cause in str(told.value)
+    assert cause in str(raised.value)
 
 
-def test_a_missing_module_is_told(site: Site) -> None:
+def test_a_missing_module_is_reported(site: Site) -> None:
     site.offer("ghosts", {}, {"rulescope.rules": {"ghost": "ghosts.rule:Ghost"}})
     with pytest.raises(SpecError, match=r"of ghosts 1.0 .*there is no module 'ghosts'"):
         pin_rule("ghost")
 
 
 @pytest.mark.parametrize(
-    ("attribute", "told"),
+    ("attribute", "message"),
     [
         ("not_a_class", "must be a class derived from rulescope.learners.learner.Learner"),
         ("Unready", "the class Unready does not define act, learn"),
@@ -203,9 +203,11 @@ def test_a_missing_module_is_told(site: Site) -> None:
         ("Fast", "LEARNING_RATE must be a number above 0, at most 100, not -1"),
     ],
 )
-def test_what_is_no_rule_is_told_what_is_expected(site: Site, attribute: str, told: str) -> None:
+def test_an_invalid_rule_is_reported_with_what_is_expected(
+    site: Site, attribute: str, message: str
+) -> None:
     site.rule(OUTRIGHT, attribute=attribute)
-    with pytest.raises(SpecError, match=told):
+    with pytest.raises(SpecError, match=message):
         pin_rule("counted")
 
 
@@ -215,7 +217,7 @@ def test_carriers_must_be_those_that_were_promised(site: Site) -> None:
         Lifetime(short(pin_rule("counted")))
 
 
-def test_weights_that_nobody_digests_are_told_before_the_lifetime(site: Site) -> None:
+def test_weights_without_a_digest_are_reported_before_the_lifetime(site: Site) -> None:
     site.rule(OUTRIGHT, attribute="Undigested")
     with pytest.raises(SpecError, match=r"rule_digest\(\) of a new learner is not rule.content"):
         Lifetime(short(pin_rule("counted")))
@@ -228,7 +230,7 @@ def test_carriers_of_a_spec_must_be_those_of_the_rule(site: Site) -> None:
         Lifetime(short(found))
 
 
-def test_a_rule_without_a_history_lives_but_cannot_be_audited(site: Site) -> None:
+def test_a_rule_without_a_history_runs_but_cannot_be_audited(site: Site) -> None:
     site.rule(OUTRIGHT, attribute="Still")
     run = short(pin_rule("counted"))
     life = Lifetime(run)
@@ -240,7 +242,7 @@ def test_a_rule_without_a_history_lives_but_cannot_be_audited(site: Site) -> Non
 
 
 @pytest.mark.parametrize(
-    ("attribute", "told"),
+    ("attribute", "message"),
     [
         (
             "text",
@@ -250,9 +252,11 @@ def test_a_rule_without_a_history_lives_but_cannot_be_audited(site: Site) -> Non
         ("number", r"must be a function \(lanes\) -> rulescope.envs.environment.Environment"),
     ],
 )
-def test_what_is_no_world_is_told_what_is_expected(site: Site, attribute: str, told: str) -> None:
+def test_an_invalid_world_is_reported_with_what_is_expected(
+    site: Site, attribute: str, message: str
+) -> None:
     site.world(WORLD, "small", attribute)
-    with pytest.raises(SpecError, match=told):
+    with pytest.raises(SpecError, match=message):
         make_plugin_world(pin_plugin_world("small"), lanes=2)
 
 
@@ -313,7 +317,7 @@ class TestSource:
         as_a_new_process_would()
         assert pin_rule("mine").source == before
 
-    def test_a_process_goes_by_what_it_has_imported(self, site: Site) -> None:
+    def test_a_process_uses_the_code_that_it_has_imported(self, site: Site) -> None:
         site.rule()
         before = pin_rule("counted")
         site.write("rules_of_others/rule.py", RULE + "# edited\n")
@@ -334,11 +338,11 @@ class TestAnotherSource:
 
     def test_it_is_refused_with_both_hashes(self, old: Plugin) -> None:
         here = pin_rule("counted").source
-        with pytest.raises(SpecError) as told:
+        with pytest.raises(SpecError) as raised:
             Lifetime(short(old))
-        assert str(told.value).startswith("learner.source: the rule 'counted' of rules-of-others")
-        assert here[:12] in str(told.value)
-        assert old.source[:12] in str(told.value)
+        assert str(raised.value).startswith("learner.source: the rule 'counted' of rules-of-others")
+        assert here[:12] in str(raised.value)
+        assert old.source[:12] in str(raised.value)
 
     def test_nothing_of_a_campaign_runs(self, old: Plugin, tmp_path: Path) -> None:
         store = Store(tmp_path / "store")
@@ -346,7 +350,7 @@ class TestAnotherSource:
             run_all([short(A2C()), short(old)], store, workers=1)
         assert short(A2C()).id not in store
 
-    def test_not_even_its_donor_lives(self, old: Plugin, tmp_path: Path) -> None:
+    def test_not_even_its_donor_runs(self, old: Plugin, tmp_path: Path) -> None:
         donor = short(pin_rule("counted"), seed=5)
         item = Transplant(carrier="recurrent", donor=donor, mode="natural")
         store = Store(tmp_path / "store")
@@ -355,7 +359,7 @@ class TestAnotherSource:
         assert donor.id not in store
 
 
-def test_the_record_knows_the_rule_and_is_read_without_it(
+def test_the_record_identifies_the_rule_and_is_read_without_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = Store(tmp_path / "store")
@@ -374,7 +378,7 @@ def test_the_record_knows_the_rule_and_is_read_without_it(
         Lifetime(run)
 
 
-def test_a_rule_with_weights_is_known_by_them_too(site: Site) -> None:
+def test_a_rule_with_weights_is_identified_by_them_too(site: Site) -> None:
     site.rule(WEIGHTED, attribute="Weighted")
     site.write("rules_of_others/weights.txt", "0.5")
     found = pin_rule("counted")

@@ -33,7 +33,7 @@ def test_a_record_is_made_once_and_then_found(tmp_path: Path) -> None:
     assert not seen, "nothing should have been run again"
 
 
-def test_a_paused_lifetime_goes_on_to_the_bit(tmp_path: Path) -> None:
+def test_a_paused_lifetime_resumes_bit_identically(tmp_path: Path) -> None:
     whole = runner.find_or_make(SMALL, Store(tmp_path / "whole"))
     store = Store(tmp_path / "parts")
     for stop in (1, 3, 7):
@@ -155,7 +155,7 @@ def test_a_rule_that_exits_has_failed(tmp_path: Path, monkeypatch: pytest.Monkey
     assert SMALL.id not in Store(tmp_path)
 
 
-def test_a_learner_that_diverges_says_when() -> None:
+def test_a_divergence_error_names_the_iteration() -> None:
     lifetime = Lifetime(SMALL)
     lifetime.run(until=6)
     params = lifetime.learner.carriers["params"]

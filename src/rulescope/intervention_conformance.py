@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rulescope.core.arrays import bit_equal, unprefix
+from rulescope.core.contract_assertions import require
 from rulescope.core.errors import SpecError
 from rulescope.interventions import Content, States, flatten_floats
 from rulescope.lifetime import Lifetime
@@ -80,17 +81,17 @@ def check_only_its_carrier(item: Intervention, moments: list[Moment]) -> None:
         for name in before:
             mine = name.startswith(f"{item.carrier}/")
             alike = bit_equal({name: before[name]}, {name: after.get(name, before[name])})
-            _require(mine or alike, "carrier", f"after iteration {turn}, {name} was changed")
+            require(mine or alike, "carrier", f"after iteration {turn}, {name} was changed")
 
 
 def check_content(item: Intervention, moments: list[Moment]) -> None:
     """[content] The written value has the names, types and shapes of the carrier."""
     for turn, moment in enumerate(moments):
         before, after = (unprefix(item.carrier, content) for content in moment)
-        _require(set(before) == set(after), "content", f"names changed after iteration {turn}")
+        require(set(before) == set(after), "content", f"names changed after iteration {turn}")
         for name, array in before.items():
             kept = array.dtype == after[name].dtype and array.shape[1:] == after[name].shape[1:]
-            _require(kept, "content", f"{item.carrier}/{name} changed its type or shape")
+            require(kept, "content", f"{item.carrier}/{name} changed its type or shape")
 
 
 def check_operation(item: Intervention, moments: list[Moment], donors: States) -> None:
@@ -104,14 +105,14 @@ def check_operation(item: Intervention, moments: list[Moment], donors: States) -
         where = f"after iteration {turn}"
         if isinstance(item, Pin):
             zero = not any(array.any() for array in now.values())
-            _require(turn == 0 or zero, "operation", f"{item.carrier} is not zero {where}")
+            require(turn == 0 or zero, "operation", f"{item.carrier} is not zero {where}")
         elif isinstance(item, Ablate) and turn >= item.at and item.mode == "clamp":
             _check_ablated(item, found, now, donors, where)
         elif onset is not None and turn > onset and _restoring(item):
             held = bit_equal(now, left[onset])
-            _require(held, "operation", f"{item.carrier} is not restored {where}")
+            require(held, "operation", f"{item.carrier} is not restored {where}")
         elif turn != onset:
-            _require(bit_equal(now, found), "operation", f"{item.carrier} was touched {where}")
+            require(bit_equal(now, found), "operation", f"{item.carrier} was touched {where}")
 
 
 def _onset(item: Intervention, own: list[Content]) -> int | None:
@@ -123,7 +124,7 @@ def _onset(item: Intervention, own: list[Content]) -> int | None:
             return 0
         case Hold():
             changed = [turn for turn, content in enumerate(own) if not bit_equal(content, own[0])]
-            _require(
+            require(
                 bool(changed),
                 "operation",
                 f"{item.carrier} never changed: the lifetime is too short",
@@ -143,22 +144,20 @@ def _check_onset(
     now, found = left[onset], own[onset]
     match item:
         case Freeze() | Hold():
-            _require(bit_equal(now, found), "operation", f"{item.carrier} changed when captured")
+            require(bit_equal(now, found), "operation", f"{item.carrier} changed when captured")
         case Reset():
-            _require(
-                bit_equal(now, own[0]), "operation", f"{item.carrier} is not the initial value"
-            )
+            require(bit_equal(now, own[0]), "operation", f"{item.carrier} is not the initial value")
         case Transplant(donor=donor):
             given = unprefix(item.carrier, donors[donor.id])
-            _require(bit_equal(now, given), "operation", f"{item.carrier} is not the donor's")
+            require(bit_equal(now, given), "operation", f"{item.carrier} is not the donor's")
         case Permute():
             alike = all(_same_values(found[name], now[name]) for name in found)
-            _require(alike, "operation", f"{item.carrier} has other values than before")
+            require(alike, "operation", f"{item.carrier} has other values than before")
         case Ablate():
             _check_ablated(item, found, now, donors, f"after iteration {onset}")
         case RandomState():
             finite = all(np.isfinite(a).all() for a in now.values() if a.dtype.kind == "f")
-            _require(finite, "operation", f"{item.carrier} is not finite")
+            require(finite, "operation", f"{item.carrier} is not finite")
 
 
 def _check_ablated(item: Ablate, found: Content, now: Content, donors: States, where: str) -> None:
@@ -169,7 +168,7 @@ def _check_ablated(item: Ablate, found: Content, now: Content, donors: States, w
     """
     counters = {name: array for name, array in found.items() if array.dtype.kind != "f"}
     kept = bit_equal(counters, {name: now[name] for name in counters})
-    _require(kept, "operation", f"the counters of {item.carrier} were touched {where}")
+    require(kept, "operation", f"the counters of {item.carrier} were touched {where}")
     terminal = [unprefix(item.carrier, donors[donor.id]) for donor in item.donors]
     states = np.stack([flatten_floats(value) for value in terminal])
     mean = states.mean(axis=0)
@@ -180,10 +179,10 @@ def _check_ablated(item: Ablate, found: Content, now: Content, donors: States, w
     tolerance = 1e-5 * float(np.linalg.norm(own) + np.linalg.norm(mean))  # float32 sums
     basis = axes if item.which == "random" else axes[: item.components]
     strayed = float(np.linalg.norm(along - along @ basis.T @ basis))
-    _require(strayed <= tolerance, "operation", f"{item.carrier} moved across directions {where}")
+    require(strayed <= tolerance, "operation", f"{item.carrier} moved across directions {where}")
     drawn = along[np.newaxis] / max(float(np.linalg.norm(along)), tolerance)
     remains = float(np.linalg.norm((drawn if item.which == "random" else basis) @ across))
-    _require(
+    require(
         remains <= tolerance,
         "operation",
         f"{item.carrier} still has a part along the directions {where}",
@@ -198,14 +197,14 @@ def check_rule(life: Lifetime) -> None:
     """[rule] The rule's weights are unchanged."""
     rule = life.learner.rule
     unchanged = rule is None or life.learner.rule_digest() == rule.content
-    _require(unchanged, "rule", "the rule's weights changed")
+    require(unchanged, "rule", "the rule's weights changed")
 
 
 def check_determinism(spec: RunSpec, donors: States | None, moments: list[Moment]) -> None:
     """[determinism] A second lifetime is bit-identical."""
     again: list[Moment] = _run(spec, donors).__dict__["moments"]
     alike = all(bit_equal(one.after, two.after) for one, two in zip(moments, again, strict=True))
-    _require(alike, "determinism", "a second lifetime differs")
+    require(alike, "determinism", "a second lifetime differs")
 
 
 def check_resume(spec: RunSpec, donors: States | None, life: Lifetime) -> None:
@@ -217,7 +216,7 @@ def check_resume(spec: RunSpec, donors: States | None, life: Lifetime) -> None:
         second.load(first.save())
         second.run()
         alike = bit_equal(second.learner.save(), life.learner.save())
-        _require(
+        require(
             alike,
             "resume",
             f"paused after iteration {stop} and resumed, the end differs",
@@ -229,15 +228,10 @@ def check_placebo(spec: RunSpec, donors: States | None, life: Lifetime) -> None:
     if isinstance(spec.interventions[0], Placebo):
         plain = _run(msgspec.structs.replace(spec, interventions=()), donors)
         alike = bit_equal(plain.learner.save(), life.learner.save())
-        _require(alike, "placebo", "writing back the value just read changed the lifetime")
+        require(alike, "placebo", "writing back the value just read changed the lifetime")
 
 
 def _run(spec: RunSpec, donors: States | None) -> Lifetime:
     life = _RecordedLifetime(spec, donors=donors)
     life.run()
     return life
-
-
-def _require(condition: bool, clause: str, problem: str) -> None:
-    if not condition:
-        raise AssertionError(f"[{clause}] {problem}")

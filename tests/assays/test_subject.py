@@ -6,7 +6,7 @@ import pytest
 
 from rulescope.assays import find, narrowed
 from rulescope.assays.subject import Subject, named
-from rulescope.cli.selection_options import choose
+from rulescope.audit.budget_selection import select_budget
 from rulescope.core.errors import SpecError
 from rulescope.spec.plugin_config import Plugin
 
@@ -31,11 +31,11 @@ def test_who_has_a_learner_of_its_own_has_no_legacy_indexing(name: str, subject:
 @pytest.mark.parametrize("assay", ["E1", "minatar-context"])
 def test_a_rule_of_open_is_not_given_to_disco(assay: str) -> None:
     with pytest.raises(SpecError, match="--rule: 'open-multi' is a rule of OPEN"):
-        choose(assay, "smoke", rule="open-multi")
+        select_budget(find(assay), "smoke", rule="open-multi")
 
 
 def test_an_arm_that_ignores_the_rule_does_not_go_by_its_name() -> None:
     with pytest.raises(SpecError, match="does not drive this part of minatar-context"):
-        choose("minatar-context", "smoke", arms="open", rule="open-multi")
-    ((_, budget),) = choose("OPEN", "smoke", rule="open-multi")
+        select_budget(find("minatar-context"), "smoke", arms=["open"], rule="open-multi")
+    budget = select_budget(find("OPEN"), "smoke", rule="open-multi")
     assert budget.rule == "open-multi"

@@ -8,13 +8,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from benchmarks import measurement
+from benchmarks import disco_comparison
 from rulescope.core import arrays
 from rulescope.rules import loading
 from rulescope.spec.disco_config import Disco
 from rulescope.spec.run_spec import RunSpec
 
-RULE = measurement.FALLBACK
+RULE = disco_comparison.FALLBACK
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def small() -> RunSpec:
 
 
 class FakeTrainer:
-    """What we use of disco-torch's trainer; an update shrinks the parameters."""
+    """The interface of disco-torch's trainer; an update shrinks the parameters."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class FakeTrainer:
         batch_size: int,
         weights_path: str,
     ) -> None:
-        print("a greeting that must not reach standard output")
+        print("text that must not reach standard output")
         assert Path(weights_path).is_file()
         assert device.type == "cpu"
         assert replay_capacity >= batch_size
@@ -89,7 +89,7 @@ def fake_collect(
 
 @pytest.fixture
 def fake_peer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a stand-in be installed in place of disco-torch."""
+    """Install a stand-in for disco-torch."""
     package = ModuleType("disco_torch")
     package.DiscoTrainer, package.collect_rollout = FakeTrainer, fake_collect  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "disco_torch", package)
@@ -98,5 +98,5 @@ def fake_peer(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def no_peer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let disco-torch not be installed, whether or not it is."""
+    """Make disco-torch unavailable."""
     monkeypatch.setitem(sys.modules, "disco_torch", None)

@@ -7,8 +7,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from benchmarks import measurement, sb3_comparison
+from benchmarks import disco_comparison, sb3_comparison
 from benchmarks.bench_command import bench
+from benchmarks.measurement import Spread
 from rulescope.spec.baseline_config import A2C, NetworkSizes
 from rulescope.spec.disco_config import AGENTS, Disco
 from rulescope.spec.run_spec import RunSpec
@@ -17,16 +18,19 @@ from rulescope.spec.world_config import Catch
 
 @pytest.fixture(autouse=True)
 def light(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let every lifetime be a light one, disco-torch not installed, and memory not measured."""
+    """Make every lifetime small and disco-torch unavailable, and do not measure memory."""
 
     def spec(_rule: str, environment: Catch, bundle: str = "historical", batch: int = 4) -> RunSpec:
         learner = Disco(
-            rule=measurement.FALLBACK, conventions=AGENTS[bundle], batch=4, capacity=max(8, batch)
+            rule=disco_comparison.FALLBACK,
+            conventions=AGENTS[bundle],
+            batch=4,
+            capacity=max(8, batch),
         )
         return RunSpec(learner=learner, environment=environment)
 
-    monkeypatch.setattr(measurement, "lifetime_spec", spec)
-    monkeypatch.setattr(measurement, "peak_memory", lambda _rule, _iterations: 123.0)
+    monkeypatch.setattr(disco_comparison, "lifetime_spec", spec)
+    monkeypatch.setattr(disco_comparison, "peak_memory", lambda _rule, _iterations: 123.0)
     monkeypatch.setitem(sys.modules, "disco_torch", None)
 
 
@@ -52,7 +56,7 @@ def test_json_is_one_object_on_standard_output() -> None:
     assert found["runtime"]["threads"] == 1
 
 
-def test_tables_for_people() -> None:
+def test_tables_have_limit_peer_and_memory() -> None:
     result = run()
     assert "must be otherwise idle" in result.stdout
     assert "pip install rulescope[bench]" in result.stdout
@@ -69,13 +73,13 @@ def test_the_peer_can_be_left_out() -> None:
 
 
 def test_a_ratio_to_the_peer_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    inner = measurement.compare
+    inner = disco_comparison.compare
 
-    def compare(*arguments: Any, **named: Any) -> measurement.Comparison:
-        spread = measurement.Spread(5.5, 5.0, 6.0)
+    def compare(*arguments: Any, **named: Any) -> disco_comparison.Comparison:
+        spread = Spread(5.5, 5.0, 6.0)
         return msgspec.structs.replace(inner(*arguments, **named), ratio_to_peer=spread)
 
-    monkeypatch.setattr(measurement, "compare", compare)
+    monkeypatch.setattr(disco_comparison, "compare", compare)
     assert json.loads(run("--no-scaling", "--json").stdout)["ratio_to_peer"] == 5.5
     assert "5.50 (5.00 to 6.00)" in run("--no-scaling").stdout
 
@@ -83,7 +87,7 @@ def test_a_ratio_to_the_peer_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_baseline_is_measured_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     little = NetworkSizes(hidden=(8, 8))
     spec = RunSpec(learner=A2C(agent=little), iterations=1000, log_every=1000)
-    monkeypatch.setattr(sb3_comparison, "lifetime_spec", lambda _: spec)
+    monkeypatch.setattr(sb3_comparison, "baseline_spec", lambda _: spec)
     found = json.loads(run("--learner", "a2c", "--no-peer", "--json").stdout)
     assert found["learner"] == "a2c"
     assert found["ratio_to_peer"] is None

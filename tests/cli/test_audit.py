@@ -1,4 +1,4 @@
-"""``rulescope audit`` from the outside."""
+"""``rulescope audit``."""
 
 from __future__ import annotations
 
@@ -7,18 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
+from command_line import invoke, invoke_json
 from plugin_packages import example_installed
 from rulescope.audit import profile
-from rulescope.cli.main import app
 from rulescope.core.errors import RulescopeError, SpecError
 from rulescope.engine import local_engine
-
-
-def invoke(*arguments: str | Path) -> Any:
-    command = ["audit", *(str(part) for part in arguments)]
-    return CliRunner().invoke(app, command, catch_exceptions=False)
 
 
 @pytest.fixture
@@ -30,8 +24,7 @@ def test_the_audit_of_the_embedded_rule_writes_one_profile_and_every_assay(
     tmp_path: Path, places: list[str | Path]
 ) -> None:
     smoke = ["--preset", "smoke", "--workers", "1", "--only", "scale,exposure"]
-    result = invoke(*smoke, *places)
-    assert result.exit_code == 0
+    result = invoke("audit", *smoke, *places)
     assert "Competence and pace" in result.stdout
     assert "Final score, Catch 8×8" in result.stdout
     folder = tmp_path / "results" / "audit-sprout-smoke"
@@ -55,26 +48,24 @@ def test_the_audit_of_the_embedded_rule_writes_one_profile_and_every_assay(
     assert by_name["Exploration"].measures == ()
     columns = by_name["Competence and pace"].measures[0].figures
     assert set(columns) == {"rule", "pinned", "null rule", "A2C"}
-    again = invoke(*smoke, *places, "--json")
-    said = json.loads(again.stdout)
-    assert (said["missing"], said["failed"]) == (0, {})
-    assert said["profile"]["rule"] == "sprout"
-    assert len(said["profile"]["runs"]) == said["runs"]
+    body = invoke_json("audit", *smoke, *places)
+    assert (body["missing"], body["failed"]) == (0, {})
+    assert body["profile"]["rule"] == "sprout"
+    assert len(body["profile"]["runs"]) == body["runs"]
 
 
 def test_an_agent_can_be_named_where_the_rule_has_several(places: list[str | Path]) -> None:
     with pytest.raises(SpecError, match="--agent: 'sprout' has a learner of its own"):
-        invoke("--agent", "reference", "--plan", *places)
+        invoke("audit", "--agent", "reference", "--plan", *places)
     with pytest.raises(SpecError, match="--agent: no 'refrence'; nearest: 'reference'"):
-        invoke("random:0", "--agent", "refrence", "--preset", "smoke", "--plan", *places)
+        invoke("audit", "random:0", "--agent", "refrence", "--preset", "smoke", "--plan", *places)
 
 
 def test_a_plug_in_is_audited_by_the_same_command(
     tmp_path: Path, places: list[str | Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with example_installed(tmp_path / "site", monkeypatch):
-        result = invoke("sized", "--preset", "smoke", "--only", "E1,E2", *places)
-    assert result.exit_code == 0
+        invoke("audit", "sized", "--preset", "smoke", "--only", "E1,E2", *places)
     found = profile.read(tmp_path / "results" / "audit-sized-smoke" / "profile.json")
     axes = {axis.name: axis for axis in found.axes}
     widths = axes["Reward scale"].measures[0].figures
@@ -83,8 +74,7 @@ def test_a_plug_in_is_audited_by_the_same_command(
 
 
 def test_a_plan_runs_nothing(tmp_path: Path, places: list[str | Path]) -> None:
-    result = invoke("--preset", "smoke", "--only", "E1", "--plan", *places)
-    assert result.exit_code == 0
+    result = invoke("audit", "--preset", "smoke", "--only", "E1", "--plan", *places)
     assert "4 to run" in result.stdout
     assert not (tmp_path / "store").exists()
 
@@ -92,25 +82,25 @@ def test_a_plan_runs_nothing(tmp_path: Path, places: list[str | Path]) -> None:
 def test_limits_are_passed_on_as_by_run(
     places: list[str | Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: dict[str, Any] = {}
+    given: dict[str, Any] = {}
 
     def run_all(specs: Any, _: Any, **options: Any) -> local_engine.Campaign:
-        asked.update(options)
+        given.update(options)
         return local_engine.Campaign(total=0, failed={item.id: "none" for item in specs})
 
     monkeypatch.setattr(local_engine, "run_all", run_all)
     options = ["--preset", "smoke", "--only", "E1", "--time-limit", "9", "--force"]
-    assert invoke("sprout", *options, *places).exit_code == 3
-    assert (asked["timeouts"].run, asked["force"]) == (9.0, True)
+    invoke("audit", "sprout", *options, *places, code=3)
+    assert (given["timeouts"].run, given["force"]) == (9.0, True)
 
 
-def test_what_is_unknown_is_refused_before_anything_runs(
+def test_unknown_names_are_refused_before_anything_runs(
     tmp_path: Path, places: list[str | Path]
 ) -> None:
     with pytest.raises(RulescopeError, match="nearest: 'sprout'"):
-        invoke("sprouts", *places)
+        invoke("audit", "sprouts", *places)
     with pytest.raises(SpecError, match="--preset: no 'quik'; nearest: 'quick'"):
-        invoke("--preset", "quik", *places)
+        invoke("audit", "--preset", "quik", *places)
     with pytest.raises(SpecError, match="--only: 'P1' is not in this audit"):
-        invoke("--only", "P1", *places)
+        invoke("audit", "--only", "P1", *places)
     assert not (tmp_path / "store").exists()

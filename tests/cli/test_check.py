@@ -1,16 +1,13 @@
-"""``rulescope check`` from the outside."""
+"""``rulescope check``."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from invoking import invoke
+from command_line import invoke, invoke_json
 from rulescope.assays.streams import world_checks
-from rulescope.cli.main import app
 from rulescope.core.errors import RulescopeError
 from rulescope.numerics import parity_table as families
 from rulescope.numerics.tolerances import Comparison
@@ -26,9 +23,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_committed_arrays_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     # One family suffices here: all of them are tested beside their code.
     monkeypatch.setattr(families, "FAMILIES", (compare_value_estimator,))
-    result = CliRunner().invoke(app, ["check", "--json"], catch_exceptions=False)
-    body = json.loads(result.stdout)
-    assert result.exit_code == 0
+    body = invoke_json("check")
     assert body["passed"] is True
     (family,) = body["families"]
     assert family["outputs"] == 9
@@ -39,19 +34,19 @@ def test_an_error_beyond_tolerance_is_exit_code_one(monkeypatch: pytest.MonkeyPa
     wrong = Comparison("forward", "float64", "pi", 1.0, 1.0, 1e-9)
     monkeypatch.setattr(families, "FAMILIES", (lambda _: iter([wrong]),))
     for arguments in (["check"], ["check", "--json"], ["check", "--all"]):
-        assert CliRunner().invoke(app, arguments).exit_code == 1
+        invoke(*arguments, code=1)
 
 
 def test_a_directory_without_golden_arrays_is_named(tmp_path: Path) -> None:
     for place in (tmp_path, tmp_path / "nowhere"):
         with pytest.raises(RulescopeError, match=str(place)):
-            CliRunner().invoke(app, ["check", "--golden", str(place)], catch_exceptions=False)
+            invoke("check", "--golden", place)
 
 
 def test_the_numerical_table_is_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(families, "FAMILIES", (compare_value_estimator,))
-    said = json.loads(invoke("check", "--json", "--out", tmp_path / "here").stdout)
-    names = {Path(path).name for path in said["files"]}
+    body = invoke_json("check", "--out", tmp_path / "here")
+    names = {Path(path).name for path in body["files"]}
     assert names == {"check.json", "tab-numeric.md", "tab-numeric.csv", "tab-numeric.tex"}
     text = (tmp_path / "here" / "check" / "tab-numeric.md").read_text()
     assert "| Value estimator | float64 / float64 | 9 | 5.471e-14 | 9 | 108 |" in text
@@ -61,12 +56,12 @@ def test_the_numerical_table_is_written(monkeypatch: pytest.MonkeyPatch, tmp_pat
 
 def test_worlds_are_checked_and_recorded(tmp_path: Path) -> None:
     small = ("--episodes", "300", "--steps", "700")
-    said = json.loads(invoke("check", "worlds", *small, "--json").stdout)
-    assert said["passed"] is True
+    body = invoke_json("check", "worlds", *small)
+    assert body["passed"] is True
     recorded = world_checks.read(tmp_path / "results" / "worlds" / "worlds.json")
     assert recorded.passed
     assert recorded.command == "rulescope check worlds --episodes 300 --steps 700"
-    assert {Path(path).suffix for path in said["files"]} == {".json", ".md", ".csv", ".tex"}
+    assert {Path(path).suffix for path in body["files"]} == {".json", ".md", ".csv", ".tex"}
 
 
 def test_worlds_that_reset_are_exit_code_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,19 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
+from command_line import invoke, invoke_json
 from plugin_packages import RULE, Site, example_installed
-from rulescope.cli.main import app
 from rulescope.core.errors import SpecError
 
 SHORT = ("--iterations", "4", "--log-every", "2", "--steps", "9")
-
-
-def invoke(*arguments: str | Path) -> str:
-    result = CliRunner().invoke(app, [str(a) for a in arguments], catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    return result.stdout
 
 
 @pytest.fixture
@@ -29,25 +22,33 @@ def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("example")
-def test_a_plug_in_rule_lives_in_a_plug_in_world(tmp_path: Path) -> None:
-    who = ("--learner", "sized", "--env", "echo", "--pin", "recurrent", "--learning-rate", "0.02")
-    told = invoke("life", *who, *SHORT, "--store", tmp_path / "store", "--json")
-    body = json.loads(told.splitlines()[-1])
+def test_a_plug_in_rule_learns_in_a_plug_in_world(tmp_path: Path) -> None:
+    options = [
+        "--learner",
+        "sized",
+        "--env",
+        "echo",
+        "--pin",
+        "recurrent",
+        "--learning-rate",
+        "0.02",
+    ]
+    body = invoke_json("life", *options, *SHORT, "--store", tmp_path / "store")
     [path] = (tmp_path / "store").glob(f"runs/*/{body['id']}/manifest.json")
     manifest = json.loads(path.read_text())
     assert manifest["spec"]["learner"]["learning_rate"] == 0.02
     assert manifest["rule"]["name"] == "sized"
     assert manifest["rule"]["sha256"] == manifest["spec"]["environment"]["source"]
-    text = invoke("life", *who, *SHORT, "--store", tmp_path / "store")
+    text = invoke("life", *options, *SHORT, "--store", tmp_path / "store").stdout
     assert "sized, pin recurrent, echo" in text
 
 
 @pytest.mark.usefixtures("example")
 def test_a_shown_spec_names_the_source_and_runs(tmp_path: Path) -> None:
     path = tmp_path / "run.json"
-    path.write_text(invoke("life", "--learner", "sized", *SHORT, "--show-spec"))
+    path.write_text(invoke("life", "--learner", "sized", *SHORT, "--show-spec").stdout)
     store = tmp_path / "store"
-    assert json.loads(invoke("life", "--spec", path, "--store", store, "--json"))["found"] is False
+    assert invoke_json("life", "--spec", path, "--store", store)["found"] is False
     edited = json.loads(path.read_text())
     edited["learner"]["source"] = "0" * 64
     path.write_text(json.dumps(edited))
@@ -57,11 +58,11 @@ def test_a_shown_spec_names_the_source_and_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("example")
-def test_list_shows_what_other_packages_offer() -> None:
-    shown = invoke("list")
+def test_list_shows_the_plug_ins_of_other_packages() -> None:
+    shown = invoke("list").stdout
     assert "rule sized of rulescope-example 1.0: rulescope life --learner sized" in shown
     assert "world echo of rulescope-example 1.0: rulescope life --env echo" in shown
-    rows = {(row["kind"], row["id"]): row for row in json.loads(invoke("list", "--json"))}
+    rows = {(row["kind"], row["id"]): row for row in invoke_json("list")}
     assert rows["rule", "sized"]["package"] == "rulescope-example 1.0"
     assert rows["world", "echo"]["value"] == "rulescope_example.world:Echo"
     assert rows["assay", "E1"]["name"] == "scale"
@@ -69,23 +70,23 @@ def test_list_shows_what_other_packages_offer() -> None:
 
 @pytest.mark.usefixtures("example")
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (("--learner", "szed"), "--learner: no 'szed'; nearest: 'sized'"),
         (("--env", "eco"), "--env: no 'eco'; nearest: 'echo'"),
-        (("--learner", "sized", "--rule", "disco103"), "--rule: means nothing"),
-        (("--learner", "sized", "--agent", "legacy"), "--agent: means nothing"),
+        (("--learner", "sized", "--rule", "disco103"), "--rule: does not apply"),
+        (("--learner", "sized", "--agent", "legacy"), "--agent: does not apply"),
         (("--learner", "sized", "--pin", "averages"), "no carrier 'averages'"),
     ],
 )
-def test_bad_options_are_told(arguments: tuple[str, ...], told: str, tmp_path: Path) -> None:
+def test_bad_options_are_refused(arguments: tuple[str, ...], message: str, tmp_path: Path) -> None:
     with pytest.raises(SpecError) as fault:
         invoke("life", *arguments, "--store", tmp_path / "store")
-    assert told in str(fault.value)
+    assert message in str(fault.value)
     assert not (tmp_path / "store").exists()
 
 
-def test_a_name_that_is_taken_is_never_guessed_at(site: Site) -> None:
+def test_an_ambiguous_name_is_refused(site: Site) -> None:
     site.rule(RULE, name="a2c")
     with pytest.raises(SpecError, match="--learner: 'a2c' is also the name of a plug-in"):
         invoke("life", "--learner", "a2c", "--show-spec")

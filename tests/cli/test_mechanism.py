@@ -1,42 +1,36 @@
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
+from command_line import invoke, invoke_json
 from plugin_packages import example_installed
-from rulescope.cli.main import app
 from rulescope.core.errors import SpecError, WeightsError
 from rulescope.mechanism.view_folder import read_view
 from rulescope.records import Store
 
-RUN = CliRunner()
 
-
-def test_a_view_ends_in_a_folder_and_is_not_looked_at_twice(tmp_path: Path) -> None:
+def test_a_view_ends_in_a_folder_and_is_not_observed_twice(tmp_path: Path) -> None:
     words = ["mechanism", "trajectory", "--rule", "sprout-random:0", "--scales", "10,0.1"]
     words += ["--seeds", "1", "--iterations", "20", "--store", str(tmp_path / "store")]
     words += ["--out", str(tmp_path / "results")]
-    found = RUN.invoke(app, [*words, "--json"], catch_exceptions=False)
-    assert found.exit_code == 0
-    told = json.loads(found.stdout)
-    assert told["folder"] == str(tmp_path / "results" / "mechanism-trajectory-sprout-random-0")
-    assert told["made"]["scales"] == [0.1, 10.0]
-    for run in told["made"]["runs"].values():
+    body = invoke_json(*words)
+    assert body["folder"] == str(tmp_path / "results" / "mechanism-trajectory-sprout-random-0")
+    assert body["made"]["scales"] == [0.1, 10.0]
+    for run in body["made"]["runs"].values():
         assert (
             Store(tmp_path / "store").read(run["id"]).manifest.science_hash == run["science_hash"]
         )
-    assert read_view(Path(told["folder"])).name == "trajectory"
-    again = RUN.invoke(app, words, catch_exceptions=False)
+    assert read_view(Path(body["folder"])).name == "trajectory"
+    again = invoke(*words)
     assert "Path of the rule's recurrent state" in again.stdout
     assert "80/80" in again.stderr
     assert "it/s" not in again.stderr
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["trajectori"], "trajectori.*nearest: 'trajectory'"),
         (["targets", "--scales", "1,x"], "--scales: 'x' is not a number"),
@@ -49,37 +43,37 @@ def test_a_view_ends_in_a_folder_and_is_not_looked_at_twice(tmp_path: Path) -> N
         (["targets", "--agent", "refrence"], "--agent: no 'refrence'; nearest: 'reference'"),
     ],
 )
-def test_bad_input_is_told_before_anything_runs(
-    words: list[str], said: str, tmp_path: Path
+def test_bad_input_is_refused_before_anything_runs(
+    words: list[str], message: str, tmp_path: Path
 ) -> None:
     home = ["--rule", "random:0", "--store", str(tmp_path / "s"), "--out", str(tmp_path / "o")]
-    with pytest.raises(SpecError, match=said):
-        RUN.invoke(app, ["mechanism", *words, *home], catch_exceptions=False)
+    with pytest.raises(SpecError, match=message):
+        invoke("mechanism", *words, *home)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_an_agent_is_refused_for_a_rule_with_a_learner_of_its_own(tmp_path: Path) -> None:
     words = ["mechanism", "targets", "--rule", "sprout", "--agent", "legacy"]
     with pytest.raises(SpecError, match="--agent: 'sprout' has a learner"):
-        RUN.invoke(app, [*words, "--out", str(tmp_path / "o")], catch_exceptions=False)
+        invoke(*words, "--out", str(tmp_path / "o"))
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_unknown_rule_is_told_before_anything_runs(tmp_path: Path) -> None:
+def test_an_unknown_rule_is_refused_before_anything_runs(tmp_path: Path) -> None:
     words = ["mechanism", "targets", "--rule", "disco104", "--out", str(tmp_path / "o")]
     with pytest.raises(WeightsError, match=r"disco104.*nearest: 'disco103'"):
-        RUN.invoke(app, words, catch_exceptions=False)
+        invoke(*words)
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("name", ["sized", "open-breakout", "sproud"])
-def test_what_is_no_disco_rule_is_refused_with_the_names_that_are_valid(
+def test_a_rule_that_is_not_of_disco_is_refused_with_the_names_that_are_valid(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with example_installed(tmp_path / "site", monkeypatch):
         words = ["mechanism", "targets", "--rule", name, "--out", str(tmp_path / "o")]
         with pytest.raises(WeightsError) as caught:
-            RUN.invoke(app, words, catch_exceptions=False)
+            invoke(*words)
     message = str(caught.value)
     assert message.startswith("--rule: ")
     assert repr(name) in message

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
+from command_line import invoke, invoke_json
 from plugin_packages import Site, importable
-from rulescope.cli.main import app
+from rulescope.assays import assay_run
 from rulescope.core.errors import RulescopeError
 from rulescope.engine import resources
 from rulescope.spec.baseline_config import A2C, NetworkSizes
@@ -38,10 +37,9 @@ def places(tmp_path: Path) -> dict[str, Path]:
 def refusal(command: list[str], places: dict[str, Path]) -> str:
     """Return the error with which a command ends, having made nothing at ``places``."""
     given = {option: path for option, path in places.items() if (command[0], option) != LIFE_OUT}
-    words = [*command, *(str(part) for pair in given.items() for part in pair)]
-    result = CliRunner().invoke(app, words)
-    assert isinstance(result.exception, RulescopeError), result.output
-    return f"{type(result.exception).__name__}: {result.exception}"
+    with pytest.raises(RulescopeError) as caught:
+        invoke(*command, *(part for pair in given.items() for part in pair))
+    return f"{caught.type.__name__}: {caught.value}"
 
 
 LIFE_OUT = ("life", "--out")
@@ -145,28 +143,26 @@ def test_the_second_agent_is_checked_before_the_first_is_run(
     from rulescope.cli import run
 
     seen: list[str] = []
-    real = run.require_possible
+    real = assay_run.require_runnable
 
-    def second_fails(*arguments: Any, **options: Any) -> None:
-        seen.append(str(arguments[2].name))
-        if "reference" in arguments[2].name:
+    def second_fails(missing: Any, store: Any, execution: Any, folder: Path) -> None:
+        seen.append(folder.name)
+        if "reference" in folder.name:
             raise RulescopeError("too large")
-        real(*arguments, **options)
+        real(missing, store, execution, folder)
 
-    monkeypatch.setattr(run, "live", run_nothing)
-    monkeypatch.setattr(run, "require_possible", second_fails)
+    monkeypatch.setattr(run, "run_missing", run_nothing)
+    monkeypatch.setattr(run, "require_runnable", second_fails)
     command = [*RUN, "--agent", "published,reference"]
     assert "too large" in refusal(command, places)
-    assert seen == ["E1-reference-random-0"]
+    assert seen == ["E1-random-0", "E1-reference-random-0"]
 
 
 def test_a_plan_of_one_lifetime_runs_nothing(places: dict[str, Path]) -> None:
     command = [*LIFE, "--store", str(places["--store"])]
-    result = CliRunner().invoke(app, [*command, "--plan", "--json"], catch_exceptions=False)
-    plan = json.loads(result.stdout)["plan"]
+    plan = invoke_json(*command, "--plan")["plan"]
     assert (plan["missing"], plan["interactions"]) == (1, 20 * 58)
     assert plan["seconds"] > 0
     assert not places["--store"].exists()
-    CliRunner().invoke(app, command, catch_exceptions=False)
-    text = CliRunner().invoke(app, [*command, "--plan"], catch_exceptions=False).stdout
-    assert "it is in the store" in text
+    invoke(*command)
+    assert "it is in the store" in invoke(*command, "--plan").stdout

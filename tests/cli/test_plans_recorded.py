@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from invoking import invoke
+from command_line import invoke
 from made_up_records import fill
 from rulescope.assays import ASSAYS
 from rulescope.assays.plan import Plan

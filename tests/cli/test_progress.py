@@ -1,4 +1,4 @@
-"""Progress that people read."""
+"""Progress bars and lines."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from rulescope.engine.campaign import Campaign, RunProgress
 
 
 @pytest.mark.parametrize(
-    ("seconds", "told"),
+    ("seconds", "text"),
     [(0.2, "0 s"), (59.4, "59 s"), (60, "1 min 0 s"), (200, "3 min 20 s"), (9000, "2 h 30 min")],
 )
-def test_durations(seconds: float, told: str) -> None:
-    assert progress.duration(seconds) == told
+def test_durations(seconds: float, text: str) -> None:
+    assert progress.duration(seconds) == text
 
 
 def test_plain_lines_where_there_is_no_terminal(
@@ -31,8 +31,8 @@ def test_plain_lines_where_there_is_no_terminal(
     assert len(lines) < 10, "not a line for every step"
 
 
-def test_a_campaign_says_itself_how_fast_it_is(capsys: pytest.CaptureFixture[str]) -> None:
-    """A run that goes on from its checkpoint is there at once, but no faster for it."""
+def test_the_speed_is_that_of_the_campaign(capsys: pytest.CaptureFixture[str]) -> None:
+    """A run that resumes from its checkpoint is far at once, but no faster for it."""
     campaign = Campaign(total=1000)
     with progress.Meter("E1", 1000) as meter:
         campaign.running = {"a": RunProgress(1000)}

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import msgspec
 import pytest
-from typer.testing import CliRunner
 
+from command_line import invoke, invoke_json
 from learners.small import small_spec
 from made_up_records import fill
 from rulescope.assays import ASSAYS
-from rulescope.cli.main import app
 from rulescope.core.errors import RecordError
 from rulescope.engine.heartbeat import CampaignStatus
 from rulescope.records import Store
@@ -66,8 +64,7 @@ def test_a_command_that_only_reads_writes_nothing_into_the_store(
 ) -> None:
     before = everything(store.root)
     words = [word.replace("OUT", str(tmp_path / "out")) for word in command]
-    result = CliRunner().invoke(app, [*words, "--store", str(store.root)], catch_exceptions=False)
-    assert result.exit_code == 0, result.output
+    invoke(*words, "--store", store.root)
     assert everything(store.root) == before
 
 
@@ -76,32 +73,28 @@ def test_a_comparison_writes_nothing_into_the_store(store: Store, tmp_path: Path
     fill(store, [run for cell in scale.grid(scale.budget("smoke")) for run in cell.runs])
     before = everything(store.root)
     words = ["compare", "E1", "--preset", "smoke", "--save-draws", "--out", str(tmp_path / "out")]
-    result = CliRunner().invoke(app, [*words, "--store", str(store.root)], catch_exceptions=False)
-    assert result.exit_code == 0, result.output
+    invoke(*words, "--store", store.root)
     assert everything(store.root) == before
 
 
 @pytest.mark.parametrize(
     "command", [["records", "query", COUNT], ["records", "hashes"], ["verify", "--read-only"]]
 )
-def test_damage_is_told_and_left_where_it_is(command: list[str], store: Store) -> None:
+def test_damage_is_reported_and_left_in_place(command: list[str], store: Store) -> None:
     (store.folder(SPECS[1].id) / "log.npz").write_bytes(b"rubbish")
     before = everything(store.root)
-    result = CliRunner().invoke(app, [*command, "--store", str(store.root)])
-    assert result.exit_code == 1
+    result = invoke(*command, "--store", store.root, code=1)
     assert "`rulescope verify` moves it into quarantine" in result.stderr
     assert everything(store.root) == before
-    CliRunner().invoke(app, ["verify", "--store", str(store.root)])
+    invoke("verify", "--store", store.root, code=1)
     assert len(store.quarantined()) == 1
 
 
-def test_a_query_uses_an_index_that_is_there_and_what_is_new_besides(store: Store) -> None:
-    result = CliRunner().invoke(app, ["records", "index", "--store", str(store.root)])
-    assert "3 records" in result.stdout
+def test_a_query_reads_the_index_and_the_records_that_are_not_in_it(store: Store) -> None:
+    assert "3 records" in invoke("records", "index", "--store", store.root).stdout
     fill(store, [small_spec(seed=9, iterations=4, log_every=2)])
     before = everything(store.root)
-    command = ["records", "query", COUNT, "--json", "--store", str(store.root)]
-    assert json.loads(CliRunner().invoke(app, command).stdout) == [{"n": 4}]
+    assert invoke_json("records", "query", COUNT, "--store", store.root) == [{"n": 4}]
     assert everything(store.root) == before
     with Index(Store(store.root, read_only=True)) as index:
         folders = index.refresh()
@@ -138,8 +131,7 @@ def test_outputs_are_refused_before_any_work(store: Store, tmp_path: Path) -> No
     ]
     before = everything(store.root)
     for command in commands:
-        result = CliRunner().invoke(app, [*command, "--store", str(store.root)])
-        assert isinstance(result.exception, RecordError), (command, result.output)
-        assert "cannot be written" in str(result.exception)
-        assert str(tmp_path / "file") in str(result.exception)
+        with pytest.raises(RecordError, match="cannot be written") as caught:
+            invoke(*command, "--store", store.root)
+        assert str(tmp_path / "file") in str(caught.value), command
     assert everything(store.root) == before

@@ -1,10 +1,10 @@
-"""``rulescope records`` from the outside."""
+"""``rulescope records``."""
 
 from __future__ import annotations
 
 import csv
 import io
-import json
+import os
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -12,34 +12,35 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
+from typer.testing import Result
 
+import command_line
 from made_up_records import made_up
 from rulescope.cli import records_transfer
-from rulescope.cli.main import app
 from rulescope.core.errors import RecordError
 from rulescope.records import Record, Store
 from rulescope.spec.run_spec import RunSpec, Transplant
 
 DONOR = RunSpec(iterations=100, seed=0)
-HEIR = RunSpec(
+RECIPIENT = RunSpec(
     iterations=100,
     seed=1,
     interventions=(Transplant(carrier="recurrent", donor=DONOR, mode="natural"),),
 )
 
 
-def invoke(*arguments: str | Path, code: int = 0, text: str | None = None) -> Any:
-    words = ["records", *map(str, arguments)]
-    result = CliRunner().invoke(app, words, catch_exceptions=False, input=text)
-    assert result.exit_code == code, result.output
-    return result
+def invoke(*arguments: str | Path, code: int = 0, text: str | None = None) -> Result:
+    return command_line.invoke("records", *arguments, code=code, text=text)
 
 
-def heir() -> Record:
-    plain = made_up(HEIR)
+def invoke_json(*arguments: str | Path) -> Any:
+    return command_line.invoke_json("records", *arguments)
+
+
+def recipient() -> Record:
+    plain = made_up(RECIPIENT)
     return Record.make(
-        HEIR,
+        RECIPIENT,
         plain.log,
         plain.state,
         source=plain.manifest.source,
@@ -55,7 +56,7 @@ def heir() -> Record:
 def store(tmp_path: Path) -> Path:
     keep = Store(tmp_path / "store")
     keep.commit(made_up(DONOR))
-    keep.commit(heir())
+    keep.commit(recipient())
     return keep.root
 
 
@@ -65,7 +66,7 @@ def test_query_as_table_json_csv_and_file(store: Path, tmp_path: Path) -> None:
     table = invoke("query", sql, "--store", store).stdout.splitlines()
     assert table[0].split() == ["seed", "scale", "interventions", "n"]
     assert table[1].split() == ["0", "1", "5"]
-    found = json.loads(invoke("query", sql, "--store", store, "--json").stdout)
+    found = invoke_json("query", sql, "--store", store)
     assert [row["n"] for row in found] == [5, 5]
     assert found[1]["interventions"].startswith("transplant(recurrent, donor=")
     text = invoke("query", sql, "--store", store, "--csv").stdout
@@ -86,7 +87,7 @@ def test_query_without_rows_and_with_too_many(store: Path) -> None:
 
 
 @pytest.mark.parametrize("sql", ["COPY runs TO 'x.csv'", "SELECT * FROM read_csv('/etc/passwd')"])
-def test_query_errors_are_for_people(store: Path, sql: str) -> None:
+def test_query_errors_are_one_line(store: Path, sql: str) -> None:
     with pytest.raises(RecordError, match=r"^query: "):
         invoke("query", sql, "--store", store)
 
@@ -98,39 +99,39 @@ def test_query_options_exclude_one_another(store: Path) -> None:
         invoke("query", "FROM runs", "--store", store, "--export", "x.txt")
 
 
-def test_query_warns_of_what_it_does_not_see(store: Path) -> None:
-    (Store(store).folder(HEIR.id) / "log.npz").write_bytes(b"")
+def test_query_warns_of_records_that_are_left_out(store: Path) -> None:
+    (Store(store).folder(RECIPIENT.id) / "log.npz").write_bytes(b"")
     done = invoke("query", "SELECT count(*) FROM runs", "--store", store, "--csv", code=1)
     assert done.stdout.splitlines()[1] == "1"
     assert "left out" in done.stderr
 
 
-def test_help_teaches_by_examples() -> None:
+def test_help_has_examples() -> None:
     text = invoke("query", "--help").stdout
     assert text.count('rulescope records query "') == 3
 
 
-def test_show_by_a_beginning(store: Path) -> None:
-    text = invoke("show", HEIR.id[:8], "--store", store, "--rows", "2").stdout
-    assert HEIR.id in text
+def test_show_takes_the_beginning_of_an_id(store: Path) -> None:
+    text = invoke("show", RECIPIENT.id[:8], "--store", store, "--rows", "2").stdout
+    assert RECIPIENT.id in text
     assert f"transplant(recurrent, donor={DONOR.id[:12]}, natural)" in text
     assert "[bold]red" in text
     assert "\x1b" not in text
     assert ["iteration", "80", "100"] in [line.split() for line in text.splitlines()]
-    said = json.loads(invoke("show", HEIR.id, "--store", store, "--json", "--rows", "1").stdout)
-    assert said["manifest"]["parents"] == [DONOR.id]
-    assert said["log"]["iteration"] == [100.0]
+    body = invoke_json("show", RECIPIENT.id, "--store", store, "--rows", "1")
+    assert body["manifest"]["parents"] == [DONOR.id]
+    assert body["log"]["iteration"] == [100.0]
     with pytest.raises(RecordError, match="not the beginning"):
         invoke("show", "../x", "--store", store)
 
 
 def test_size_by_part_and_kind(store: Path) -> None:
     (store / "tmp" / "rubbish").write_bytes(b"0" * 1234)
-    said = json.loads(invoke("size", "--store", store, "--json").stdout)
-    assert said["parts"]["tmp"]["bytes"] == 1234
-    [group] = said["records"]
+    body = invoke_json("size", "--store", store)
+    assert body["parts"]["tmp"]["bytes"] == 1234
+    [group] = body["records"]
     assert (group["learner"], group["environment"], group["entries"]) == ("disco", "catch", 2)
-    assert group["bytes"] == said["parts"]["runs"]["bytes"]
+    assert group["bytes"] == body["parts"]["runs"]["bytes"]
     assert "1.2 kB" in invoke("size", "--store", store).stdout
 
 
@@ -139,13 +140,15 @@ def test_export_and_import(store: Path, tmp_path: Path) -> None:
     done = invoke("export", archive, "--where", "seed = 1", "--store", store)
     assert "1 record," in done.stdout
     assert "1 new record," in invoke("import", archive, "--store", other).stdout
-    said = json.loads(invoke("import", store, "--store", other, "--json").stdout)
-    assert (said["new"], said["same"]) == ([DONOR.id], 1)
+    body = invoke_json("import", store, "--store", other)
+    assert (body["new"], body["same"]) == ([DONOR.id], 1)
     invoke("export", tmp_path / "y.zip", DONOR.id[:9], "--store", store)
-    assert "0 new records, 1 were" in invoke("import", tmp_path / "y.zip", "--store", other).stdout
+    assert (
+        "0 new records, 1 already" in invoke("import", tmp_path / "y.zip", "--store", other).stdout
+    )
 
 
-def test_a_conflict_is_told_with_a_code(store: Path, tmp_path: Path) -> None:
+def test_a_conflict_is_reported_with_exit_code_one(store: Path, tmp_path: Path) -> None:
     other = Store(tmp_path / "other")
     plain = made_up(DONOR)
     log = dict(plain.log) | {"score": plain.log["score"] + 1}
@@ -166,7 +169,7 @@ def test_a_conflict_is_told_with_a_code(store: Path, tmp_path: Path) -> None:
     assert other.read(DONOR.id).log["score"].tolist() == log["score"].tolist()
 
 
-def test_deletion_needs_a_word(store: Path) -> None:
+def test_deletion_needs_confirmation(store: Path) -> None:
     with pytest.raises(RecordError, match=r"would delete 1 record of .*--yes"):
         invoke("delete", DONOR.id, "--store", store)
     with pytest.raises(RecordError, match="name records, or"):
@@ -176,11 +179,11 @@ def test_deletion_needs_a_word(store: Path) -> None:
     assert len(list(Store(store).ids())) == 2
 
 
-def test_deletion_warns_of_heirs(store: Path) -> None:
+def test_deletion_warns_of_recipients(store: Path) -> None:
     done = invoke("delete", DONOR.id[:10], "--yes", "--store", store)
-    assert "1 other record began with the state" in done.stderr
+    assert "1 other record started from the state" in done.stderr
     assert "deleted 1 record of" in done.stdout
-    assert list(Store(store).ids()) == [HEIR.id]
+    assert list(Store(store).ids()) == [RECIPIENT.id]
     alone = invoke("delete", "--where", "seed = 1", "--yes", "--store", store)
     assert "warning" not in alone.stderr
     assert list(Store(store).ids()) == []
@@ -206,7 +209,7 @@ def test_deletion_asks_on_a_terminal(
 def test_tensorboard_folders(store: Path, tmp_path: Path) -> None:
     pytest.importorskip("tensorboardX")
     done = invoke("tensorboard", tmp_path / "tb", "--store", store)
-    assert "2 records written, 0 were there already" in done.stdout
+    assert "2 records written, 0 already there" in done.stdout
     assert len(list((tmp_path / "tb").glob("*/events.out.tfevents.*"))) == 2
 
 
@@ -217,8 +220,33 @@ def test_what_takes_long_to_import_is_imported_late() -> None:
     assert done.stdout.split() == []
 
 
-def test_a_relative_store_can_be_asked(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_relative_store_can_be_queried(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(store.parent)
     for _ in range(2):
         done = invoke("query", "SELECT count(*) AS n FROM logs", "--store", "store", "--csv")
         assert done.stdout == "n\n10\n"
+
+
+def test_leftovers_are_listed_and_removed_and_records_stay(store: Path) -> None:
+    ids = list(Store(store).ids())
+    leftover = store / "tmp" / "0123-dead"
+    leftover.mkdir(parents=True, exist_ok=True)
+    os.utime(leftover, (0, 0))
+    quarantined = store / "quarantine" / f"{'0' * 64}-1"
+    quarantined.mkdir(parents=True)
+    listed = invoke("clean", "--dry-run", "--store", store).stdout
+    assert "1 leftover of 0 B would be removed" in listed
+    assert leftover.exists()
+    body = invoke_json("clean", "--store", store)
+    assert [each["path"] for each in body["leftovers"]] == ["tmp/0123-dead"]
+    assert not leftover.exists()
+    assert quarantined.exists()
+    assert "1 leftover" in invoke("clean", "--quarantine", "--store", store).stdout
+    assert not quarantined.exists()
+    assert Store(store).verify() == []
+    assert list(Store(store).ids()) == ids
+
+
+def test_cleaning_a_store_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(RecordError, match="no such store"):
+        invoke("clean", "--store", tmp_path / "nowhere")

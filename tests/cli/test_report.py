@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from invoking import invoke
+from command_line import invoke
 from made_up_records import fill
 from report.site.site_samples import profile
 from rulescope import assays
@@ -29,18 +29,18 @@ def store(tmp_path: Path) -> Path:
 def test_a_store_becomes_a_report(store: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     result = invoke("report", "--store", store, "--out", out, "--json")
-    said = json.loads(result.stdout)
-    assert said["front"] == str(out / "index.html")
-    assert said["assays"]["M1"]["done"] == said["assays"]["M1"]["runs"] == 4
-    assert (out / said["assays"]["M1"]["page"]).is_file()
+    body = json.loads(result.stdout)
+    assert body["front"] == str(out / "index.html")
+    assert body["assays"]["M1"]["done"] == body["assays"]["M1"]["runs"] == 4
+    assert (out / body["assays"]["M1"]["page"]).is_file()
     files = [path for path in out.rglob("*") if path.is_file() and path.name[0] != "."]
-    assert said["files"] == len(files)
-    assert said["bytes"] == sum(path.stat().st_size for path in files)
+    assert body["files"] == len(files)
+    assert body["bytes"] == sum(path.stat().st_size for path in files)
     for stage in ("reading: 4/4", "drawing: ", "writing: "):
         assert stage in result.stderr
 
 
-def test_bad_input_is_told_before_anything_is_written(store: Path, tmp_path: Path) -> None:
+def test_bad_input_is_refused_before_anything_is_written(store: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     for error, arguments in (
         (SpecError, ("--store", store, "--preset", "quik")),
@@ -70,16 +70,16 @@ def test_a_damaged_record_is_a_warning(store: Path, tmp_path: Path) -> None:
     assert run[:12] in (out / "provenance.html").read_text()
 
 
-def test_a_profile_that_is_none_is_a_warning(store: Path, tmp_path: Path) -> None:
+def test_a_file_that_is_no_profile_is_a_warning(store: Path, tmp_path: Path) -> None:
     results, out = tmp_path / "results", tmp_path / "out"
     for name, content in (("bad", b"{}"), ("good", profile().to_json())):
         (results / name).mkdir(parents=True)
         (results / name / "profile.json").write_bytes(content)
     result = invoke("report", "--store", store, "--out", out, "--results", results, "--json")
     assert "warning: bad left out: bad/profile.json: not a profile" in result.stderr
-    said = json.loads(result.stdout)
-    assert said["profiles"] == ["good"]
-    assert list(said["damaged"]) == ["bad"]
+    body = json.loads(result.stdout)
+    assert body["profiles"] == ["good"]
+    assert list(body["damaged"]) == ["bad"]
     assert "bad/profile.json: not a profile" in (out / "provenance.html").read_text()
 
 
@@ -91,7 +91,7 @@ def test_a_damaged_mechanism_folder_is_a_warning(store: Path, tmp_path: Path) ->
     words = ("report", "--store", store, "--out", out, "--results", tmp_path / "results", "--json")
     result = invoke(*words)
     assert "warning: mechanism-targets left out: mechanism-targets/results.json" in result.stderr
-    said = json.loads(result.stdout)
-    assert list(said["damaged"]) == ["mechanism-targets"]
-    assert said["views"] == {}
+    body = json.loads(result.stdout)
+    assert list(body["damaged"]) == ["mechanism-targets"]
+    assert body["views"] == {}
     assert "mechanism-targets" in (out / "provenance.html").read_text()

@@ -1,4 +1,4 @@
-"""``rulescope run``, ``status``, ``list``, ``compare`` and ``records`` from the outside."""
+"""``rulescope run``, ``status``, ``list``, ``compare`` and ``records``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from invoking import invoke
+from command_line import invoke, invoke_json
 from made_up_records import fill
 from rulescope import assays
 from rulescope.assays import Results
@@ -37,16 +37,16 @@ def put(root: Path, assay: assays.Assay, **part: Any) -> None:
     fill(Store(root), [*plan.donors.values(), *plan.runs.values()])
 
 
-def test_an_assay_is_run_written_and_picked_up_again(tmp_path: Path) -> None:
+def test_an_assay_is_run_written_and_resumed(tmp_path: Path) -> None:
     places: list[str | Path] = ["--store", tmp_path / "store", "--out", tmp_path / "results"]
     command = ["run", "scale", *NULL, "--scales", "0.1,1", "--arms", "live,placebo"]
     command += ["--iterations", "40"]  # of which the last nine learn
-    first = json.loads(invoke(*command, *places, "--json").stdout)
+    first = invoke_json(*command, *places)
     assert first["failed"] == {}
     assert (first["plan"]["runs"], first["plan"]["missing"]) == (4, 4)
     assert first["plan"]["seconds"] > 0
     again = invoke(*command, *places)
-    assert "all of them are in the store" in again.stdout
+    assert "all runs are in the store" in again.stdout
     assert "Scores in Catch by reward scale" in again.stdout
     assert "n = 1 seed; random:0, agent published, 40 iterations" in again.stdout
     folder = tmp_path / "results" / "E1-random-0"
@@ -57,14 +57,14 @@ def test_an_assay_is_run_written_and_picked_up_again(tmp_path: Path) -> None:
     assert set(data["runs"]) == set(Store(tmp_path / "store").ids())
     scores = data["estimates"]
     assert scores["score/catch/live/1"] == scores["score/catch/placebo/1"]
-    # Live and placebo lived the same life, at each of the two scales.
-    hashes = json.loads(invoke("records", "hashes", *places[:2], "--json").stdout)
+    # The runs of live and placebo are identical, at each of the two scales.
+    hashes = invoke_json("records", "hashes", *places[:2])
     assert sorted(Counter(hashes.values()).values()) == [2, 2]
     plain = invoke("records", "hashes", *places[:2]).stdout.split()
     assert dict(zip(plain[::2], plain[1::2], strict=True)) == hashes
 
 
-def test_the_plan_can_be_seen_without_running(tmp_path: Path) -> None:
+def test_the_plan_is_shown_without_running(tmp_path: Path) -> None:
     command: list[str | Path] = [
         "run",
         "E2",
@@ -90,7 +90,7 @@ def test_the_plan_can_be_seen_without_running(tmp_path: Path) -> None:
         ("E1", "84 cells × 12 seeds = 1,008 lifetimes of 2,000 iterations"),
     ],
 )
-def test_the_plan_tells_of_lifetimes_as_they_are(
+def test_the_plan_shows_the_numbers_and_lengths_of_runs(
     assay: str, sizes: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("rulescope.cli.run.seconds_left", lambda *_: 1.0)
@@ -98,12 +98,12 @@ def test_the_plan_tells_of_lifetimes_as_they_are(
     assert sizes in invoke(*command, "--store", tmp_path / "store").stdout
 
 
-def test_donors_are_lived_and_named_in_the_manifest(tmp_path: Path) -> None:
+def test_donors_are_run_and_named_in_the_manifest(tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
     places: list[str | Path] = ["--store", store.root, "--out", tmp_path / "results"]
     command = ["run", "E2", *NULL, "--scales", "0.1", "--arms", "match-clamp,cross-natural"]
-    said = json.loads(invoke(*command, *places, "--json").stdout)
-    assert (said["plan"]["runs"], said["plan"]["donors"]) == (2, 2)
+    body = invoke_json(*command, *places)
+    assert (body["plan"]["runs"], body["plan"]["donors"]) == (2, 2)
     parents = [store.read(run).manifest.parents for run in store.ids()]
     assert sorted(map(len, parents)) == [0, 0, 1, 1]
 
@@ -140,7 +140,7 @@ def test_bad_input_is_refused_before_anything_runs(
 
 
 @pytest.mark.parametrize("option", ["--store", "--out"])
-def test_a_place_that_cannot_be_written_is_told_before_anything_runs(
+def test_a_folder_that_cannot_be_written_is_refused_before_anything_runs(
     option: str, tmp_path: Path
 ) -> None:
     (tmp_path / "file").touch()
@@ -151,7 +151,7 @@ def test_a_place_that_cannot_be_written_is_told_before_anything_runs(
     assert not any((tmp_path / "store").rglob("manifest.json"))
 
 
-def test_if_every_lifetime_fails_that_is_what_is_said(
+def test_if_every_run_fails_the_causes_are_printed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from rulescope.engine import local_engine
@@ -167,10 +167,10 @@ def test_if_every_lifetime_fails_that_is_what_is_said(
     assert "failed: DivergedError" in result.stderr
 
 
-def test_what_cannot_be_indexed_hides_nothing(
+def test_a_failed_index_does_not_hide_failed_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The index can be made at any time; why lifetimes failed is told now or never."""
+    """The index can be made at any time; the causes of failures are printed only now."""
     from rulescope.engine import local_engine
     from rulescope.records.index import Index
 
@@ -188,7 +188,7 @@ def test_what_cannot_be_indexed_hides_nothing(
     assert "warning: not indexed: store/index" in result.stderr
 
 
-def test_a_failed_lifetime_is_told_and_the_rest_is_analysed(
+def test_a_failed_run_is_reported_and_the_rest_is_analysed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from rulescope.engine import local_engine
@@ -207,7 +207,7 @@ def test_a_failed_lifetime_is_told_and_the_rest_is_analysed(
     assert "1 of 4 lifetimes" in result.stdout
 
 
-def test_status_counts_lifetimes_cell_by_cell(filled: Path) -> None:
+def test_status_counts_runs_cell_by_cell(filled: Path) -> None:
     command: list[str | Path] = [
         "status",
         "E1",
@@ -221,27 +221,27 @@ def test_status_counts_lifetimes_cell_by_cell(filled: Path) -> None:
     shown = invoke(*command).stdout
     assert "112/336" in shown
     assert "4/12" in shown
-    said = json.loads(invoke(*command, "--json").stdout)
-    assert (said[0]["runs"], said[0]["done"], len(said[0]["missing"])) == (336, 112, 224)
+    body = invoke_json(*command)
+    assert (body[0]["runs"], body[0]["done"], len(body[0]["missing"])) == (336, 112, 224)
 
 
-def test_status_without_an_assay_tells_of_all(filled: Path) -> None:
-    said = json.loads(invoke("status", "--store", filled, "--json").stdout)
-    assert len(said) == 4 * len(assays.ASSAYS)
-    done = {(row["assay"], row["preset"]): row["done"] for row in said}
+def test_status_without_an_assay_shows_all(filled: Path) -> None:
+    body = invoke_json("status", "--store", filled)
+    assert len(body) == 4 * len(assays.ASSAYS)
+    done = {(row["assay"], row["preset"]): row["done"] for row in body}
     assert done["E1", "standard"] == 112
     assert done["E2", "paper"] == 64
     assert done["E1", "smoke"] == 0
 
 
-def test_list_tells_what_each_preset_costs() -> None:
-    said = {row["id"]: row for row in json.loads(invoke("list", "--json").stdout)}
-    assert said["E1"]["presets"]["paper"]["runs"] == 1008
-    assert said["E1"]["presets"]["paper"]["interactions"] == 116_928_000
-    assert said["E2"]["presets"]["paper"]["donors"] == 24
-    short = said["conventions"]["presets"]["smoke"]
+def test_list_shows_the_cost_of_each_preset() -> None:
+    body = {row["id"]: row for row in invoke_json("list")}
+    assert body["E1"]["presets"]["paper"]["runs"] == 1008
+    assert body["E1"]["presets"]["paper"]["interactions"] == 116_928_000
+    assert body["E2"]["presets"]["paper"]["donors"] == 24
+    short = body["conventions"]["presets"]["smoke"]
     assert (short["shortest"], short["iterations"]) == (40, 60)
-    assert said["E3"]["conditions"] == ["action-flip", "reward-move", "none"]
+    assert body["E3"]["conditions"] == ["action-flip", "reward-move", "none"]
     shown = invoke("list").stdout
     assert "1008 lifetimes" in shown
     assert "cross-clamp" in shown
@@ -250,16 +250,16 @@ def test_list_tells_what_each_preset_costs() -> None:
 
 
 @pytest.mark.parametrize("name", ["E1", "E2", "E-IF", "P1"])
-def test_compare_prints_both_sides(name: str, filled: Path) -> None:
+def test_compare_prints_our_estimate_and_the_published_one(name: str, filled: Path) -> None:
     shown = invoke("compare", name, "--store", filled).stdout
     assert "published" in shown
     assert "too few seeds to tell" in shown  # four of a published twelve
     assert "overlap" not in shown
-    said = json.loads(invoke("compare", name, "--store", filled, "--json").stdout)
-    assert said["comparisons"]
-    assert said["agreement"]["too few seeds to tell"] > 0
-    assert said["agreement"]["agrees"] == 0
-    for row in said["comparisons"].values():
+    body = invoke_json("compare", name, "--store", filled)
+    assert body["comparisons"]
+    assert body["agreement"]["too few seeds to tell"] > 0
+    assert body["agreement"]["agrees"] == 0
+    for row in body["comparisons"].values():
         assert "overlap" not in row
         assert row["agreement"] not in ("agrees", "differs")
         assert row["n"] <= 4
@@ -269,9 +269,9 @@ def test_compare_prints_both_sides(name: str, filled: Path) -> None:
 def test_draws_are_saved_beside_the_results(filled: Path, tmp_path: Path) -> None:
     part = ("E1", "--preset", "paper", "--arms", "live", "--tasks", "catch")
     places = ("--store", filled, "--out", tmp_path)
-    said = json.loads(invoke("compare", *part, *places, "--save-draws", "--json").stdout)
+    body = invoke_json("compare", *part, *places, "--save-draws")
     path = tmp_path / "E1" / "draws.npz"
-    assert said["draws"] == str(path)
+    assert body["draws"] == str(path)
     found = arrays.read(path)
     assert found["score/catch/live/1"].shape == (10_000,)
     assert found["blocks/10000"].shape == (10_000, len(found["seeds"]))
@@ -284,20 +284,20 @@ def test_draws_are_saved_beside_the_results(filled: Path, tmp_path: Path) -> Non
     assert not path.exists()
 
 
-def test_compare_says_when_nothing_was_published(tmp_path: Path) -> None:
+def test_compare_of_an_unpublished_assay_is_empty(tmp_path: Path) -> None:
     put(tmp_path, assays.ASSAYS["ladder"], seeds=1, tasks=["deep-sea-4"], arms=["a2c"])
-    said = json.loads(invoke("compare", "ladder", "--store", tmp_path, "--json").stdout)
-    assert said["comparisons"] == {}
+    body = invoke_json("compare", "ladder", "--store", tmp_path)
+    assert body["comparisons"] == {}
 
 
 def test_compare_can_be_narrowed_to_some_estimates(filled: Path) -> None:
     command: list[str | Path] = ["compare", "E1", "--store", filled, "--only", "contrast", "--json"]
-    keys = json.loads(invoke(*command).stdout)["comparisons"]
+    keys = invoke_json(*command)["comparisons"]
     assert set(keys) == {"contrast/catch/half-best", "contrast/catch/0.8"}
     assert keys["contrast/catch/half-best"]["published"] == [3.0, 2.0, 3.0]
 
 
-def test_compare_names_what_only_may_be(filled: Path) -> None:
+def test_compare_names_the_nearest_key(filled: Path) -> None:
     with pytest.raises(SpecError, match=r"--only: no estimate has 'contrat'.*nearest: 'contrast'"):
         invoke("compare", "E1", "--store", filled, "--only", "contrat")
 
@@ -312,7 +312,7 @@ def test_damaged_records_are_listed_and_the_others_hashed(tmp_path: Path) -> Non
     assert run in result.stderr
 
 
-def test_what_is_printed_is_what_was_estimated(filled: Path, tmp_path: Path) -> None:
+def test_printed_numbers_are_the_estimates(filled: Path, tmp_path: Path) -> None:
     invoke("run", "P1", "--preset", "paper", "--seeds", "4", "--store", filled, "--out", tmp_path)
     store = Store(filled)
     assay = assays.find("P1")
@@ -335,6 +335,6 @@ def test_agents_are_planned_one_by_one(tmp_path: Path) -> None:
         tmp_path,
         "--json",
     ]
-    said = json.loads(invoke(*command).stdout)
-    assert [each["agent"] for each in said] == ["published", "reference"]
-    assert not set(said[0]["missing"]) & set(said[1]["missing"])
+    body = invoke_json(*command)
+    assert [each["agent"] for each in body] == ["published", "reference"]
+    assert not set(body[0]["missing"]) & set(body[1]["missing"])

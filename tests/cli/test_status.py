@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import time
@@ -12,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from invoking import invoke
+from command_line import invoke, invoke_json
 from made_up_records import fill
 from rulescope import assays
 from rulescope.assays import narrowed
@@ -45,7 +44,7 @@ def announce(store: Store, **facts: Any) -> Path:
         {"id": RUNS[1], "iteration": 150, "iterations": 600, "rate": 4.5},
         {"id": RUNS[3], "iteration": 0, "iterations": 600, "rate": 0.0, "attempt": 2},
     ]
-    said = {
+    body = {
         "name": "E1",
         "host": platform.node(),
         "pid": os.getpid(),
@@ -60,24 +59,24 @@ def announce(store: Store, **facts: Any) -> Path:
     }
     path = store.root / "campaigns" / "it.json"
     path.parent.mkdir(exist_ok=True)
-    path.write_bytes(msgspec.json.encode(said | facts))
+    path.write_bytes(msgspec.json.encode(body | facts))
     return path
 
 
-def test_what_runs_and_what_failed_is_told(store: Store) -> None:
+def test_running_and_failed_runs_are_shown(store: Store) -> None:
     shown = invoke(*CHOICE, "--store", store.root).stdout
     lines = shown.splitlines()
     assert "3/9 lifetimes, 2 running, 4.5 it/s, 2 h 30 min left; 2 workers, for 3 min" in lines[0]
-    (lived,) = [line for line in lines if line.strip().startswith(RUNS[1][:12])]
-    assert lived.split()[-7:] == ["150/600", "4.5", "1", "min", "40", "s", "1"]
+    (row,) = [line for line in lines if line.strip().startswith(RUNS[1][:12])]
+    assert row.split()[-7:] == ["150/600", "4.5", "1", "min", "40", "s", "1"]
     labels = [str(label) for label in PLAN.cells[0].labels.values() if isinstance(label, str)]
-    assert lived.split()[1 : 2 + len(labels)] == ["E1", *labels]
+    assert row.split()[1 : 2 + len(labels)] == ["E1", *labels]
     (failed,) = [line for line in lines if line.startswith(RUNS[2][:12])]
     assert failed.endswith("2  DivergedError: [not] finite")
     assert "SIGKILL" not in shown, "it is being tried again"
 
 
-def test_cells_count_running_and_failed_lifetimes(store: Store) -> None:
+def test_cells_count_running_and_failed_runs(store: Store) -> None:
     shown = invoke(*CHOICE, "--store", store.root).stdout
     rows = [line.split() for line in shown.splitlines()]
     heading = next(
@@ -85,15 +84,15 @@ def test_cells_count_running_and_failed_lifetimes(store: Store) -> None:
     )
     assert [row[-2:] for row in rows[heading + 1 :][:2]] == [["1/2", "1"], ["1", "1"]]
     assert all(row[-1] == "0/2" for row in rows[heading + 3 :])
-    said = json.loads(invoke(*CHOICE, "--store", store.root, "--json").stdout)[0]
-    assert said["done"] == 1
-    assert said["running"] == sorted([RUNS[1], RUNS[3]])
-    assert said["failed"] == {RUNS[2]: "DivergedError: [not] finite"}
-    (campaign,) = said["campaigns"]
+    body = invoke_json(*CHOICE, "--store", store.root)[0]
+    assert body["done"] == 1
+    assert body["running"] == sorted([RUNS[1], RUNS[3]])
+    assert body["failed"] == {RUNS[2]: "DivergedError: [not] finite"}
+    (campaign,) = body["campaigns"]
     assert campaign["seconds_left"] == 9000.0
 
 
-def test_watching_goes_on_until_no_campaign_runs(
+def test_watching_continues_until_no_campaign_runs(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     naps = iter(range(1, 10))
@@ -130,23 +129,23 @@ def test_in_a_terminal_watching_shows_the_tables_until_interrupted(
     assert "DivergedError" in shown
 
 
-def test_without_an_assay_all_failures_are_told(store: Store) -> None:
+def test_without_an_assay_all_failures_are_shown(store: Store) -> None:
     shown = invoke("status", "--store", store.root).stdout
     assert RUNS[2][:12] in shown
     assert "150/600" in shown
 
 
-def test_a_store_from_anybody_cannot_steer_the_terminal(store: Store) -> None:
+def test_control_characters_in_a_store_do_not_reach_the_terminal(store: Store) -> None:
     failures.add(store, RUNS[2], "\x1b[2J[/bold] gone")
     odd = {"id": "[/x]\x1b[1m", "iteration": 1, "iterations": 2, "rate": 1.0}
     announce(store, name="\x1b]0;title\x07", running=[odd])
     shown = invoke(*CHOICE, "--store", store.root).stdout
     assert "\x1b" not in shown
     assert "[/bold] gone" in shown
-    (line, *_) = status._View.of([("quick", PLAN)], store, by_cell=True).lines()
+    (line, *_) = status.StoreState.read([("quick", PLAN)], store, by_cell=True).lines()
     assert "\x1b" not in line
 
 
-def test_watching_is_for_people(store: Store) -> None:
+def test_watching_excludes_json(store: Store) -> None:
     with pytest.raises(SpecError, match="--json"):
         invoke(*CHOICE, "--watch", "--json", "--store", store.root)

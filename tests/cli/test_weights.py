@@ -78,14 +78,14 @@ def error(*arguments: str | Path) -> str:
 # --- list ---------------------------------------------------------------------------------------
 
 
-def test_list_tells_what_is_here(place: Path) -> None:
+def test_list_shows_the_paths(place: Path) -> None:
     path = put(place, "tiny-a")
     result = run("list")
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
-    assert lines[0].split() == ["name", "family", "parameters", "size", "licence", "where"]
+    assert lines[0].split() == ["name", "family", "parameters", "size", "licence", "path"]
     assert lines[1].split() == ["tiny-a", "open", "1,211", "4,972", "B", "Apache-2.0", str(path)]
-    assert lines[2].rstrip().endswith("not here")
+    assert lines[2].rstrip().endswith("missing")
     assert "rulescope weights fetch" in lines[-1]
 
 
@@ -97,7 +97,7 @@ def test_list_as_json(place: Path) -> None:
     assert (missing["name"], missing["path"], missing["problem"]) == ("tiny-b", None, None)
 
 
-def test_list_shows_a_damaged_file_and_goes_on(place: Path) -> None:
+def test_list_shows_a_damaged_file_and_continues(place: Path) -> None:
     put(place, "tiny-a", b"damaged")
     put(place, "tiny-b")
     damaged, good = data("list")
@@ -106,7 +106,7 @@ def test_list_shows_a_damaged_file_and_goes_on(place: Path) -> None:
     assert "not the released weights" in run("list").stdout
 
 
-def test_list_from_a_folder_looks_only_there(place: Path, tmp_path: Path) -> None:
+def test_list_from_a_folder_searches_only_there(place: Path, tmp_path: Path) -> None:
     put(place, "tiny-a")
     other = put(tmp_path / "other", "tiny-b")
     assert [row["path"] for row in data("list", "--from", tmp_path / "other")] == [None, str(other)]
@@ -133,11 +133,11 @@ def test_fetch_without_a_network_is_one_error(tmp_path: Path) -> None:
     assert not (tmp_path / "cache").exists()
 
 
-def test_fetch_wants_names_or_all() -> None:
+def test_fetch_needs_names_or_all() -> None:
     assert "--all; valid: tiny-a, tiny-b" in error("fetch")
 
 
-def test_fetch_looks_all_names_up_first(place: Path, tmp_path: Path) -> None:
+def test_fetch_checks_all_names_first(place: Path, tmp_path: Path) -> None:
     put(place, "tiny-a")
     assert "no rule is called 'tiny-x'" in error("fetch", "tiny-a", "tiny-x", "--from", place)
     assert not (tmp_path / "cache").exists()
@@ -153,7 +153,7 @@ def test_path_prints_just_the_path(place: Path) -> None:
     assert run("path", "tiny-a", "--from", path).stdout == f"{path}\n"
 
 
-def test_path_of_what_is_not_here_says_how_to_get_it() -> None:
+def test_path_of_missing_weights_names_the_command_that_downloads_them() -> None:
     message = error("path", "tiny-a")
     assert message.startswith("the weights of tiny-a are not here")
     assert "RULESCOPE_WEIGHTS" in message
@@ -168,8 +168,8 @@ def test_path_of_an_unknown_or_damaged_rule(place: Path) -> None:
 # --- verify -------------------------------------------------------------------------------------
 
 
-def test_verify_passes_over_what_is_not_here_unless_it_is_named(place: Path) -> None:
-    assert "nothing to verify" in run("verify").stdout
+def test_verify_skips_missing_weights_unless_they_are_named(place: Path) -> None:
+    assert "no weights found" in run("verify").stdout
     path = put(place, "tiny-a")
     assert data("verify") == [{"name": "tiny-a", "path": str(path), "problem": None}]
     (row,) = data("verify", "tiny-b", code=1)
@@ -197,7 +197,7 @@ def test_verify_checks_the_structure_too(place: Path, monkeypatch: pytest.Monkey
     assert "not a plain .npy file" in row["problem"]
 
 
-def test_verify_a_renamed_file_is_known_by_its_bytes(tmp_path: Path) -> None:
+def test_verify_identifies_a_renamed_file_by_its_bytes(tmp_path: Path) -> None:
     renamed = tmp_path / "renamed.npy"
     renamed.write_bytes(GOOD["tiny-b"])
     assert data("verify", "--from", renamed) == [

@@ -55,7 +55,7 @@ print(json.dumps({
     "interop": torch.get_num_interop_threads(),
     "deterministic": torch.are_deterministic_algorithms_enabled(),
     "fill": torch.utils.deterministic.fill_uninitialized_memory,
-    "told": [before["threads"], runtime_identity()["threads"]],
+    "reported": [before["threads"], runtime_identity()["threads"]],
 }))
 """
     assert run_python(code, OMP_NUM_THREADS="2") == {
@@ -63,7 +63,7 @@ print(json.dumps({
         "interop": 1,
         "deterministic": True,
         "fill": False,
-        "told": [2, 1],
+        "reported": [2, 1],
     }
 
 
@@ -78,7 +78,7 @@ print(json.dumps(torch.get_num_threads()))
     assert run_python(code) == 1
 
 
-def test_runtime_identity_tells_the_machine_but_not_whose() -> None:
+def test_runtime_identity_names_the_machine_but_not_its_owner() -> None:
     identity = runtime.runtime_identity()
     assert set(identity) == {
         "python", "numpy", "torch", "blas", "onednn", "cpu", "isa", "os", "threads", "device",

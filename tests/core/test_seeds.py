@@ -68,7 +68,7 @@ def draw(generator: Generator) -> list[float]:
 
 
 @pytest.mark.parametrize("spent", [0, 1, 2, 3, 1001])
-def test_a_packed_stream_goes_on_to_the_bit(spent: int) -> None:
+def test_a_packed_stream_continues_bit_identically(spent: int) -> None:
     generator = seeds.stream(5, "action")
     for _ in range(spent):
         generator.integers(0, 2**32, dtype=np.uint32)

@@ -47,7 +47,7 @@ def test_every_array_of_the_rule_moves_and_the_log_is_complete() -> None:
         training.advance()
     assert training.finished
     still = {name for name, a in before.items() if np.array_equal(a, training.rule[name])}
-    # Shifting all policy logits alike changes nothing but rounding; all else must move.
+    # Shifting all policy logits equally changes only rounding; all other arrays must move.
     assert still <= {"lstm/linear_4/b"}
     log = training.log_columns()
     assert log["meta_step"].tolist() == [1, 2, 3, 4]

@@ -1,4 +1,4 @@
-"""Wrappers change what is told and nothing else."""
+"""Wrappers change what the learner observes and nothing else."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def synthetic(interval: int) -> Boundary:
 
 
 def flagged(steps: list[Step]) -> list[int]:
-    """The steps, counted from 1, at which every lane was told of an end."""
+    """The steps, counted from 1, at which an end was reported to every lane."""
     assert all(step.terminal.all() == step.terminal.any() for step in steps)
     return [index for index, step in enumerate(steps, 1) if step.terminal.all()]
 
@@ -42,7 +42,7 @@ def test_what_happens_is_never_changed(world: str, scale: float, boundary: Bound
         assert observed.reward.dtype == np.float32
 
 
-def test_masked_never_tells_of_an_end() -> None:
+def test_masked_never_reports_an_end() -> None:
     steps = play(make(Catch(), MASKED, 1.0, lanes=2), 50)
     assert flagged(steps) == []
     assert [index for index, step in enumerate(steps, 1) if step.ended.any()] == [*range(7, 51, 7)]
@@ -107,7 +107,7 @@ def test_impossible_intervals_are_refused() -> None:
         make(Catch(), Boundary(terminals="synthetic"), 1.0, lanes=1)
 
 
-def test_make_wraps_no_more_than_it_must() -> None:
+def test_make_wraps_no_more_than_necessary() -> None:
     assert type(make(Catch(), EPISODIC, 1.0, lanes=1)) is CatchEnv
     assert type(make(Catch(), EPISODIC, 2.0, lanes=1)) is Scaled
     masked = make(Catch(), MASKED, 2.0, lanes=1)

@@ -173,7 +173,7 @@ def test_smaller_integer_types_are_accepted() -> None:
     assert env.save()["paddles"].tolist() == [5]
 
 
-def test_an_environment_that_was_not_reset_says_so() -> None:
+def test_an_environment_that_was_not_reset_raises() -> None:
     env = CatchEnv(Catch(), lanes=1)
     with pytest.raises(RuntimeError, match="call reset or load first"):
         env.step(np.array([1]))

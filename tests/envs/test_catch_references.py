@@ -151,7 +151,7 @@ def test_sampled_episodes_agree(config: Catch) -> None:
     assert random.rate == pytest.approx(random.mean_return / steps, abs=1e-9)
 
 
-def test_the_sampler_reads_the_world_and_not_what_is_told() -> None:
+def test_the_sampler_reads_the_world_and_not_what_the_learner_observes() -> None:
     def sampled(env: Environment, policy: Policy) -> tuple[float, ...]:
         return sample_references(env, policy, episodes=64, seed=0)
 

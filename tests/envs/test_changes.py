@@ -199,8 +199,8 @@ def test_what_a_perfect_catcher_falls_to(size: int) -> None:
 
 
 @pytest.mark.parametrize("config", [CatchStream(), Tracking()])
-def test_who_knows_of_a_moved_reward_earns_as_before(config: CatchStream | Tracking) -> None:
-    """In the mirrored world, whoever chases the mirror image of the ball is an oracle."""
+def test_a_policy_adapted_to_a_moved_reward_earns_as_before(config: CatchStream | Tracking) -> None:
+    """In the mirrored world, chasing the mirror image of the ball is optimal."""
     env = make(config, EPISODIC, 1.0, 64, RewardMove(at=0, map="mirror"))
 
     def informed(observation: Array, generator: np.random.Generator) -> Actions:

@@ -108,13 +108,13 @@ class Parts(Walk):
 class Faulty(Walk):
     """Returns, from the second step on, what it is asked to return instead of a sound step."""
 
-    said: Callable[..., Any] = staticmethod(lambda *sound: sound)
+    returned: Callable[..., Any] = staticmethod(lambda *sound: sound)
     steps = 0
 
     def step(self, action: int) -> Any:
         self.steps += 1
         sound = super().step(action)
-        return sound if self.steps < 2 else type(self).said(*sound)
+        return sound if self.steps < 2 else type(self).returned(*sound)
 
 
 KINDS = (Walk, Unseeded, Steering, Growing, Pair, Number, Parts, Faulty)
@@ -204,7 +204,7 @@ def test_the_state_is_as_long_as_the_running_episode() -> None:
         assert env.save()["actions"].shape[1] <= 20
 
 
-def test_a_world_that_goes_its_own_way_cannot_be_continued() -> None:
+def test_a_world_that_ignores_the_seed_cannot_be_resumed() -> None:
     env = adapted("rulescope/Unseeded-v0", lanes=20)
     env.reset(0)
     for actions in actions_for(env, 10):
@@ -308,7 +308,7 @@ BAD: dict[str, Callable[..., Any]] = {
 def test_a_step_that_is_not_sound_stops_the_run(
     message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Faulty, "said", staticmethod(BAD[message]))
+    monkeypatch.setattr(Faulty, "returned", staticmethod(BAD[message]))
     env = adapted("rulescope/Faulty-v0")
     env.reset(0)
     env.step(np.array([1, 1]))
@@ -449,7 +449,7 @@ def test_a_world_that_exits_has_failed(tmp_path: Path, monkeypatch: pytest.Monke
     def leave(*_: Any) -> None:
         raise SystemExit  # what sys.exit does; other packages replace the function itself
 
-    monkeypatch.setattr(Faulty, "said", staticmethod(leave))
+    monkeypatch.setattr(Faulty, "returned", staticmethod(leave))
     spec = RunSpec(
         learner=A2C(agent=NetworkSizes(hidden=(4, 4))),
         environment=Gymnasium(id="rulescope/Faulty-v0"),
@@ -460,7 +460,7 @@ def test_a_world_that_exits_has_failed(tmp_path: Path, monkeypatch: pytest.Monke
         find_or_make(spec, Store(tmp_path))
 
 
-def test_a_world_whose_code_is_in_no_file_runs_but_cannot_be_pinned(
+def test_a_world_whose_code_is_not_in_a_file_runs_but_cannot_be_pinned(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Walk, "__module__", "typed_in")

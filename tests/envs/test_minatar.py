@@ -90,7 +90,7 @@ def test_games_continue_from_a_file(config: MinAtar) -> None:
     env.reset(3)
     actions = actions_for(env, 800, seed=3)
     if config.game == "freeway":
-        actions[:] = 2  # or else nobody would ever get to the other side
+        actions[:] = 2  # otherwise no lane would ever reach the other side
     paid = [env.step(row).payoff for row in actions[:400]]
     other.load(arrays.unpack(arrays.pack(env.save())))
     for row in actions[400:]:

@@ -84,15 +84,17 @@ def test_one_update_is_that_of_autograd_and_torch_adam() -> None:
 
 
 def test_synthetic_terminals_in_step_with_the_episodes_change_nothing() -> None:
-    """Episodes of 8x8 Catch last 7 steps, so telling of an end every 7 steps is the truth."""
-    truth, synthetic = (boundary_life(A2C(agent=LITTLE), told) for told in ("episodic", "7"))
+    """Episodes of 8x8 Catch last 7 steps, so reporting an end every 7 steps is true."""
+    truth, synthetic = (
+        boundary_life(A2C(agent=LITTLE), boundary) for boundary in ("episodic", "7")
+    )
     for name, array in truth.items():
         np.testing.assert_array_equal(array, synthetic[name], err_msg=name)
 
 
 def test_the_transition_before_the_bootstrap_is_trained_on() -> None:
     """A flag on the last of 29 transitions takes the bootstrap away (Disco does not see it)."""
-    masked, cut = (boundary_life(A2C(agent=LITTLE), told) for told in ("masked", "29"))
+    masked, cut = (boundary_life(A2C(agent=LITTLE), boundary) for boundary in ("masked", "29"))
     assert not np.array_equal(masked["params/flat"], cut["params/flat"])
 
 

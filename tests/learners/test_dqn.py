@@ -47,7 +47,7 @@ def test_published_settings() -> None:
     assert smaller == msgspec.structs.replace(config, capacity=28_672)
 
 
-def test_the_length_of_the_lifetime_must_be_told() -> None:
+def test_the_length_of_the_lifetime_is_required() -> None:
     with pytest.raises(ValueError, match="interactions"):
         learners.make(DQN(), (4, 4), 3, 7, seed=0)
 
@@ -89,7 +89,7 @@ def test_what_follows_a_terminal_counts_nothing() -> None:
     best = outputs(learner, learner.target, seen[2:]).amax(1).tolist()
     expected = np.where(batch.terminals, 1.0, 2.0 + 0.997 * best[1])
     assert batch.terminals.any()
-    np.testing.assert_allclose(learner.aims(batch), expected, rtol=1e-5)
+    np.testing.assert_allclose(learner.td_targets(batch), expected, rtol=1e-5)
 
 
 @pytest.mark.parametrize("loss", ["huber", "squared"])
@@ -105,8 +105,8 @@ def test_one_update_is_that_of_autograd_and_torch_adam(loss: Literal["huber", "s
     with torch.no_grad():
         best = outputs(learner, learner.target, learner.replay.rows(batch.after)).amax(1)
         aims = torch.tensor(batch.rewards) + 0.997 * ~torch.tensor(batch.terminals) * best
-    said = outputs(learner, flat, learner.replay.rows(batch.before))
-    taken = said.gather(1, torch.tensor(batch.actions).unsqueeze(1)).squeeze(1)
+    values = outputs(learner, flat, learner.replay.rows(batch.before))
+    taken = values.gather(1, torch.tensor(batch.actions).unsqueeze(1)).squeeze(1)
     measure = functional.smooth_l1_loss if loss == "huber" else functional.mse_loss
     value = measure(taken, aims)
     value.backward()  # type: ignore[no-untyped-call]
@@ -169,11 +169,11 @@ def test_exploration_falls_with_every_interaction() -> None:
     assert asked == [0, 2, 4, 6, 8, 10]
 
 
-def test_random_actions_are_as_frequent_as_epsilon_says() -> None:
+def test_random_actions_have_the_frequency_epsilon() -> None:
     learner = little(epsilon=(0.3, 0.3))
     rows = np.zeros((2, 3, 3), np.float32)
-    said = outputs(learner, learner.params, rows)[0]
-    greedy = int(said.argmax())
+    values = outputs(learner, learner.params, rows)[0]
+    greedy = int(values.argmax())
     chosen = np.concatenate([learner.act(rows).actions for _ in range(2000)])
     share, expected = (chosen == greedy).mean(), 0.7 + 0.3 / 3
     assert abs(share - expected) < 4 * math.sqrt(expected * (1 - expected) / 4000)

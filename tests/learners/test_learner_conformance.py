@@ -317,21 +317,24 @@ def test_a_learner_that_leaves_its_rule_alone_conforms() -> None:
         (ActingLearns, "[purity] act changed carrier array count/count"),
         (WritesToObservations, "[purity] act changed the observation"),
         (WritesToRollouts, "[purity] learn changed the rollout's rewards"),
-        (GivesItsOwnMemory, "[carriers] params: overwriting what get returned changed table"),
-        (KeepsWhatItIsGiven, "[carriers] params: overwriting what was given to set changed table"),
-        (RoundsWhenSet, "[carriers] params: setting what get returned changed table"),
+        (GivesItsOwnMemory, "[carriers] params: overwriting the arrays from get changed table"),
+        (
+            KeepsWhatItIsGiven,
+            "[carriers] params: overwriting the arrays given to set changed table",
+        ),
+        (RoundsWhenSet, "[carriers] params: setting the arrays from get changed table"),
         (NotAnArray, "[carriers] count/count must be a numeric array, is <class 'int'>"),
         (SettingDisturbs, "[carriers] a learner whose carriers were read and written back"),
         (CannotBeZero, "[pin] params/table is not zero after it was set to zero"),
-        (HiddenState, "[checkpoint] a fresh learner, loaded after"),
-        (HiddenStream, "[checkpoint] a fresh learner, loaded after"),
-        (CannotLoad, "[checkpoint] a fresh learner cannot load: KeyError('table')"),
+        (HiddenState, "[checkpoint] a new learner, loaded after"),
+        (HiddenStream, "[checkpoint] a new learner, loaded after"),
+        (CannotLoad, "[checkpoint] a new learner cannot load: KeyError('table')"),
         (DigestWithoutRule, "[rule] there is no rule, but rule_digest is"),
         (ChangesItsRule, "[rule] learning changed the rule's weights"),
-        (NoDigest, "[rule] a fresh rule_digest is not rule.content"),
+        (NoDigest, "[rule] the initial rule_digest is not rule.content"),
     ],
 )
-def test_a_broken_learner_is_told_what_is_wrong(
+def test_a_broken_learner_is_reported_with_its_fault(
     broken: Callable[[], Learner], message: str
 ) -> None:
     with pytest.raises(AssertionError, match=re.escape(message)):
@@ -357,11 +360,11 @@ class ActsFromAnOldCopy(DiscoLearner):
 @pytest.mark.parametrize(
     ("broken", "message"),
     [
-        (LosesItsMoments, "[carriers] moments: setting what get returned changed second"),
+        (LosesItsMoments, "[carriers] moments: setting the arrays from get changed second"),
         (ActsFromAnOldCopy, "[carriers] a learner whose carriers were read and written back"),
     ],
 )
-def test_a_broken_disco_is_told_what_is_wrong(broken: type[DiscoLearner], message: str) -> None:
+def test_a_broken_disco_learner_is_reported(broken: type[DiscoLearner], message: str) -> None:
     def make() -> Learner:
         return broken(small_disco(capacity=8), load(RULE), (4, 4), 3, STEPS, seed=1)
 

@@ -55,10 +55,10 @@ def check_first_step(path: Path) -> None:
     """Compare the first minibatch: losses, norms, clipped gradient, update."""
     data, learner, rollout = ppo_case(path)
     both = (("actor", learner.policy), ("critic", learner.value))
-    batch = learner._samples(rollout).some(data["perm0"][:16])
+    batch = learner._samples(rollout).select(data["perm0"][:16])
     subtracted: list[torch.Tensor] = []
     optimiser = learner._optimiser
-    assert isinstance(optimiser, open_ppo._Learned)
+    assert isinstance(optimiser, open_ppo._OpenOptimiser)
     update = optimiser.rule.update
 
     def watched(*given: object) -> torch.Tensor:
@@ -123,7 +123,7 @@ MISTAKES: dict[str, tuple[str, Callable[..., object]]] = {
     "deviation over N - 1": ("normalised", sample_std),
     "gradient not clipped": ("clip_", no_clip),
     "proportion of minibatches, not epochs": ("proportions", by_minibatch),
-    "layers not told apart": ("leaves", shallow),
+    "layers not distinguished": ("leaves", shallow),
 }
 
 
@@ -245,7 +245,7 @@ def test_adam_is_torch_s_with_a_rate_that_falls_from_iteration_to_iteration() ->
         torch.testing.assert_close(learner.params, mirror.detach(), rtol=0, atol=1e-7)
 
 
-def test_a_gradient_that_is_not_finite_is_told() -> None:
+def test_a_gradient_that_is_not_finite_is_reported() -> None:
     learner = made(SMALL["adam"])
     with pytest.raises(DivergedError, match="gradient is no longer finite"):
         learner.learn(rollout(learner, scale=1e30), measure=False)

@@ -7,7 +7,7 @@ import torch
 from learners.baseline_cases import LITTLE, SMALL, catch_score, factory, in_channels
 from rulescope.learners.learner import Rollout
 from rulescope.learners.learner_conformance import check_learner
-from rulescope.learners.ppo import Minibatch, PPOLearner, clipped_weights, normalised
+from rulescope.learners.ppo import Minibatch, PPOLearner, clipped_policy_weights, normalised
 from rulescope.spec.baseline_config import PPO, VARIANTS, NetworkSizes
 
 pytestmark = pytest.mark.usefixtures("deterministic")
@@ -42,7 +42,7 @@ def test_weights_are_the_gradient_of_the_clipped_objective() -> None:
     ratio = log_ratio.exp()
     objective = torch.minimum(ratio * advantages, ratio.clamp(0.8, 1.2) * advantages)
     (expected,) = torch.autograd.grad(objective.sum(), log_ratio)
-    found = clipped_weights(log_ratio.detach().numpy(), advantages.numpy(), clip=0.2)
+    found = clipped_policy_weights(log_ratio.detach().numpy(), advantages.numpy(), clip=0.2)
     np.testing.assert_allclose(found, expected.numpy(), rtol=1e-12, atol=1e-12)
     assert ((found == 0) & (advantages.numpy() != 0)).sum() > 5
 
@@ -61,7 +61,7 @@ class Watched(PPOLearner):
         return super()._update(batch, measure)
 
 
-def test_every_epoch_goes_through_every_transition_once() -> None:
+def test_every_epoch_uses_every_transition_once() -> None:
     learner = Watched(PPO(agent=LITTLE), (1,), 3, seed=0)
     steps, lanes = 29, 2
     number = np.arange((steps + 1) * lanes, dtype=np.float32).reshape(steps + 1, lanes, 1)

@@ -40,7 +40,7 @@ class PlainA2C(UpdateRule):
 
 
 class Answering(PlainA2C):
-    """A rule that answers what it is told to."""
+    """A rule that returns a given result."""
 
     answer: Answer
 
@@ -84,9 +84,9 @@ def test_the_loss_of_a2c_makes_the_same_learner_as_a2c() -> None:
     for turn in range(5):
         one, other = rollout(turn, ours), rollout(turn, theirs)
         np.testing.assert_array_equal(one.actions, other.actions)
-        told, expected = ours.learn(one, measure=True), theirs.learn(other, measure=True)
-        assert told["gradient_norm"] == pytest.approx(expected["gradient_norm"], rel=1e-4)
-        assert told["entropy"] == pytest.approx(expected["entropy"], rel=1e-5)
+        metrics, expected = ours.learn(one, measure=True), theirs.learn(other, measure=True)
+        assert metrics["gradient_norm"] == pytest.approx(expected["gradient_norm"], rel=1e-4)
+        assert metrics["entropy"] == pytest.approx(expected["entropy"], rel=1e-5)
         torch.testing.assert_close(ours.params, theirs.params, rtol=1e-4, atol=1e-5)
 
 
@@ -99,17 +99,17 @@ def test_what_a_rule_sees_is_what_happened() -> None:
             return super().loss(seen, state)
 
     learner = Watching(SETUP)
-    lived = rollout(0, learner)
-    outputs = learner.evaluate(torch.tensor(lived.observations).flatten(0, 1)).said
-    learner.learn(lived, measure=False)
+    collected = rollout(0, learner)
+    outputs = learner.evaluate(torch.tensor(collected.observations).flatten(0, 1)).output_array
+    learner.learn(collected, measure=False)
     [seen] = kept
     np.testing.assert_allclose(seen.values.detach().ravel(), outputs[:, -1], rtol=1e-5, atol=1e-6)
-    decisions = Decisions(outputs[:14], lived.actions.ravel())
+    decisions = Decisions(outputs[:14], collected.actions.ravel())
     np.testing.assert_allclose(seen.chosen().detach().ravel(), decisions.chosen, rtol=1e-5)
-    np.testing.assert_array_equal(seen.rewards, lived.rewards)
-    np.testing.assert_array_equal(seen.terminals, lived.terminals)
+    np.testing.assert_array_equal(seen.rewards, collected.rewards)
+    np.testing.assert_array_equal(seen.terminals, collected.terminals)
     values = seen.values.detach().numpy()
-    expected = gae(lived, values, 0.9, 0.8)
+    expected = gae(collected, values, 0.9, 0.8)
     advantages, returns = seen.advantages(seen.rewards, 0.9, 0.8)
     assert not advantages.requires_grad
     np.testing.assert_allclose(advantages, expected, rtol=1e-4, atol=1e-6)
@@ -119,17 +119,17 @@ def test_what_a_rule_sees_is_what_happened() -> None:
 def test_the_history_is_what_the_rule_returned_and_what_it_gets() -> None:
     learner = PlainA2C(SETUP)
     assert tuple(learner.carriers) == UpdateRule.CARRIERS
-    told = learner.learn(rollout(0, learner), measure=True)
+    metrics = learner.learn(rollout(0, learner), measure=True)
     state = learner.carriers["recurrent"].get()
     assert int(state["rollouts"]) == 1
     norm = np.sqrt(1 + np.square(state["sum"].astype(np.float64)).sum())
-    assert told["history_norm"] == pytest.approx(norm)
+    assert metrics["history_norm"] == pytest.approx(norm)
     learner.carriers["recurrent"].set({"rollouts": np.array(41), "sum": np.zeros(2, np.float32)})
     learner.learn(rollout(1, learner), measure=False)
     assert int(learner.carriers["recurrent"].get()["rollouts"]) == 42
 
 
-def test_a_remembered_tensor_keeps_no_graph() -> None:
+def test_a_state_tensor_keeps_no_graph() -> None:
     def answer(loss: Tensor, state: State) -> Any:
         return loss, state | {"sum": state["sum"] + loss}
 
@@ -140,7 +140,7 @@ def test_a_remembered_tensor_keeps_no_graph() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("answer", "message"),
     [
         (lambda loss, _: loss, r"loss\(\) must return \(loss, state\)"),
         (lambda loss, state: (float(loss.detach()), state), "a scalar tensor first, not .*float"),
@@ -156,24 +156,24 @@ def test_a_remembered_tensor_keeps_no_graph() -> None:
         (lambda loss, state: (loss, state | {"sum": 1.0}), "now .*float"),
     ],
 )
-def test_an_answer_that_makes_no_sense_is_told(answer: Answer, told: str) -> None:
+def test_an_invalid_result_of_loss_is_reported(answer: Answer, message: str) -> None:
     learner = answering(answer)
-    lived = rollout(0, learner)
+    collected = rollout(0, learner)
     before = learner.save()
-    with pytest.raises(SpecError, match=rf"rule .*Answering: .*{told}"):
-        learner.learn(lived, measure=False)
+    with pytest.raises(SpecError, match=rf"rule .*Answering: .*{message}"):
+        learner.learn(collected, measure=False)
     after = learner.save()
     assert all(np.array_equal(before[name], after[name]) for name in before)
 
 
 def test_a_history_that_is_not_finite_is_the_end() -> None:
     learner = answering(lambda loss, state: (loss, state | {"sum": state["sum"] / 0.0}))
-    with pytest.raises(DivergedError, match="remembers as 'sum' is no longer finite"):
+    with pytest.raises(DivergedError, match="state 'sum' is no longer finite"):
         learner.learn(rollout(0, learner), measure=False)
 
 
 @pytest.mark.parametrize("nothing", [{}, None, {"size": 1.0}, {"": torch.zeros(1)}])
-def test_a_rule_must_remember_something(nothing: Any) -> None:
+def test_a_rule_must_have_a_state(nothing: Any) -> None:
     class Empty(PlainA2C):
         def start(self) -> State:
             return nothing  # type: ignore[no-any-return]

@@ -56,11 +56,11 @@ def test_sampled_transitions_have_the_recorded_ages() -> None:
     clock, rng = Clock(), np.random.default_rng(0)
     replay = LedgerTransitionReplay(7, (1,))
     replay.ledger = Ledger(clock)
-    seen = rng.random((3, 1), dtype=np.float32)
+    observation = rng.random((3, 1), dtype=np.float32)
     for clock.now in range(1, 9):
         stamps = np.full(3, clock.now)
         nothing, ends = np.zeros(3, dtype=np.float32), np.zeros(3, dtype=np.bool_)
-        replay.append(seen, stamps, nothing, ends, seen)
+        replay.append(observation, stamps, nothing, ends, observation)
         drawn = [replay.sample(rng, 4) for _ in range(2)]
         expected = clock.now - np.concatenate([batch.actions for batch in drawn])
         assert replay.ledger.take_sampled_ages().tolist() == expected.tolist()
@@ -77,22 +77,22 @@ def test_predicting_the_next_sample_leaves_the_generator_unchanged() -> None:
 
 def test_a_replay_that_its_carrier_empties_starts_anew() -> None:
     """The carrier has no reference to the ledger, yet both have the same content."""
-    life = Lifetime(small_spec())
-    ledger, length = attach_ledger(life.learner, lambda: life.iteration)
-    empty = life.learner.carriers["replay"].get()
-    life.run(5)
+    lifetime = Lifetime(small_spec())
+    ledger, length = attach_ledger(lifetime.learner, lambda: lifetime.iteration)
+    empty = lifetime.learner.carriers["replay"].get()
+    lifetime.run(5)
     assert ledger.stored_ages(length()).tolist() == [4, 4, 3, 3, 2, 2, 1, 1, 0, 0]
-    life.learner.carriers["replay"].set(empty)
+    lifetime.learner.carriers["replay"].set(empty)
     assert ledger.stored_ages(length()).tolist() == []
-    life.run(7)
+    lifetime.run(7)
     assert ledger.stored_ages(length()).tolist() == [1, 1, 0, 0]
-    assert len(life.learner.carriers["replay"].get()["index"]) == 4
+    assert len(lifetime.learner.carriers["replay"].get()["index"]) == 4
 
 
 def test_entries_from_before_the_ledger_are_an_error() -> None:
-    life = Lifetime(small_spec())
-    life.run(3)
-    ledger, length = attach_ledger(life.learner, lambda: life.iteration)
+    lifetime = Lifetime(small_spec())
+    lifetime.run(3)
+    ledger, length = attach_ledger(lifetime.learner, lambda: lifetime.iteration)
     with pytest.raises(RecordError, match="did not record"):
         ledger.stored_ages(length())
 

@@ -154,7 +154,7 @@ def test_the_analysis_gathers_seeds_by_scale_and_state(tmp_path: Path) -> None:
 
 
 def test_the_table_has_the_range_beside_the_mean() -> None:
-    """Gradients point either way at different moments, so the mean alone says little."""
+    """Gradients point either way at different moments, so the mean alone is not enough."""
     [made_up] = targets_observations(TARGETS)
     late = np.array(made_up.group.moments) >= TARGETS.iterations / 2
     lines = np.zeros((2, len(late)))

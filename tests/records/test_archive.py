@@ -371,7 +371,7 @@ def test_an_invalid_source_is_named(store: Store, tmp_path: Path) -> None:
         with pytest.raises(RecordError, match=message):
             merge(store, tmp_path / name)
     store.commit(sample())
-    with pytest.raises(RecordError, match="is the store itself"):
+    with pytest.raises(RecordError, match="is the target store itself"):
         merge(store, store.root)
     with pytest.raises(RecordError, match="must end in"):
         archive.write(store, [RUN], tmp_path / "x.rar")

@@ -82,7 +82,7 @@ def test_no_flipped_bit_changes_what_is_loaded(store: Store) -> None:
         flipped[bit // 8] ^= 1 << bit % 8
         file_of(store).write_bytes(flipped)
         state = store.load_checkpoint(RUN)
-        # A few bits of a zip file (dates, attributes) mean nothing to anybody.
+        # A few bits of a zip file (dates, attributes) have no meaning.
         assert state is None or arrays.digest(state) == arrays.digest(some_state())
         refused += state is None
     assert refused == len(store.quarantined()) > 100
@@ -91,7 +91,7 @@ def test_no_flipped_bit_changes_what_is_loaded(store: Store) -> None:
 def test_a_checkpoint_replaced_while_it_is_read_is_not_damaged(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As by a worker that lives the run, while somebody verifies the store."""
+    """As by a worker with this run, while another process verifies the store."""
     real = arrays.unpack
 
     def unpack(content: bytes, max_bytes: int | None = None) -> dict[str, np.ndarray]:

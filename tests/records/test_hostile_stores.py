@@ -105,7 +105,7 @@ def test_a_pipe_does_not_block_a_reader(store: Store, name: str) -> None:
     store.commit(sample())
     (store.folder(RUN) / name).unlink()
     os.mkfifo(store.folder(RUN) / name)
-    with pytest.raises(RecordError, match="no regular file"):
+    with pytest.raises(RecordError, match="not a regular file"):
         store.read(RUN)
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from rulescope.core.errors import RecordError
 from rulescope.records import Record, Store, migration, query
-from rulescope.records.columns import describe
+from rulescope.records.columns import describe_intervention
 from rulescope.spec.learner_config import VARIANTS
 from rulescope.spec.run_spec import Freeze, Pin, RunSpec, Transplant
 from rulescope.spec.world_config import ActionFlip, Boundary
@@ -308,8 +308,8 @@ def test_a_column_of_different_types_becomes_text(store: Store) -> None:
 
 
 def test_interventions_are_described_in_one_line() -> None:
-    assert describe(Pin(carrier="recurrent")) == "pin(recurrent)"
-    assert describe(Freeze(carrier="averages", at=300)) == "freeze(averages, at=300)"
+    assert describe_intervention(Pin(carrier="recurrent")) == "pin(recurrent)"
+    assert describe_intervention(Freeze(carrier="averages", at=300)) == "freeze(averages, at=300)"
 
 
 def test_pandas_and_pyarrow_are_not_needed(filled: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -187,8 +187,8 @@ def test_files_of_another_run_are_detected() -> None:
         decode(sample(0).spec.id, files | {"log.npz": others["log.npz"]})
 
 
-def resealed(**changes: Any) -> dict[str, bytes]:
-    """Return the sample's files with a manifest changed by somebody who mended the checksum."""
+def with_checksum(**changes: Any) -> dict[str, bytes]:
+    """Return the sample's files with a changed manifest and its valid checksum."""
     files = encode(sample())
     plain = msgspec.json.decode(files["manifest.json"])
     plain.pop("checksum")
@@ -197,7 +197,7 @@ def resealed(**changes: Any) -> dict[str, bytes]:
 
 def test_unknown_fields_are_refused() -> None:
     with pytest.raises(DamageError, match="mood"):
-        decode(sample().spec.id, resealed(mood="good"))
+        decode(sample().spec.id, with_checksum(mood="good"))
 
 
 @pytest.mark.parametrize(
@@ -210,11 +210,11 @@ def test_unknown_fields_are_refused() -> None:
 )
 def test_other_versions_are_not_treated_as_damage(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(RecordError, match=message) as caught:
-        decode(sample().spec.id, resealed(**changes))
+        decode(sample().spec.id, with_checksum(**changes))
     assert not isinstance(caught.value, DamageError)
 
 
 def test_fields_added_since_are_allowed() -> None:
     spec = expanded(sample().spec)
     del spec["scale"], spec["learner"]["conventions"]["retrace"]
-    assert decode(sample().spec.id, resealed(spec=spec)).spec == sample().spec
+    assert decode(sample().spec.id, with_checksum(spec=spec)).spec == sample().spec

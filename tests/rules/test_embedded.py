@@ -29,7 +29,7 @@ def test_a_rule_of_the_package_is_its_discovery_s(rule: Embedded) -> None:
     assert loading.load(f"sha256:{rule.content}").content == rule.content
 
 
-def test_sprout_began_where_its_record_says() -> None:
+def test_sprout_started_where_its_record_says() -> None:
     start, early = (f"sha256:{EMBEDDED[f'sprout-{name}'].content}" for name in ("start", "early"))
     assert RECIPES["sprout-early"].start == start
     assert RECIPES["sprout"].start == RECIPES["sprout-scales"].start == early

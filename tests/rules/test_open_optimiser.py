@@ -72,9 +72,9 @@ def test_its_steps_are_the_original_s(monkeypatch: pytest.MonkeyPatch) -> None:
         for network, holder in zip((actor, critic), holders, strict=True):
             for param, gradient in zip(network.parameters(), holder.parameters(), strict=True):
                 param.grad = gradient.data.clone()
-        for network, who in ((actor, "actor"), (critic, "critic")):
+        for network, name in ((actor, "actor"), (critic, "critic")):
             for place, layer in enumerate(linears(network)):
-                optim._activity[id(layer)] = torch.tensor(data[f"{at}/act/{who}{place}"])
+                optim._activity[id(layer)] = torch.tensor(data[f"{at}/act/{name}{place}"])
         noise = pair()[0]
         filled(noise, data, f"{at}/noise", ACTOR)
         drawn = torch.cat([p.data.reshape(-1) for p in noise.parameters()])
@@ -91,13 +91,13 @@ def own(network: nn.Module) -> list[Tensor]:
     return [part.data for layer in linears(network) for part in (layer.bias, layer.weight)]
 
 
-def test_saved_and_loaded_it_goes_on_to_the_bit() -> None:
+def test_saved_and_loaded_it_continues_bit_identically() -> None:
     whole, parts, again = pair(), pair(), pair(seed=1)
     descend(*whole, optimiser(*whole), steps=6)
     first = optimiser(*parts)
     descend(*parts, first, steps=3)
-    for fresh, lived in zip(again, parts, strict=True):
-        fresh.load_state_dict(lived.state_dict())
+    for fresh, trained in zip(again, parts, strict=True):
+        fresh.load_state_dict(trained.state_dict())
     second = optimiser(*again)
     second.load_state_dict(first.state_dict())
     generator = first._generator

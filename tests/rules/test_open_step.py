@@ -44,8 +44,8 @@ def test_features_are_the_original_s(name: str) -> None:
     seen: list[Tensor] = []
 
     class Watched(Open):
-        def _described(self, *given: object) -> Tensor:
-            seen.append(super()._described(*given).clone())  # type: ignore[arg-type]
+        def _compute_features(self, *given: object) -> Tensor:
+            seen.append(super()._compute_features(*given).clone())  # type: ignore[arg-type]
             return seen[-1]
 
     def make(content: Content) -> Open:
@@ -125,11 +125,11 @@ def gru(bias_late: bool = False, swapped: bool = False) -> Callable[[pytest.Monk
         else:
             carry.copy_((1 - update) * candidate + update * carry)
 
-    return lambda patch: patch.setattr(open_network.RuleNetwork, "_remember_", remember)
+    return lambda patch: patch.setattr(open_network.RuleNetwork, "_update_carry_", remember)
 
 
 def early_momenta(patch: pytest.MonkeyPatch) -> None:
-    described = Open._described
+    described = Open._compute_features
 
     def before_update(self: Open, params: Tensor, gradient: Tensor, *rest: object) -> Tensor:
         now = self.momenta.clone()
@@ -138,7 +138,7 @@ def early_momenta(patch: pytest.MonkeyPatch) -> None:
         self.momenta.copy_(now)
         return features
 
-    patch.setattr(Open, "_described", before_update)
+    patch.setattr(Open, "_compute_features", before_update)
 
 
 def swapped_rows(*names: str) -> Callable[[pytest.MonkeyPatch], None]:
@@ -207,7 +207,7 @@ def test_dormancy_of_inputs_instead_of_units_is_noticed() -> None:
 # --- its parts ----------------------------------------------------------------------------------
 
 
-def test_the_two_sizes_are_told_apart_by_length() -> None:
+def test_the_two_sizes_are_distinguished_by_length() -> None:
     assert [length(size) for size in (SMALL, LARGE)] == [1211, 3571]
     assert [size_of(torch.zeros(n)) for n in (1211, 3571)] == [SMALL, LARGE]
     with pytest.raises(WeightsError, match=r"1211 or 3571 numbers, this one has shape \(12,\)"):

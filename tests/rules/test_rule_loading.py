@@ -188,7 +188,7 @@ def test_random_weights_need_a_whole_number(name: str) -> None:
         loading.load(name)
 
 
-def test_an_unknown_rule_offers_the_nearest() -> None:
+def test_an_unknown_rule_gives_the_nearest() -> None:
     with pytest.raises(WeightsError, match="nearest: 'open-ant'"):
         loading.load("open_ant")
 
@@ -288,7 +288,7 @@ BAD_DISCO: dict[str, tuple[Callable[[Path], None], str]] = {
     "infinity": (changed(lstm__linear__b=infinite()), "not finite"),
     "wrong shape": (
         changed(lstm__linear_2__w=np.ones((3, 6), np.float32)),
-        r"'lstm/linear_2/w' has shape (3, 6), but the other arrays ask for (3, 5)",
+        r"'lstm/linear_2/w' has shape (3, 6), but the other arrays require (3, 5)",
     ),
     "wrong dimensions": (
         changed(lstm__linear_2__w=np.ones(15, np.float32)),

@@ -258,7 +258,7 @@ def test_a_trickle_is_cut_off(
     assert places.listing() == before
 
 
-def test_the_servers_refusal_is_told(places: Places, server: Server) -> None:
+def test_the_servers_refusal_is_reported(places: Places, server: Server) -> None:
     server.answer.update(status=404, body=b"no")
     before = places.listing()
     with pytest.raises(WeightsError, match="the server answered 404 Not Found"):
@@ -280,7 +280,7 @@ def fails_with(monkeypatch: pytest.MonkeyPatch, fault: BaseException) -> None:
     monkeypatch.setattr("pooch.HTTPDownloader", Broken)
 
 
-def test_without_a_network_the_error_says_all_one_needs(
+def test_without_a_network_the_error_names_all_that_is_needed(
     places: Places, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fails_with(monkeypatch, OSError(errno.ENETUNREACH, "Network is unreachable"))
@@ -298,7 +298,7 @@ def test_without_a_network_the_error_says_all_one_needs(
     assert places.listing() == before
 
 
-def test_a_refused_connection_is_told_in_a_few_words(
+def test_a_refused_connection_is_reported_in_a_few_words(
     places: Places, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
@@ -318,7 +318,7 @@ def test_an_interrupted_download_leaves_nothing(
     assert places.listing() == before
 
 
-def test_a_cache_that_cannot_be_written_is_told(places: Places, server: Server) -> None:
+def test_a_cache_that_cannot_be_written_is_reported(places: Places, server: Server) -> None:
     places.cache.write_bytes(b"in the way")
     with pytest.raises(WeightsError, match="could not be fetched"):
         locate.fetch(server.rule)

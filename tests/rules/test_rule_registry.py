@@ -54,7 +54,7 @@ def test_facts_of_open() -> None:
         assert rule.file == f"open/{name.removeprefix('open-')}_OPEN.npy"
 
 
-def test_an_unknown_name_offers_the_nearest() -> None:
+def test_an_unknown_name_gives_the_nearest() -> None:
     with pytest.raises(WeightsError, match=r"'disco130'; nearest: 'disco103'; valid: disco103,"):
         registry.get("disco130")
 

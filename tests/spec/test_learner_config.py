@@ -55,9 +55,9 @@ def test_first_update_is_when_parameters_first_change(learner: LearnerSpec) -> N
     ],
     ids=lambda case: case if isinstance(case, str) else "",
 )
-def test_what_could_never_learn_is_told(learner: LearnerSpec, problem: str) -> None:
-    (told,) = learner.problems(lanes=2, steps=29)
-    assert told.startswith(problem)
+def test_a_learner_that_could_never_learn_is_reported(learner: LearnerSpec, problem: str) -> None:
+    (found,) = learner.problems(lanes=2, steps=29)
+    assert found.startswith(problem)
 
 
 @pytest.mark.parametrize("learner", [*VARIANTS.values(), A2C(learning_rate=1e-4)], ids=repr)

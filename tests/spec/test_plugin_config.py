@@ -36,7 +36,7 @@ def test_another_source_is_another_run() -> None:
 
 
 @pytest.mark.parametrize(
-    ("learner", "told"),
+    ("learner", "message"),
     [
         ({"source": "abc"}, "learner.source"),
         ({"rule": ""}, "learner.rule"),
@@ -47,23 +47,23 @@ def test_another_source_is_another_run() -> None:
         ({"rle": "x"}, "learner.rle: no such key; nearest: 'rule'"),
     ],
 )
-def test_faults_name_the_key(learner: dict[str, Any], told: str) -> None:
+def test_faults_name_the_key(learner: dict[str, Any], message: str) -> None:
     with pytest.raises(SpecError) as fault:
         run_spec.convert(data(**learner))
-    assert told in str(fault.value)
+    assert message in str(fault.value)
 
 
 @pytest.mark.parametrize(
-    ("item", "told"),
+    ("item", "message"),
     [
         (Pin(carrier="recurrent"), "no carrier 'recurrent'; valid: params .*'not-installed' has"),
         (Pin(carrier="parms"), "no carrier 'parms'; nearest: 'params'; valid: params$"),
         (PinSteps(carrier="params"), "the learner 'plugin' can be pinned after iterations only"),
     ],
 )
-def test_an_intervention_on_what_is_not_there_is_refused(item: Pin, told: str) -> None:
+def test_an_intervention_on_what_is_not_there_is_refused(item: Pin, message: str) -> None:
     rule = msgspec.structs.replace(RULE, carriers=("params",))
-    with pytest.raises(SpecError, match=rf"interventions\[0\]\..*{told}"):
+    with pytest.raises(SpecError, match=rf"interventions\[0\]\..*{message}"):
         run_spec.checked(RunSpec(learner=rule, interventions=(item,)))
 
 
@@ -74,7 +74,7 @@ def test_a_donor_must_keep_a_history_too() -> None:
         run_spec.checked(RunSpec(learner=RULE, interventions=(item,)))
 
 
-def test_it_lives_as_other_learners_do() -> None:
+def test_it_has_the_defaults_of_other_learners() -> None:
     channels = adapt_to_world(RULE, WORLDS["minatar-breakout"])
     assert isinstance(channels, Plugin)
     assert channels.agent.torso == "channel"

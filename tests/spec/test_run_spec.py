@@ -429,7 +429,7 @@ def test_broken_text_is_refused(text: bytes, start: str) -> None:
     ],
     ids=["scale", "rate", "bound", "coefficient", "drift"],
 )
-def test_what_is_no_finite_number_is_refused_wherever_it_comes_from(
+def test_a_number_that_is_not_finite_is_refused_wherever_it_comes_from(
     key: str, wrap: Callable[[float], dict[str, Any]], value: float
 ) -> None:
     """JSON cannot say these, but plain data can."""

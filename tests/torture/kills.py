@@ -28,7 +28,7 @@ WORKER_STEPS, PARENT_STEPS = (1, 160), (1, 300)
 EXIT_SECONDS = 60.0
 """Time that workers without a parent have to exit."""
 
-Say = Callable[[str], None]
+Log = Callable[[str], None]
 How = Literal["instants", "steps", "undisturbed"]
 """Kills at random instants, at disk steps, or none."""
 
@@ -64,7 +64,7 @@ class _Torturer:
     seeds: int
     reference: dict[str, str]
     rng: random.Random
-    say: Say
+    log: Log
     found: Killed = field(default_factory=Killed)
 
     @property
@@ -148,7 +148,7 @@ class _Torturer:
             self.found.problems.append("a finished campaign differs from the undisturbed one")
         self.found.leftovers += sum(1 for _ in (self._store.root / "tmp").iterdir())
         self.found.complete += 1
-        self.say(f"{self.found.kills} kills, grid complete and equal {self.found.complete} times")
+        self.log(f"{self.found.kills} kills, grid complete and equal {self.found.complete} times")
 
     @property
     def _kill_log(self) -> Path:
@@ -174,7 +174,7 @@ def torture(
     lifetimes: Lifetimes = "real",
     seeds: int = 3,
     reference: dict[str, str] | None = None,
-    say: Say = lambda _: None,
+    log: Log = lambda _: None,
 ) -> Killed:
     """Kill ``kills`` times in campaigns over the grid; the last one is undisturbed.
 
@@ -183,13 +183,13 @@ def torture(
     folder.mkdir(parents=True, exist_ok=True)
     if reference is None:
         reference = undisturbed(folder / "undisturbed", lifetimes=lifetimes, seeds=seeds)
-    torturer = _Torturer(folder, lifetimes, seeds, reference, random.Random(seed), say)
+    torturer = _Torturer(folder, lifetimes, seeds, reference, random.Random(seed), log)
     start, reported = time.monotonic(), 0
     while torturer.found.kills < kills:
         torturer.round("steps" if torturer.rng.random() < 0.5 else "instants")
         if torturer.found.kills - reported >= 25:
             reported = torturer.found.kills
-            say(f"{reported} kills after {time.monotonic() - start:.0f} s")
+            log(f"{reported} kills after {time.monotonic() - start:.0f} s")
     torturer.round("undisturbed")
     return torturer.found
 

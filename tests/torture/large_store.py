@@ -98,11 +98,11 @@ def _megabytes(used: resource.struct_rusage) -> float:
     return used.ru_maxrss * (1 if sys.platform == "darwin" else 1024) / 1e6
 
 
-def torture(root: Path, count: int, say: Callable[[str], None] = lambda _: None) -> Costs:
+def torture(root: Path, count: int, log: Callable[[str], None] = lambda _: None) -> Costs:
     """Fill a store and measure its costs."""
     store = Store(root)
     commit = fill(store, count)
-    say(f"{count:,} records are there")
+    log(f"{count:,} records are there")
     start = time.perf_counter()
     listed = sum(1 for _ in store.ids())
     listing = time.perf_counter() - start

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from torture import faults, flips, kills, large_store, orders, points, throughput, writers
 from torture.campaign_process import Lifetimes
 
-Say = Callable[[str], None]
+Log = Callable[[str], None]
 
 
 class Shown(NamedTuple):
@@ -40,7 +40,7 @@ class Sizes(NamedTuple):
     seed: int = 1
 
 
-def every_point(folder: Path, _: Sizes, __: Say) -> Iterable[Shown]:
+def every_point(folder: Path, _: Sizes, __: Log) -> Iterable[Shown]:
     """Kill a writer at every single step."""
     found = points.torture(folder)
     killed = found.phases.total()
@@ -53,10 +53,10 @@ def every_point(folder: Path, _: Sizes, __: Say) -> Iterable[Shown]:
     )
 
 
-def random_kills(folder: Path, sizes: Sizes, say: Say) -> Iterable[Shown]:
+def random_kills(folder: Path, sizes: Sizes, log: Log) -> Iterable[Shown]:
     """Kill workers and supervisors."""
     found = kills.torture(
-        folder, sizes.kills, sizes.seed, lifetimes=sizes.lifetimes, seeds=sizes.seeds, say=say
+        folder, sizes.kills, sizes.seed, lifetimes=sizes.lifetimes, seeds=sizes.seeds, log=log
     )
     runs = 8 * sizes.seeds
     yield Shown(
@@ -70,7 +70,7 @@ def random_kills(folder: Path, sizes: Sizes, say: Say) -> Iterable[Shown]:
     )
 
 
-def all_orders(folder: Path, sizes: Sizes, _: Say) -> Iterable[Shown]:
+def all_orders(folder: Path, sizes: Sizes, _: Log) -> Iterable[Shown]:
     """Run the grid in other ways."""
     found = orders.torture(folder, orders.ways(sizes.lifetimes, sizes.seeds))
     yield Shown(
@@ -82,7 +82,7 @@ def all_orders(folder: Path, sizes: Sizes, _: Say) -> Iterable[Shown]:
     )
 
 
-def damage(folder: Path, sizes: Sizes, _: Say) -> Iterable[Shown]:
+def damage(folder: Path, sizes: Sizes, _: Log) -> Iterable[Shown]:
     """Flip bits and truncate files."""
     found = flips.torture(
         folder, sizes.damages, sizes.seed, lifetimes=sizes.lifetimes, seeds=sizes.seeds
@@ -98,7 +98,7 @@ def damage(folder: Path, sizes: Sizes, _: Say) -> Iterable[Shown]:
     )
 
 
-def many_writers(folder: Path, sizes: Sizes, _: Say) -> Iterable[Shown]:
+def many_writers(folder: Path, sizes: Sizes, _: Log) -> Iterable[Shown]:
     """Commit the same runs from many processes."""
     found = writers.torture(folder, sizes.writers, sizes.commits)
     once = sum(count == 1 for count in found.won.values())
@@ -111,7 +111,7 @@ def many_writers(folder: Path, sizes: Sizes, _: Say) -> Iterable[Shown]:
     )
 
 
-def bad_disks(folder: Path, sizes: Sizes, _: Say) -> Iterable[Shown]:
+def bad_disks(folder: Path, sizes: Sizes, _: Log) -> Iterable[Shown]:
     """Run commands with disk errors."""
     found = faults.torture(folder, sizes.commands)
     skipped = "".join(f"; not run: {what}" for what in found.skipped)
@@ -125,10 +125,10 @@ def bad_disks(folder: Path, sizes: Sizes, _: Say) -> Iterable[Shown]:
     )
 
 
-def many_records(folder: Path, sizes: Sizes, say: Say) -> Iterable[Shown]:
+def many_records(folder: Path, sizes: Sizes, log: Log) -> Iterable[Shown]:
     """Fill a store with made-up records."""
-    few = large_store.torture(folder / "few", sizes.few_records, say)
-    many = large_store.torture(folder / "many", sizes.records, say)
+    few = large_store.torture(folder / "few", sizes.few_records, log)
+    many = large_store.torture(folder / "many", sizes.records, log)
     figures = {"few": _plain(few), "many": _plain(many)}
     for what, cost, limit in (
         ("status", many.status, 3.0),
@@ -153,7 +153,7 @@ def many_records(folder: Path, sizes: Sizes, say: Say) -> Iterable[Shown]:
     )
 
 
-def two_workers(folder: Path, _: Sizes, __: Say) -> Iterable[Shown]:
+def two_workers(folder: Path, _: Sizes, __: Log) -> Iterable[Shown]:
     """Measure the speed of two workers."""
     found = throughput.torture(folder)
     yield Shown(
@@ -166,7 +166,7 @@ def two_workers(folder: Path, _: Sizes, __: Say) -> Iterable[Shown]:
     )
 
 
-PARTS: dict[str, Callable[[Path, Sizes, Say], Iterable[Shown]]] = {
+PARTS: dict[str, Callable[[Path, Sizes, Log], Iterable[Shown]]] = {
     "points": every_point,
     "faults": bad_disks,
     "writers": many_writers,

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.measurement import FALLBACK, RULE
+from benchmarks.disco_comparison import FALLBACK, RULE
 from rulescope.engine.local_engine import run_all
 from rulescope.records import Store
 from rulescope.rules import locate, registry

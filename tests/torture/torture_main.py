@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import get_args
 
 from torture.campaign_process import Lifetimes
-from torture.promises import PARTS, Say, Shown, Sizes
+from torture.promises import PARTS, Log, Shown, Sizes
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -26,12 +26,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for part in chosen.only:
             start = time.monotonic()
 
-            def say(what: str, part: str = part, start: float = start) -> None:
+            def log(what: str, part: str = part, start: float = start) -> None:
                 print(f"{part}: {what} [{time.monotonic() - start:.0f} s]", file=sys.stderr)
 
-            say("started")
-            found = [(part, each) for each in _run_part(part, Path(folder) / part, sizes, say)]
-            say("finished")
+            log("started")
+            found = [(part, each) for each in _run_part(part, Path(folder) / part, sizes, log)]
+            log("finished")
             shown += found
             if not chosen.as_json:
                 _print_table(found)
@@ -40,10 +40,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0 if all(each.kept for _, each in shown) else 1
 
 
-def _run_part(part: str, folder: Path, sizes: Sizes, say: Say) -> list[Shown]:
+def _run_part(part: str, folder: Path, sizes: Sizes, log: Log) -> list[Shown]:
     """Return the findings of one part; an exception is one, too."""
     try:
-        return list(PARTS[part](folder, sizes, say))
+        return list(PARTS[part](folder, sizes, log))
     except Exception as fault:
         text = traceback.format_exc()
         return [Shown(f"{part} runs to its end", repr(fault)[:300], False, [text], {})]

@@ -31,7 +31,7 @@ def lifetime(**changes: Any) -> RunSpec:
     return replace(short, **changes)
 
 
-def lived(spec: RunSpec, **donors: Any) -> Lifetime:
+def completed(spec: RunSpec, **donors: Any) -> Lifetime:
     life = Lifetime(spec, **donors)
     life.run()
     return life
@@ -58,14 +58,14 @@ def test_its_history_can_be_intervened_on(item: Intervention) -> None:
         check_intervention(lifetime(interventions=(item,)))
         return
     donor = lifetime(seed=7, scale=10.0)
-    state = lived(donor).record().state
+    state = completed(donor).record().state
     recipient = lifetime(interventions=(replace(item, donor=donor),))
     check_intervention(recipient, {donor.id: state})
 
 
 def test_its_history_matters() -> None:
-    live = lived(lifetime()).learner.carriers["params"].get()
-    pinned = lived(lifetime(interventions=(Pin(carrier="recurrent"),)))
+    live = completed(lifetime()).learner.carriers["params"].get()
+    pinned = completed(lifetime(interventions=(Pin(carrier="recurrent"),)))
     assert any(
         not np.array_equal(array, live[name])
         for name, array in pinned.learner.carriers["params"].get().items()

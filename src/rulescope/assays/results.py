@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rulescope.assays.estimates import Estimates
+from rulescope.core.wording import counted as counted
 from rulescope.stats import Estimate, Window, WindowKind
 
 Value = str | int | float | Estimate | None
@@ -88,15 +89,6 @@ class Results:
     def by_seed(self, name: str) -> NDArray[np.float64] | None:
         """Return the values [seeds] behind the estimate called so, if the analysis keeps them."""
         return self.estimates.row(name).seeds if name in self.estimates else None
-
-
-def counted(number: int, thing: str) -> str:
-    """Return a number of things in words.
-
-    >>> counted(1, "seed"), counted(1008, "lifetime")
-    ('1 seed', '1,008 lifetimes')
-    """
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 def in_numbers(fewest: int, most: int) -> str:

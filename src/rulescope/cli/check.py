@@ -1,4 +1,4 @@
-"""``rulescope check``: the numerical table, against what the original programs computed."""
+"""``rulescope check``: our numbers beside the original programs', and the worlds by themselves."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
-from rulescope.cli import selection_options
-from rulescope.cli.check_worlds import worlds
+from rulescope.cli.console import console, make_table
+from rulescope.cli.options import RESULTS, AsJson, Out
+from rulescope.cli.progress import Meter
 
 if TYPE_CHECKING:
     from rulescope.numerics.tolerances import Comparison
 
 app = typer.Typer(invoke_without_command=True)
-app.command("worlds")(worlds)
 
 
 @app.callback()
@@ -28,26 +27,25 @@ def check(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Directory of golden arrays. Default: those that come with the package, which "
-            "need no released weights.",
+            help="Directory of golden arrays. Default: those of the package, which need no "
+            "released weights.",
         ),
     ] = None,
     live: Annotated[
-        bool, typer.Option("--live", help="Also run the original `disco_rl` (JAX) beside ours.")
+        bool, typer.Option("--live", help="Also run the original `disco_rl` (JAX) and compare.")
     ] = False,
     every: Annotated[
         bool, typer.Option("--all", help="List every comparison, not only the families.")
     ] = False,
-    out: selection_options.Out = selection_options.RESULTS,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+    out: Out = RESULTS,
+    as_json: AsJson = False,
 ) -> None:
-    """Compare our numbers with the original's: is this really the same rule?
+    """Check our numbers against those of the original programs.
 
     Conventions are those of the `reference` agent. Both forms of the update are checked: the
-    readable definition and the closed form that lifetimes run. The published numerical table,
-    with our numbers in it, is written to `check` below --out. Exits with 1 if any error is larger
-    than its tolerance and larger than rounding alone explains. `rulescope check worlds` checks the
-    worlds instead.
+    readable definition and the closed form that runs use. The published numerical table, with our
+    numbers in it, is written to `check` below --out. Exits with 1 if any error is larger than its
+    tolerance and larger than rounding explains. `rulescope check worlds` checks the worlds instead.
     """
     if context.invoked_subcommand is not None:
         return
@@ -67,7 +65,7 @@ def check(
 
             found += compare_with_original()
         found += compare_all(arrays)
-    paths = _record(found, list(arrays.rules().values()), folder)
+    paths = _write(found, list(arrays.rules().values()), folder)
     lines = summarise(found)
     left_out = arrays.skipped()
     if as_json:
@@ -84,12 +82,8 @@ def check(
         print(json.dumps(body, indent=2))
     else:
         screen = Console()
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        for heading in ("family", "precision"):
-            table.add_column(heading, no_wrap=True)
-        for heading in ("outputs", "n", "max abs", "max rel", "tolerance"):
-            table.add_column(heading, justify="right", no_wrap=True)
-        table.add_column("", no_wrap=True)
+        numbers = (">outputs", ">n", ">max abs", ">max rel", ">tolerance")
+        table = make_table("family", "precision", *numbers, "", no_wrap=True)
         rows = found if every else lines
         for row in rows:
             table.add_row(*_cells(row, every))
@@ -102,7 +96,7 @@ def check(
         raise typer.Exit(1)
 
 
-def _record(found: Sequence[Comparison], rules: Sequence[str], folder: Path) -> list[Path]:
+def _write(found: Sequence[Comparison], rules: Sequence[str], folder: Path) -> list[Path]:
     """Write the published table with our numbers in it, and its data; return the paths."""
     from rulescope.core.runtime import runtime_identity
     from rulescope.numerics.parity_summary import FILE, numeric_table, summarise_check
@@ -126,3 +120,61 @@ def _cells(row: object, every: bool) -> list[str]:
     verdict = "[green]ok[/]" if row.passed else "[bold red]FAIL[/]"
     errors = [f"{row.absolute:.1e}", f"{row.relative:.1e}", f"{row.tolerance:.0e}"]
     return [label, row.precision, outputs, compared, *errors, verdict]
+
+
+@app.command("worlds")
+def worlds(
+    episodes: Annotated[
+        int | None, typer.Option(min=2, help="Episodes of each policy and world. Default: 40,000.")
+    ] = None,
+    steps: Annotated[
+        int | None,
+        typer.Option(
+            min=2, help="Steps of each lane in a world without episodes. Default: 21,000."
+        ),
+    ] = None,
+    out: Out = RESULTS,
+    as_json: AsJson = False,
+) -> None:
+    """Check the worlds without a learner, and write the result.
+
+    CatchStream must never reset: 200 steps from seed 0 without drift, with the paddle left off
+    centre, and masked Catch as the control that does reset. Random and optimal play in 64 lanes
+    must match the exact references within 4 standard errors. Exits with 1 otherwise.
+
+    Examples:
+
+      rulescope check worlds
+
+      rulescope check worlds --out replication/results
+    """
+    from rulescope.assays.streams import world_checks as checks
+    from rulescope.core.runtime import runtime_identity
+    from rulescope.render.result_files import require_writable, write_whole
+    from rulescope.render.table_formats import terminal, write_table
+
+    folder = out / checks.FOLDER
+    require_writable(folder)
+    episodes, steps = episodes or checks.EPISODES, steps or checks.STEP_CAP
+    usual = (episodes, steps) == (checks.EPISODES, checks.STEP_CAP)
+    sizes = "" if usual else f" --episodes {episodes} --steps {steps}"
+    with Meter("worlds", len(checks.SAMPLED), unit="world") as meter:
+        found = checks.WorldCheck(
+            f"rulescope check worlds{sizes}",
+            checks.structures(),
+            checks.references(episodes, steps, lambda done, _, name: meter.update(done, name)),
+            runtime_identity(),
+        )
+    tables = checks.tables(found)
+    paths = [write_whole(folder / checks.FILE, found.to_json())]
+    paths += [path for table in tables for path in write_table(table, folder)]
+    if as_json:
+        print(json.dumps({"passed": found.passed, "files": [str(path) for path in paths]}))
+    else:
+        screen = console()
+        for table in tables:
+            screen.print(terminal(table))
+            screen.print()
+        screen.print(f"{'passed' if found.passed else 'FAILED'}; written: {folder}", markup=False)
+    if not found.passed:
+        raise typer.Exit(1)

@@ -11,12 +11,13 @@ import typer
 
 from rulescope.assays import Results
 from rulescope.assays import comparison as comparing
+from rulescope.assays.assay_run import folder_name
 from rulescope.assays.comparison import Comparison
 from rulescope.assays.plan import Plan
 from rulescope.assays.published_agreement import AGREEMENT_RULE
-from rulescope.cli import selection_options
 from rulescope.cli.console import console
-from rulescope.cli.selection_options import choose, folder_name
+from rulescope.cli.options import RESULTS, STORE, AsJson, Out, StoreFolder, expand_option_groups
+from rulescope.cli.selection_options import AssayName, PublishedSelection, SaveDraws
 from rulescope.core import arrays
 from rulescope.core.errors import SpecError, nearest
 from rulescope.records import Store
@@ -24,31 +25,23 @@ from rulescope.stats import Estimate
 from rulescope.stats.agreement import Counts
 
 
+@expand_option_groups
 def compare(
-    assay: selection_options.AssayName,
-    preset: selection_options.Preset = "paper",
-    seeds: selection_options.Seeds = None,
-    iterations: selection_options.Iterations = None,
-    episodes: selection_options.Episodes = None,
-    arms: selection_options.Arms = None,
-    scales: selection_options.Scales = None,
-    tasks: selection_options.Tasks = None,
-    conditions: selection_options.Conditions = None,
-    agent: selection_options.Agent = None,
-    rule: selection_options.RuleName = None,
+    assay: AssayName,
+    selection: PublishedSelection,
     only: Annotated[
         str, typer.Option(metavar="TEXT", help="Only estimates whose key contains this.")
     ] = "",
-    store: selection_options.StoreFolder = selection_options.STORE,
-    out: selection_options.Out = selection_options.RESULTS,
-    save_draws: selection_options.SaveDraws = False,
-    as_json: selection_options.AsJson = False,
+    store: StoreFolder = STORE,
+    out: Out = RESULTS,
+    save_draws: SaveDraws = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Print our estimate beside the published one, and whether it agrees, disagreements first.
+    """Compare our estimates with the published ones, disagreements first.
 
-    Whatever lifetimes of the grid the store has are analysed; nothing is run. An estimate agrees,
-    differs, or has too few seeds to tell; the rule is printed below the table. With --save-draws
-    the bootstrap draws are written to the assay's folder below --out.
+    The runs of the grid that the store has are analysed; nothing is run. Each estimate agrees,
+    differs, or has too few seeds to decide; the criterion is printed below the table. With
+    --save-draws the bootstrap draws are written to the assay's folder below --out.
 
     Examples:
 
@@ -56,36 +49,30 @@ def compare(
 
       rulescope compare inheritance --store replication/store
     """
-    said = []
-    for found, budget in choose(
-        assay,
-        preset,
-        seeds=seeds,
-        iterations=iterations,
-        episodes=episodes,
-        arms=arms,
-        scales=scales,
-        tasks=tasks,
-        conditions=conditions,
-        agent=agent,
-        rule=rule,
-    ):
-        keep = Store(store, read_only=True)
+    bodies = []
+    keep = Store(store, read_only=True)
+    for found, budget in selection.budgets(assay):
         results = Plan.of(found, budget, keep).analyse(keep, draws=save_draws)
-        every = comparing.compare(results)
-        rows = [row for row in every if only in row.key]
-        if every and not rows:
-            kinds = sorted({row.key.partition("/")[0] for row in every})
-            raise SpecError(f"--only: no estimate has {only!r} in its key{nearest(only, kinds)}")
-        said.append(_as_data(results, rows))
-        if save_draws:
-            said[-1]["draws"] = str(_save_draws(results, out / folder_name(found, budget)))
+        rows = _select(comparing.compare(results), only)
+        body = _as_data(results, rows)
         if not as_json:
             _show(results, rows)
-            if save_draws:
-                console().print(f"written: {said[-1]['draws']}", markup=False)
+        if save_draws:
+            path = _save_draws(results, out / folder_name(found, budget))
+            body["draws"] = str(path)
+            console(as_json).print(f"written: {path}", markup=False)
+        bodies.append(body)
     if as_json:
-        print(json.dumps(said[0] if len(said) == 1 else said))
+        print(json.dumps(bodies[0] if len(bodies) == 1 else bodies))
+
+
+def _select(rows: list[Comparison], only: str) -> list[Comparison]:
+    """Return the rows whose key contains ``only``."""
+    found = [row for row in rows if only in row.key]
+    if rows and not found:
+        kinds = sorted({row.key.partition("/")[0] for row in rows})
+        raise SpecError(f"--only: no estimate has {only!r} in its key{nearest(only, kinds)}")
+    return found
 
 
 def _save_draws(results: Results, folder: Path) -> Path:

@@ -1,144 +1,153 @@
-"""The options by which a person describes one lifetime: who lives, and what is done to it."""
+"""The options that describe one run: its learner, its world, and its interventions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated
 
-import msgspec
 import typer
 
-from rulescope.assays.subject import Subject, apply_agent, apply_variant, named
-from rulescope.audit import subjects
-from rulescope.core.entry_points import list_names
+from rulescope.audit.lifetime_spec import make_spec, pick
 from rulescope.core.errors import SpecError, nearest
-from rulescope.learners.plugin_rule import pin_rule
-from rulescope.spec.disco_config import AGENTS, INTERFACES, Disco
-from rulescope.spec.learner_config import VARIANTS, LearnerSpec, adapt_to_world
-from rulescope.spec.open_config import Open
-from rulescope.spec.run_spec import Pin, PinSteps
-from rulescope.spec.world_config import CHANGES, Boundary, Change, EnvironmentSpec
-
-T = TypeVar("T")
-
-DISCO_OPTIONS = ("agent", "interface")
-RUN_OPTIONS = (
-    *DISCO_OPTIONS,
-    "rule",
-    "learner",
-    "env",
-    "scale",
-    "terminals",
-    "change",
-    "pin",
-    "iterations",
-    "lanes",
-    "steps",
-    "log_every",
-    "evaluate",
-    "seed",
-    "learning_rate",
-)
+from rulescope.spec.disco_config import AGENTS, INTERFACES
+from rulescope.spec.learner_config import VARIANTS
+from rulescope.spec.run_spec import Evaluation, Pin, PinSteps, RunSpec
+from rulescope.spec.world_config import CHANGES, WORLDS, Boundary, Change
 
 
-def refuse(context: typer.Context, names: tuple[str, ...], why: str) -> None:
-    """Refuse options that were given but would be ignored or contradict another."""
-    for name in names:
-        source = context.get_parameter_source(name)
-        if source is not None and source.name == "COMMANDLINE":
-            raise SpecError(f"--{name.replace('_', '-')}: {why}")
+@dataclass(frozen=True)
+class LifetimeOptions:
+    """One run as typed; None (or nothing) where an option was not given."""
 
-
-def chosen_learner(
-    context: typer.Context,
-    learner: str,
-    rule: str | None,
-    agent: str,
-    interface: str,
-    weights: Path | None,
-    world: EnvironmentSpec,
-) -> tuple[LearnerSpec, Path | None]:
-    """Return the learner that the options describe, and where the weights of its rule are."""
-    # Suited to the world first: what OPEN gets there by default must not stand in for --rule.
-    who = adapt_to_world(
-        pick_any("learner", learner, VARIANTS, list_names("rule"), pin_rule), world
+    learner: Annotated[
+        str | None,
+        typer.Option(
+            help=f"One of: {', '.join(VARIANTS)}; or a plug-in rule (see `list`). Default: disco."
+        ),
+    ] = None
+    rule: Annotated[
+        str | None,
+        typer.Option(
+            help="A rule instead of the learner's own (Disco: disco103, OPEN: that of the game): "
+            "sprout, a released one, a file of weights, or random:SEED (OPEN: open-random:SEED)."
+        ),
+    ] = None
+    env: Annotated[
+        str | None,
+        typer.Option(
+            help=f"One of: {', '.join(WORLDS)}; or a plug-in world (see `list`). Default: catch."
+        ),
+    ] = None
+    scale: Annotated[
+        float | None, typer.Option(help="Reward multiplier seen by the learner. Default: 1.")
+    ] = None
+    terminals: Annotated[
+        str | None,
+        typer.Option(
+            help="Which episode ends are signalled: episodic (the default), masked, or a number k "
+            "for a false end every k steps."
+        ),
+    ] = None
+    change: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KIND@T",
+            help=f"A change of the world after iteration T: {', '.join(CHANGES)}.",
+        ),
+    ] = None
+    pin: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CARRIER",
+            help="Set this carrier to zero after every iteration (CARRIER:step: after every step "
+            "of the optimiser).",
+        ),
+    ] = None
+    iterations: Annotated[
+        int | None,
+        typer.Option(help="Default: 2000 of 58 interactions each; OPEN: 56 of 8192."),
+    ] = None
+    lanes: Annotated[
+        int | None, typer.Option(help="Parallel copies of the world. Default: 2; OPEN: 64.")
+    ] = None
+    steps: Annotated[
+        int | None, typer.Option(help="Steps of a lane per iteration. Default: 29; OPEN: 128.")
+    ] = None
+    log_every: Annotated[
+        int | None, typer.Option(help="Iterations per log row. Default: 20; OPEN: 1.")
+    ] = None
+    seed: Annotated[int | None, typer.Option(help="Seed of every random stream. Default: 0.")] = (
+        None
     )
-    if not isinstance(who, Disco):
-        refuse(context, DISCO_OPTIONS, nothing(learner))
-    if not isinstance(who, Disco | Open):
-        refuse(context, ("rule",), nothing(learner))
-        return who, weights
-    _pick("agent", agent, AGENTS)
-    _pick("interface", interface, INTERFACES)
-    subject: Subject | None = named(Disco().rule)
-    if rule is not None:
-        audited, weights = subjects.find(rule, weights)
-        subject = audited.subject
-        if isinstance(who, Open):
-            who = msgspec.structs.replace(who, rule=audited.rule)
-    if isinstance(who, Open):
-        return who, weights
-    if subject is None or not isinstance(subject.learner, Disco):
-        raise SpecError(f"--rule: {rule!r} is not a Disco rule, such as disco103 or sprout")
-    if not subject.has_agents:
-        refuse(context, ("agent",), f"means nothing to {rule!r}, which has a learner of its own")
-        agent = ""
-    said = apply_agent(subject.learner, agent, interface)
-    return adapt_to_world(apply_variant(said, learner), world), weights
+    agent: Annotated[
+        str | None,
+        typer.Option(
+            help=f"Conventions of the rule's learner: {', '.join(AGENTS)}. Default: published."
+        ),
+    ] = None
+    interface: Annotated[
+        str | None,
+        typer.Option(help=f"Value interface: {', '.join(INTERFACES)}. Default: default."),
+    ] = None
+    learning_rate: Annotated[float | None, typer.Option(help="Default: the learner's own.")] = None
+    evaluate: Annotated[
+        bool,
+        typer.Option(
+            "--evaluate",
+            help="At the end, evaluate the final policy, the initial one and random actions.",
+        ),
+    ] = False
+
+    @property
+    def given(self) -> list[str]:
+        """The options that were given, as typed."""
+        return [
+            f"--{name.replace('_', '-')}"
+            for name, value in asdict(self).items()
+            if not (value is None or value is False or value == [])  # but 0 was given
+        ]
+
+    def spec(self, weights: Path | None) -> RunSpec:
+        """Return the spec that the options describe."""
+        values = {
+            **asdict(self),
+            "boundary": None if self.terminals is None else parse_boundary(self.terminals),
+            "change": None if self.change is None else parse_change(self.change),
+            "interventions": tuple(map(parse_pin, self.pin or ())),
+            "evaluation": Evaluation() if self.evaluate else None,
+        }
+        named = {
+            name: value
+            for name, value in values.items()
+            if value is not None and name not in ("terminals", "pin", "evaluate")
+        }
+        return make_spec(**named, weights=weights)
 
 
-def nothing(learner: str) -> str:
-    """Return why an option is refused that the learner called so has no use for."""
-    return f"means nothing to the learner {learner!r}"
-
-
-def _pick(option: str, name: str, choices: dict[str, T]) -> T:
-    if name not in choices:
-        raise SpecError(f"--{option}: no {name!r}{nearest(name, choices)}")
-    return choices[name]
-
-
-def pick_any(
-    option: str, name: str, known: dict[str, T], offered: list[str], pinned: Callable[[str], T]
-) -> T:
-    """Return what is known by ``name`` here, or what another package offers under it."""
-    if name in known and name in offered:
-        # Either could be meant, and the results of the wrong one would look right.
-        raise SpecError(f"--{option}: {name!r} is also the name of a plug-in, which must change it")
-    if name in offered:
-        return pinned(name)
-    if name not in known:
-        raise SpecError(f"--{option}: no {name!r}{nearest(name, [*known, *offered])}")
-    return known[name]
-
-
-def pinned(text: str) -> Pin:
-    """Return what ``--pin`` asks for."""
+def parse_pin(text: str) -> Pin:
+    """Return the intervention that ``--pin`` describes."""
     carrier, _, every = text.partition(":")
     if every not in ("", "iteration", "step"):
         raise SpecError(f"--pin: no {every!r}{nearest(every, ('iteration', 'step'))}")
     return (PinSteps if every == "step" else Pin)(carrier=carrier)
 
 
-def boundary_of(terminals: str) -> Boundary:
-    """Return what ``--terminals`` asks for."""
-    if terminals.isdecimal():
-        return Boundary(terminals="synthetic", interval=int(terminals))
-    if terminals == "episodic":
+def parse_boundary(text: str) -> Boundary:
+    """Return the boundary that ``--terminals`` describes."""
+    if text.isdecimal():
+        return Boundary(terminals="synthetic", interval=int(text))
+    if text == "episodic":
         return Boundary()
-    if terminals == "masked":
+    if text == "masked":
         return Boundary(terminals="masked")
-    choices = ("episodic", "masked", "29")
-    raise SpecError(f"--terminals: no {terminals!r}{nearest(terminals, choices)}")
+    raise SpecError(f"--terminals: no {text!r}{nearest(text, ('episodic', 'masked', '29'))}")
 
 
-def change_of(text: str | None) -> Change | None:
-    """Return what ``--change`` asks for, such as ``action-flip@1500``."""
-    if text is None:
-        return None
+def parse_change(text: str) -> Change:
+    """Return the change that ``--change`` describes, such as ``action-flip@1500``."""
     kind, _, at = text.partition("@")
-    make = _pick("change", kind, CHANGES)
+    make = pick("change", kind, CHANGES)
     if not at.isdecimal():
-        raise SpecError(f"--change: {text!r} does not say after which iteration; try {kind}@1500")
+        raise SpecError(f"--change: {text!r} does not name an iteration; try {kind}@1500")
     return make(at=int(at))

@@ -1,4 +1,4 @@
-"""``rulescope mechanism``: look inside of lifetimes."""
+"""``rulescope mechanism``: views of the internal state of runs."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rulescope.cli import selection_options
 from rulescope.cli.console import console
+from rulescope.cli.options import RESULTS, STORE, AsJson, Out, StoreFolder, Weights, split_numbers
 from rulescope.cli.progress import Meter
-from rulescope.core.errors import WeightsError, nearest
+from rulescope.core.errors import SpecError, WeightsError, nearest
 from rulescope.records import Store
 from rulescope.spec.disco_config import AGENTS
 
@@ -25,8 +25,8 @@ def mechanism(
         str,
         typer.Argument(
             metavar="VIEW",
-            help="trajectory: where the recurrent state goes; targets: what the rule would say "
-            "with another state; replay: how old what is learned from is, around a change.",
+            help="trajectory: the path of the recurrent state; targets: the rule's targets under "
+            "another state; replay: age of replayed experience around a change.",
         ),
     ],
     rule: Annotated[
@@ -35,34 +35,35 @@ def mechanism(
     ] = "disco103",
     agent: Annotated[
         str | None,
-        typer.Option(help=f"Conventions of the learner: {', '.join(AGENTS)} (published)."),
+        typer.Option(
+            help=f"Conventions of the rule's learner: {', '.join(AGENTS)}. Default: published."
+        ),
     ] = None,
     scales: Annotated[
         str | None,
         typer.Option(
             metavar="X,Y",
-            help="Reward scales, 0.001,1,1000 if nothing is said. The first is crossed with the "
-            "last, the second with the second to last. (Not for replay.)",
+            help="Reward scales. Default: 0.001,1,1000. The first is crossed with the last, the "
+            "second with the second to last. (Not for replay.)",
         ),
     ] = None,
     seeds: Annotated[
-        int | None, typer.Option(help="Lifetimes of each scale, seeds 0, 1, ... (2; replay: 1).")
+        int | None, typer.Option(help="Runs per scale, with seeds 0, 1, ... Default: 2; replay: 1.")
     ] = None,
     iterations: Annotated[
-        int | None, typer.Option(help="Length of a lifetime (160; replay: 1080).")
+        int | None, typer.Option(help="Length of a run. Default: 160; replay: 1080.")
     ] = None,
-    store: selection_options.StoreFolder = selection_options.STORE,
-    out: selection_options.Out = selection_options.RESULTS,
-    weights: selection_options.Weights = None,
-    as_json: selection_options.AsJson = False,
+    store: StoreFolder = STORE,
+    out: Out = RESULTS,
+    weights: Weights = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Look inside of lifetimes: a figure, a table and the data of what happens there.
+    """Observe the internal state of runs: a figure, a table and the data of a view.
 
-    The lifetimes are ordinary ones, made from their specifications. Looking changes nothing: a
-    watched lifetime ends with the record, to the bit, of one that nobody looked at. Records go to
-    the store; what was seen goes to the results folder and is not looked at twice, so that an
-    interrupted view goes on where it was. As it stands, a view takes about three minutes on one
-    core.
+    The runs are ordinary ones, made from their specifications. Observation changes nothing: an
+    observed run has the same record, to the bit, as any other. Records go to the store;
+    observations go to the results folder and are not repeated, so the same command resumes an
+    interrupted view. By default a view takes about three minutes on one core.
 
     Examples:
 
@@ -74,25 +75,27 @@ def mechanism(
 
       rulescope mechanism replay --iterations 3000
     """
+    # Here, because torch takes seconds to import.
     from rulescope.mechanism.view_request import validate_request
-    from rulescope.mechanism.views import find_view  # here: torch takes seconds to import
+    from rulescope.mechanism.views import find_view
 
     chosen = find_view(view)
     _require_disco(rule)
+    _require_agent(rule, agent)
     usual = chosen.default_request
-    asked = replace(
+    request = replace(
         usual,
         rule=rule,
-        agent=selection_options.agent_of(rule, agent) or usual.agent,
-        scales=tuple(sorted(set(selection_options.numbers(scales)))) or usual.scales,
+        agent=agent or usual.agent,
+        scales=tuple(sorted(set(split_numbers("--scales", scales)))) or usual.scales,
         seeds=usual.seeds if seeds is None else seeds,
         iterations=usual.iterations if iterations is None else iterations,
     )
-    _look(chosen, validate_request(asked), Store(store), out, weights, as_json)
+    _observe(chosen, validate_request(request), Store(store), out, weights, as_json)
 
 
 def _require_disco(rule: str) -> None:
-    """Raise unless ``rule`` names a Disco rule: views read what only its learner has."""
+    """Raise unless ``rule`` names a Disco rule: views read the state that only its learner has."""
     from rulescope.core.entry_points import list_names
     from rulescope.rules import loading, registry
     from rulescope.rules.embedded import EMBEDDED
@@ -106,29 +109,39 @@ def _require_disco(rule: str) -> None:
     raise WeightsError(f"--rule: {what}{nearest(rule, [*released, *EMBEDDED])}, random:SEED")
 
 
-def _look(
-    view: View, asked: ViewRequest, store: Store, out: Path, weights: Path | None, as_json: bool
+def _require_agent(rule: str, agent: str | None) -> None:
+    """Raise unless the learner of ``rule`` can have the conventions called so."""
+    from rulescope.assays.subject import named
+
+    if agent is not None and agent not in AGENTS:
+        raise SpecError(f"--agent: no {agent!r}{nearest(agent, AGENTS)}")
+    if agent is not None:
+        named(rule).require_agents()
+
+
+def _observe(
+    view: View, request: ViewRequest, store: Store, out: Path, weights: Path | None, as_json: bool
 ) -> None:
-    """Look, analyse, write and tell."""
+    """Observe the runs, analyse, write and print."""
     from rulescope.mechanism import instrumented_runs, view_folder
     from rulescope.render.result_files import require_writable
     from rulescope.render.table_formats import terminal
     from rulescope.rules.loading import load
 
-    total = instrumented_runs.total_iterations(view, asked)
-    load(asked.rule, weights)  # before anything is lived
+    total = instrumented_runs.total_iterations(view, request)
+    load(request.rule, weights)  # which fails before anything runs
     require_writable(out)
     store.require_writable()
-    place = out / view_folder.folder_name(view, asked)
+    place = out / view_folder.folder_name(view, request)
     with Meter(view.label, total) as meter:
         observed = instrumented_runs.observe_view(
-            view, asked, store, place, weights=weights, progress=meter.update
+            view, request, store, place, weights=weights, progress=meter.update
         )
-    results = view.analyse(asked, observed)
-    paths = view_folder.write_view(view, asked, results, observed, place)
+    results = view.analyse(request, observed)
+    paths = view_folder.write_view(view, request, results, observed, place)
     if as_json:
-        said = json.loads(paths[1].read_text(encoding="utf-8"))
-        print(json.dumps(said | {"folder": str(place)}))
+        body = json.loads(paths[1].read_text(encoding="utf-8"))
+        print(json.dumps(body | {"folder": str(place)}))
         return
     screen = console()
     screen.print(f"[bold]{view.title}[/bold]: {view.question}")

@@ -1,10 +1,13 @@
-"""Progress for people: a moving bar in a terminal, a plain line now and then elsewhere."""
+"""Progress of long computations: a bar in a terminal, a line now and then elsewhere."""
 
 from __future__ import annotations
 
 import math
+import sys
 import time
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -13,15 +16,16 @@ from rich.progress import BarColumn, Progress, TextColumn
 
 if TYPE_CHECKING:
     from rulescope.engine.campaign import Campaign
+    from rulescope.records.store import Report
 
 PLAIN_SECONDS = 15.0
-"""Time between two lines when the output is not a terminal."""
+"""Time between two lines if standard error is not a terminal."""
 WINDOW_SECONDS = 30.0
-"""Speed is measured over this much of the recent past."""
+"""Speed is measured over this much of the past."""
 
 
 class Meter:
-    """Shows how far a long computation is, how fast it goes and how long it will take."""
+    """A progress bar on standard error with speed and remaining time."""
 
     def __init__(self, label: str, total: int, unit: str = "it") -> None:
         self._console = Console(stderr=True)
@@ -50,21 +54,21 @@ class Meter:
         self._bar.stop()
 
     def update(self, done: int, note: str = "") -> None:
-        """Say that ``done`` of the total is done; ``note`` goes before the speed."""
+        """Show that ``done`` of the total is done; ``note`` is printed before the speed."""
         self._show(done, note, self._pace(done))
 
     def follow(self, campaign: Campaign, note: str = "") -> None:
-        """Say where a campaign stands, which knows best how fast it is.
+        """Show the state of a campaign at the speed that the campaign measures.
 
-        (From ``done`` alone, a run that goes on from its checkpoint looks like a very fast one.)
+        (From ``done`` alone, a run that resumes from its checkpoint looks like a very fast one.)
         """
         left = campaign.seconds_left
         known = campaign.rate and left is not None
         pace = f"{campaign.rate:.1f} {self._unit}/s, {duration(left or 0.0)} left" if known else ""
         self._show(campaign.done, note, pace)
 
-    def _show(self, done: int, *said: str) -> None:
-        text = ", ".join(part for part in said if part)
+    def _show(self, done: int, *notes: str) -> None:
+        text = ", ".join(part for part in notes if part)
         if self._console.is_terminal:
             self._bar.update(self._task, completed=done, note=text)
         elif time.monotonic() - self._printed >= PLAIN_SECONDS or done == self._total:
@@ -74,7 +78,7 @@ class Meter:
             )
 
     def _pace(self, done: int) -> str:
-        """Tell speed and time left from the recent past: the first iterations are much faster."""
+        """Return speed and remaining time; the first iterations, being faster, are forgotten."""
         now = time.monotonic()
         self._recent.append((now, done))
         while now - self._recent[0][0] > WINDOW_SECONDS:
@@ -87,7 +91,7 @@ class Meter:
 
 
 def duration(seconds: float) -> str:
-    """Return a time span as a person would say it.
+    """Return a time span as text.
 
     >>> duration(42), duration(200), duration(9000)
     ('42 s', '3 min 20 s', '2 h 30 min')
@@ -98,3 +102,18 @@ def duration(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60} s"
     return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+@contextmanager
+def index_progress() -> Iterator[Report | None]:
+    """Yield a callback that prints how many records are indexed, or None if not on a terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+
+    def report(done: int, total: int) -> None:
+        if total > 100 and (done % 100 == 0 or done == total):
+            end = "\n" if done == total else "\r"
+            print(f"indexing: {done:,} of {total:,} records", end=end, file=sys.stderr)
+
+    yield report

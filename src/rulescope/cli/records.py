@@ -1,10 +1,9 @@
-"""``rulescope records``: looking at what a store holds."""
+"""``rulescope records``: the records of a store, listed, measured and cleaned up."""
 
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import Annotated
 
 import msgspec
@@ -12,64 +11,61 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from rulescope.assays.results import counted
-from rulescope.cli import records_clean, records_query, records_transfer, selection_options
-from rulescope.cli.console import console, printable
-from rulescope.cli.records_query import indexing, table
+from rulescope.cli import records_query, records_transfer
+from rulescope.cli.console import console, make_table, printable
+from rulescope.cli.options import STORE, AsJson, StoreFolder
+from rulescope.cli.progress import index_progress
+from rulescope.cli.records_query import fail_on, make_row_table
+from rulescope.core import disk
 from rulescope.core.errors import RecordError
-from rulescope.records import Problem, Record, Store, sizes
-from rulescope.records.columns import describe
+from rulescope.core.wording import counted
+from rulescope.records import Problem, Record, Store, cleanup, sizes
+from rulescope.records.columns import describe_intervention
 from rulescope.records.index import Index
 
-app = typer.Typer(no_args_is_help=True, help="Look at, copy and delete the records in a store.")
+app = typer.Typer(no_args_is_help=True, help="Show, query, copy and delete the records of a store.")
 app.command("query", help=records_query.HELP)(records_query.query)
 app.command("import")(records_transfer.import_)
 app.command("export")(records_transfer.export)
 app.command("delete")(records_transfer.delete)
-app.command("clean")(records_clean.clean)
 app.command("tensorboard")(records_transfer.tensorboard)
 app.command("wandb")(records_transfer.wandb)
 
 
-@app.callback()
-def records() -> None:
-    """Hold the verbs below together."""
-
-
 @app.command("hashes")
 def hashes(
-    store: selection_options.StoreFolder = selection_options.STORE,
-    as_json: selection_options.AsJson = False,
+    store: StoreFolder = STORE,
+    as_json: AsJson = False,
 ) -> None:
-    """Print the science hash of every record, having verified it.
+    """Verify every record, and print its science hash.
 
-    The science hash covers what was measured, and neither times nor machines: two records of one
+    The science hash covers the measurements, and neither times nor machines: two records of one
     run agree exactly if their hashes do. The hashes of a record of schema 1 and one of schema 2
     also differ if only the carrier columns do; `import` and `verify --rerun` allow for that.
     """
     keep = Store(store, read_only=True)
-    found, faults = {}, []
+    found, problems = {}, []
     for run in keep.ids():
         try:
             found[run] = keep.read(run).manifest.science_hash
         except RecordError as fault:
-            faults.append(Problem(run, str(fault)))
+            problems.append(Problem(run, str(fault)))
     if as_json:
         print(json.dumps(found))
     else:
         for run, science in found.items():
             print(run, science)
-    _tell(faults)
+    fail_on(problems)
 
 
 @app.command("show")
 def show(
-    run: Annotated[str, typer.Argument(metavar="ID", help="Of the record; its beginning will do.")],
+    run: Annotated[str, typer.Argument(metavar="ID", help="Run id, or its beginning.")],
     rows: Annotated[int, typer.Option(min=0, help="Last rows of the log to show.")] = 5,
-    store: selection_options.StoreFolder = selection_options.STORE,
-    as_json: selection_options.AsJson = False,
+    store: StoreFolder = STORE,
+    as_json: AsJson = False,
 ) -> None:
-    """Show one record: where it comes from, what was run, and how it ended."""
+    """Show one record: its specification, its provenance, and the end of its log."""
     keep = Store(store, read_only=True)
     record = keep.read(keep.find(run))
     last = {name: column[max(0, len(column) - rows) :] for name, column in record.log.items()}
@@ -79,7 +75,7 @@ def show(
         print(msgspec.json.encode({"manifest": manifest, "log": ends}).decode())
         return
     screen = console()
-    for name, value in _facts(record).items():
+    for name, value in _describe(record).items():
         screen.print(Text.assemble((f"{name:14}", "bold"), value))
     count = max(map(len, record.log.values()), default=0)
     screen.print(f"\n{counted(count, 'log row')}; the last:")
@@ -87,10 +83,10 @@ def show(
     heads = [f"{at:g}" for at in columns.pop("iteration", range(min(rows, count)))]
     leading = [name for name in ("steps", "score") if name in columns]
     names = leading + sorted(name for name in columns if name not in leading)
-    screen.print(table(["iteration", *heads], [[name, *columns[name]] for name in names]))
+    screen.print(make_row_table(["iteration", *heads], [[name, *columns[name]] for name in names]))
 
 
-def _facts(record: Record) -> dict[str, str]:
+def _describe(record: Record) -> dict[str, str]:
     spec, manifest = record.spec, record.manifest
     source = manifest.source
     dirty = ", edited" if source.get("dirty") else ""
@@ -102,7 +98,7 @@ def _facts(record: Record) -> dict[str, str]:
         "scale": f"{spec.scale:g}",
         "seed": spec.seed,
         "iterations": f"{spec.iterations:,}",
-        "interventions": "; ".join(map(describe, spec.interventions)) or "none",
+        "interventions": "; ".join(map(describe_intervention, spec.interventions)) or "none",
         "rule": "none" if manifest.rule is None else manifest.rule.name,
         "source": f"rulescope {source.get('version')}, {source.get('commit')}{dirty}",
         "runtime": ", ".join(f"{name} {value}" for name, value in manifest.runtime.items()),
@@ -115,63 +111,93 @@ def _facts(record: Record) -> dict[str, str]:
 
 
 @app.command("index")
-def index(store: selection_options.StoreFolder = selection_options.STORE) -> None:
-    """Bring the index of a store up to date, so that queries need not open every record.
+def index(store: StoreFolder = STORE) -> None:
+    """Update the index of a store, so that queries need not open every record.
 
-    `run` and `audit` do so when they end. Queries use the index and never write it.
+    `run` and `audit` do so when they end. Queries read the index and never write it.
     """
     keep = Store(store)
     keep.require_writable()
-    with indexing() as report, Index(keep) as made:
-        made.refresh(report)
-    count = sum(1 for _ in keep.ids()) - len(made.problems)
+    with index_progress() as report, Index(keep) as updated:
+        updated.refresh(report)
+    count = sum(1 for _ in keep.ids()) - len(updated.problems)
     print(f"{store}: {counted(count, 'record')} in the index")
-    _tell(made.problems)
+    fail_on(updated.problems)
 
 
 @app.command("size")
 def size(
-    store: selection_options.StoreFolder = selection_options.STORE,
-    as_json: selection_options.AsJson = False,
+    store: StoreFolder = STORE,
+    as_json: AsJson = False,
 ) -> None:
-    """Tell what takes how much room in a store."""
-    with indexing() as report:
+    """Show the disk space of each part of a store."""
+    with index_progress() as report:
         found = sizes.measure(Store(store, read_only=True), report)
     if as_json:
         groups = [
-            {"learner": learner, "environment": environment, **room._asdict()}
-            for (learner, environment), room in found.groups.items()
+            {"learner": learner, "environment": environment, **space._asdict()}
+            for (learner, environment), space in found.groups.items()
         ]
-        parts = {name: room._asdict() for name, room in found.parts.items()}
+        parts = {name: space._asdict() for name, space in found.parts.items()}
         print(json.dumps({"parts": parts, "records": groups}))
     else:
         screen = console()
-        screen.print(_rooms(("part", "what it is"), _parts(found)))
+        spaces = {(name, sizes.PARTS[name]): space for name, space in found.parts.items()}
+        screen.print(_fill(make_table("part", "content", ">entries", ">size"), spaces))
         if found.groups:
             screen.print()
-            screen.print(_rooms(("learner", "environment"), found.groups.items()))
-    _tell(found.problems)
+            by_kind = make_table("learner", "environment", ">records", ">size")
+            screen.print(_fill(by_kind, found.groups))
+    fail_on(found.problems)
 
 
-def _parts(found: sizes.Sizes) -> Iterable[tuple[tuple[str, str], sizes.Size]]:
-    return [((name, sizes.PARTS[name]), room) for name, room in found.parts.items()]
+def _fill(table: Table, spaces: Mapping[tuple[str, str], sizes.Size]) -> Table:
+    for labels, space in spaces.items():
+        table.add_row(*labels, f"{space.entries:,}", sizes.readable(space.bytes))
+    return table
 
 
-def _rooms(heads: tuple[str, str], rows: Iterable[tuple[tuple[str, str], sizes.Size]]) -> Table:
-    made = Table(box=None, pad_edge=False, header_style="bold")
-    for head in heads:
-        made.add_column(head)
-    made.add_column("entries" if heads[0] == "part" else "records", justify="right")
-    made.add_column("size", justify="right")
-    for labels, room in rows:
-        made.add_row(*labels, f"{room.entries:,}", sizes.readable(room.bytes))
-    return made
+@app.command("clean")
+def clean(
+    quarantine: Annotated[
+        bool, typer.Option("--quarantine", help="Also remove entries that failed verification.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only list what would be removed.")
+    ] = False,
+    store: StoreFolder = STORE,
+    as_json: AsJson = False,
+) -> None:
+    """Remove files left by crashed processes, and checkpoints and failures of finished runs.
+
+    That is: folders in tmp/ whose process on this machine is dead, or which have not been written
+    to for a day; and checkpoints and failures of runs that have a record by now. Records are not
+    touched.
+    """
+    keep = Store(store)
+    if not disk.is_folder(keep.root):
+        raise RecordError(f"{keep.root}: no such store")
+    found = cleanup.find(keep, quarantine=quarantine)
+    if not dry_run:
+        cleanup.remove(found)
+    space = sum(each.bytes for each in found)
+    if as_json:
+        items = [
+            {**each._asdict(), "path": str(each.path.relative_to(keep.root))} for each in found
+        ]
+        print(json.dumps({"removed": not dry_run, "bytes": space, "leftovers": items}))
+        return
+    screen = console()
+    if found:
+        screen.print(_leftover_table(found))
+    done = "would be removed" if dry_run else "removed"
+    screen.print(f"{store}: {counted(len(found), 'leftover')} of {sizes.readable(space)} {done}")
 
 
-def _tell(faults: Iterable[Problem]) -> None:
-    """Print what is wrong with some records, and leave with the code for it."""
-    faults = list(faults)
-    for fault in faults:
-        print(f"error: {fault.problem}", file=sys.stderr)
-    if faults:
-        raise typer.Exit(1)
+def _leftover_table(found: list[cleanup.Leftover]) -> Table:
+    """Return the number and the size of the leftovers of each kind."""
+    table = make_table("part", "why", ">entries", ">size")
+    for part, why in dict.fromkeys((each.part, each.why) for each in found):
+        some = [each.bytes for each in found if (each.part, each.why) == (part, why)]
+        table.add_row(part, why, f"{len(some):,}", sizes.readable(sum(some)))
+    return table

@@ -1,4 +1,4 @@
-"""``rulescope report``: a store as pages to browse."""
+"""``rulescope report``: a store as a website."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rulescope.assays import ASSAYS, PRESETS
-from rulescope.assays.results import counted
-from rulescope.cli import selection_options
+from rulescope.assays.assay_run import folder_name
 from rulescope.cli.console import console, printable
+from rulescope.cli.options import RESULTS, STORE, AsJson, StoreFolder
 from rulescope.cli.progress import Meter
-from rulescope.cli.selection_options import folder_name
+from rulescope.cli.selection_options import OptionalPreset, require_preset
 from rulescope.core import disk
+from rulescope.core.wording import counted
 from rulescope.records import Store
 
 if TYPE_CHECKING:
@@ -25,30 +25,24 @@ OUT = Path("report")
 
 
 def report(
-    store: selection_options.StoreFolder = selection_options.STORE,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the pages are written.")] = OUT,
-    preset: Annotated[
-        str | None,
-        typer.Option(
-            help=f"Show every assay at this budget: {', '.join(PRESETS)}. Default: for each assay "
-            "the one of which the store has most."
-        ),
-    ] = None,
+    store: StoreFolder = STORE,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the pages.")] = OUT,
+    preset: OptionalPreset = None,
     results: Annotated[
         Path,
         typer.Option(
-            metavar="DIR", help="Where audits, checks and mechanism views wrote their results."
+            metavar="DIR", help="Folder of the results of audits, checks and mechanism views."
         ),
-    ] = selection_options.RESULTS,
-    as_json: selection_options.AsJson = False,
+    ] = RESULTS,
+    as_json: AsJson = False,
 ) -> None:
-    """Turn a store into a report to browse, which opens from disk in any browser.
+    """Write a report of a store: pages that any browser opens from disk.
 
-    Its pages: the profile of each audited rule; one for every assay that the store has lifetimes
-    of, with curves, figures, tables and all estimates beside the published ones; the mechanism
-    views among the results; every lifetime with its log and lineage; coverage and provenance.
-    Figures and tables for print are in `publication`. Nothing is run. The same store and results
-    give the same bytes.
+    Its pages: the profile of each audited rule; one for every assay that the store has runs of,
+    with curves, figures, tables and all estimates beside the published ones; the mechanism views
+    among the results; every run with its log and lineage; coverage and provenance. Figures and
+    tables for print are in `publication`. Nothing is run. The same store and results give the same
+    bytes.
 
     Examples:
 
@@ -57,7 +51,7 @@ def report(
       rulescope report --store replication/store --out /tmp/report
     """
     if preset is not None:
-        ASSAYS["E1"].budget(preset)  # so that a misspelt one is told before anything is read
+        require_preset(preset)
     from rulescope.report import site  # here, because drawing is not always needed
     from rulescope.report.site import inputs
 
@@ -84,39 +78,39 @@ def report(
         print(f"warning: {name} has no page: {printable(reason)}", file=sys.stderr)
     for name, reason in found.unreadable:
         print(f"warning: {name} left out: {printable(reason)}", file=sys.stderr)
-    said = site.summary(found, files, out)
+    body = site.summary(found, files, out)
     if as_json:
-        print(json.dumps(said))
+        print(json.dumps(body))
         return
     screen = console()
     pages = counted(len(found.pages), "assay")
     screen.print(
-        f"{counted(said['runs'], 'lifetime')}, {pages}, {len(files):,} files, "
-        f"{said['bytes'] / 1e6:.1f} MB",
+        f"{counted(body['runs'], 'lifetime')}, {pages}, {len(files):,} files, "
+        f"{body['bytes'] / 1e6:.1f} MB",
         markup=False,
     )
-    screen.print(f"open: {said['front']}", markup=False)
+    screen.print(f"open: {body['front']}", markup=False)
 
 
 class _Stages:
-    """One meter after another: what is being done, and how far it is."""
+    """A meter for each stage of the report, one after another."""
 
     def __init__(self) -> None:
         self._meter: Meter | None = None
-        self._what = ""
+        self._stage = ""
 
-    def __call__(self, what: str) -> Progress:
+    def __call__(self, stage: str) -> Progress:
         self.close()
-        self._what = what
-        return self._tell
+        self._stage = stage
+        return self._update
 
-    def _tell(self, done: int, total: int, note: str) -> None:
+    def _update(self, done: int, total: int, note: str) -> None:
         if self._meter is None:
-            self._meter = Meter(self._what, total, unit="step").__enter__()
+            self._meter = Meter(self._stage, total, unit="step").__enter__()
         self._meter.update(done, note)
 
     def close(self) -> None:
-        """Leave the last line as it is."""
+        """End the current meter."""
         if self._meter is not None:
             self._meter.__exit__(None, None, None)
         self._meter = None

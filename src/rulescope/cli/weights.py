@@ -11,8 +11,9 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
-from rich.table import Table
 
+from rulescope.cli.console import make_table
+from rulescope.cli.options import AsJson
 from rulescope.core.errors import WeightsError
 from rulescope.rules import loading, locate, registry
 from rulescope.rules.embedded import EMBEDDED
@@ -27,33 +28,26 @@ app = typer.Typer(
     "with the released one. Start with `rulescope weights list`.",
 )
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 From = Annotated[
     Path | None,
-    typer.Option(
-        "--from", metavar="PATH", help="Look only at this file, or in this folder.", exists=True
-    ),
+    typer.Option("--from", metavar="PATH", help="Search only this file or folder.", exists=True),
 ]
 Names = Annotated[
     list[str] | None,
-    typer.Argument(metavar="NAME", help="Rules, as `weights list` calls them."),
+    typer.Argument(metavar="NAME", help="Names of rules (see `weights list`)."),
 ]
 
 
 @app.command("list")
-def list_rules(source: From = None, as_json: Json = False) -> None:
-    """Show every released rule, and where its weights are on this machine."""
-    rows = [_described(rule, source) for rule in registry.RULES.values()]
+def list_rules(source: From = None, as_json: AsJson = False) -> None:
+    """List the released rules, and the paths of their weights on this machine."""
+    rows = [_describe(rule, source) for rule in registry.RULES.values()]
     if as_json:
         _print_json(rows)
         return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("name", "family"):
-        table.add_column(heading, no_wrap=True)
-    for heading in ("parameters", "size"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("licence", no_wrap=True)
-    table.add_column("where", overflow="fold")
+    headings = ("name", "family", ">parameters", ">size", "licence")
+    table = make_table(*headings, no_wrap=True)
+    table.add_column("path", overflow="fold")
     for row in rows:
         table.add_row(
             row["name"],
@@ -61,21 +55,17 @@ def list_rules(source: From = None, as_json: Json = False) -> None:
             f"{row['parameters']:,}",
             f"{row['size']:,} B",
             row["licence"],
-            row["problem"] or row["path"] or "not here",
+            row["problem"] or row["path"] or "missing",
         )
-    # A pipe has no width of its own; paths should come through it unbroken.
+    # A pipe has no width; paths must not be wrapped in it.
     width = None if Console().is_terminal else 1000
     Console(width=width, markup=False, highlight=False).print(table)
     typer.echo(f"\nPart of this package: {', '.join(EMBEDDED)}.")
     if any(row["path"] is None for row in rows):
-        typer.echo("Get what is not here with `rulescope weights fetch NAME`, or --all.")
+        typer.echo("Download missing weights with `rulescope weights fetch NAME`, or --all.")
 
 
-@app.command(
-    help="Bring weights into the user's cache, from the network or from a local copy.\n\n"
-    "A good copy that is already in the cache is kept; a damaged one is replaced. A file is stored "
-    "only when it is complete and its sha256 is right."
-)
+@app.command()
 def fetch(
     names: Names = None,
     everything: Annotated[bool, typer.Option("--all", help="Fetch every released rule.")] = False,
@@ -88,13 +78,17 @@ def fetch(
             exists=True,
         ),
     ] = None,
-    as_json: Json = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Fetch the named rules, or all of them."""
-    rules = list(registry.RULES.values()) if everything else _rules(names)
+    """Copy weights into the user's cache, from the network or from a local copy.
+
+    A good copy in the cache is kept; a damaged one is replaced. A file is stored only when it is
+    complete and its sha256 is right.
+    """
+    rules = list(registry.RULES.values()) if everything else _find_rules(names)
     if not rules:
         raise WeightsError(
-            f"say which rules to fetch, or --all; valid: {', '.join(registry.RULES)}"
+            f"fetch: name the rules, or give --all; valid: {', '.join(registry.RULES)}"
         )
     rows = []
     for rule in rules:
@@ -107,17 +101,17 @@ def fetch(
         _print_json(rows)
 
 
-@app.command(
-    help="Print where the weights of one rule are, and nothing else. Nothing is downloaded.\n\n"
-    "The file's sha256 is checked first, so what is printed can be used, for instance in "
-    '`cp "$(rulescope weights path disco103)" somewhere`.'
-)
+@app.command()
 def path(
-    name: Annotated[str, typer.Argument(help="A rule, as `weights list` calls it.")],
+    name: Annotated[str, typer.Argument(help="Name of a rule (see `weights list`).")],
     source: From = None,
-    as_json: Json = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Print the path of one rule's weights."""
+    """Print the path of one rule's weights; nothing is downloaded.
+
+    The file's sha256 is checked first, so the path can be used, for instance in
+    `cp "$(rulescope weights path disco103)" somewhere`.
+    """
     rule = registry.get(name)
     found = locate.ensure(rule, source, download=False)
     if as_json:
@@ -126,15 +120,15 @@ def path(
         typer.echo(str(found))
 
 
-@app.command(
-    help="Hash and parse every copy of the weights that can be found; exit 1 if one is wrong.\n\n"
-    "All copies are checked, not only the one that would be used. Without names, rules that are "
-    "not here are passed over; a rule that is named must be here."
-)
-def verify(names: Names = None, source: From = None, as_json: Json = False) -> None:
-    """Check all copies of the named rules, or of every rule."""
-    rules = _rules(names) or list(registry.RULES.values())
-    rows = [row for rule in rules for row in _checked(rule, source, required=bool(names))]
+@app.command()
+def verify(names: Names = None, source: From = None, as_json: AsJson = False) -> None:
+    """Verify every copy of the weights: its sha256 and its content; exit 1 if one is wrong.
+
+    All copies are checked, not only the one that would be used. Without names, missing rules are
+    skipped; a rule that is named must be there.
+    """
+    rules = _find_rules(names) or list(registry.RULES.values())
+    rows = [row for rule in rules for row in _check_copies(rule, source, required=bool(names))]
     if as_json:
         _print_json(rows)
     else:
@@ -142,13 +136,13 @@ def verify(names: Names = None, source: From = None, as_json: Json = False) -> N
             verdict = "ok" if row["problem"] is None else "WRONG"
             typer.echo(f"{verdict:5}  {row['name']}: {row['problem'] or row['path']}")
         if not rows:
-            typer.echo("no weights are here yet: nothing to verify (`rulescope weights fetch`)")
+            typer.echo("no weights found; download them with `rulescope weights fetch`")
     if any(row["problem"] for row in rows):
         raise typer.Exit(1)
 
 
-def _rules(names: list[str] | None) -> list[Rule]:
-    """Look all names up before anything is done with the first."""
+def _find_rules(names: list[str] | None) -> list[Rule]:
+    """Return the rules called so; an unknown name is an error before the first is used."""
     return [registry.get(name) for name in dict.fromkeys(names or [])]
 
 
@@ -157,8 +151,8 @@ def _copies(rule: Rule, source: Path | None) -> list[Path]:
     return list(locate.copies(rule) if source is None else locate.copies_in(rule, source))
 
 
-def _described(rule: Rule, source: Path | None) -> dict[str, Any]:
-    """Return one row of the list; a damaged file is shown as such and does not end the list."""
+def _describe(rule: Rule, source: Path | None) -> dict[str, Any]:
+    """Return one row of the list; a damaged file is a problem in its row, not an error."""
     found: Path | None = None
     problem: str | None = None
     try:
@@ -181,8 +175,8 @@ def _described(rule: Rule, source: Path | None) -> dict[str, Any]:
     }
 
 
-def _checked(rule: Rule, source: Path | None, *, required: bool) -> Iterator[dict[str, Any]]:
-    """Yield one row for each copy of ``rule``, with what is wrong with it or None."""
+def _check_copies(rule: Rule, source: Path | None, *, required: bool) -> Iterator[dict[str, Any]]:
+    """Yield one row for each copy of ``rule``, with its problem or None."""
     copies = _copies(rule, source)
     for copy in copies:
         problem: str | None = None
@@ -192,13 +186,13 @@ def _checked(rule: Rule, source: Path | None, *, required: bool) -> Iterator[dic
             problem = str(fault)
         yield {"name": rule.name, "path": str(copy), "problem": problem}
     if required and not copies:
-        missing = f"not here; get it with `rulescope weights fetch {rule.name}`"
+        missing = f"missing; download it with `rulescope weights fetch {rule.name}`"
         yield {"name": rule.name, "path": None, "problem": missing}
 
 
 @contextmanager
 def _progress(rule: Rule, *, quiet: bool) -> Iterator[locate.Progress | None]:
-    """Draw a bar on standard error if a person is watching; else report to nobody."""
+    """Yield a callback that draws a bar on standard error, or None if it is not a terminal."""
     console = Console(stderr=True)
     if quiet or not console.is_terminal:
         yield None

@@ -1,4 +1,4 @@
-"""One flat parameter vector, with named views.
+"""One flat parameter vector with named views, and linear layers on such views.
 
 Adam, clipping and target averaging become a few passes over one array, a checkpoint of the
 parameters is that array, and the agent itself stays a pure function of the views.
@@ -39,3 +39,17 @@ class Layout:
     def flatten(self, arrays: Mapping[str, Tensor]) -> Tensor:
         """Return the flat vector [size] of the named ``arrays``."""
         return torch.cat([arrays[name].reshape(-1) for name in self.shapes])
+
+
+def linear(params: Parameters, name: str, rows: Tensor) -> Tensor:
+    """Apply the linear layer called ``name`` to ``rows`` [R, inputs]; return [R, outputs]."""
+    return torch.addmm(params[f"{name}.b"], rows, params[f"{name}.w"])
+
+
+def write_linear(name: str, inputs: Tensor, at_output: Tensor, into: Parameters) -> None:
+    """Write the gradients of a linear layer's weights and biases to ``into``.
+
+    ``inputs`` are [R, inputs], ``at_output`` is the gradient at its output [R, outputs].
+    """
+    torch.mm(inputs.T, at_output, out=into[f"{name}.w"])
+    torch.sum(at_output, 0, out=into[f"{name}.b"])

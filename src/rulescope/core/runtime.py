@@ -161,7 +161,7 @@ def _reuse_memory() -> None:
 def _source() -> Identity:
     commit, dirty = None, None
     top = _git("rev-parse", "--show-toplevel")
-    # An installed copy may lie inside somebody else's repository (a virtual environment in a
+    # An installed copy may lie inside another repository (a virtual environment in a
     # project folder): that repository's commit says nothing about this source.
     if top and Path(top).resolve() == _PACKAGE.parent.parent and _PACKAGE.parent.name == "src":
         commit = _git("rev-parse", "--verify", "HEAD")

@@ -26,7 +26,7 @@ class Interrupts:
             for number in SIGNALS:
                 # A signal that the shell ignores, as for a background job, stays ignored.
                 if signal.getsignal(number) is not signal.SIG_IGN:
-                    self._before[number] = signal.signal(number, self._remember)
+                    self._before[number] = signal.signal(number, self._on_signal)
         return self
 
     def __exit__(
@@ -38,7 +38,7 @@ class Interrupts:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
-    def _remember(self, *_: object) -> None:
+    def _on_signal(self, *_: object) -> None:
         if self.asked:
             raise KeyboardInterrupt
         self.asked = True

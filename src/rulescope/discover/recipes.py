@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from msgspec.structs import replace
 
-from rulescope.discover.discovery_spec import Discovery, Objective, RuleSizes, World
+from rulescope.core.errors import SpecError, nearest
+from rulescope.discover.discovery_spec import (
+    Discovery,
+    Objective,
+    RuleSizes,
+    World,
+    decode_discovery,
+    validate_discovery,
+)
 from rulescope.rules.embedded import EMBEDDED
+from rulescope.rules.loading import name_of
 from rulescope.spec.disco_config import SPROUT as LEARNER
 from rulescope.spec.world_config import Boundary, Catch, DeepSea, Tracking
 
@@ -72,3 +83,25 @@ RECIPES: dict[str, Discovery] = {
 }
 """``smoke`` takes seconds and does not learn. The last two add one axis of an audit to the
 training: reward scales, or recurrent states of another history."""
+
+
+def select_discovery(
+    recipe: str | Path, *, start: Path | None = None, **changes: int | None
+) -> Discovery:
+    """Return the discovery of a recipe, or of a JSON file, with ``changes`` that are not None.
+
+    ``start`` is a file with the rule to start from.
+    """
+    if isinstance(recipe, Path):
+        try:
+            found = decode_discovery(recipe.read_bytes(), str(recipe))
+        except OSError as fault:
+            raise SpecError(f"{recipe}: cannot be read ({fault.strerror})") from None
+    elif recipe in RECIPES:
+        found = RECIPES[recipe]
+    else:
+        raise SpecError(f"no recipe is called {recipe!r}{nearest(recipe, RECIPES)}")
+    given = {name: value for name, value in changes.items() if value is not None}
+    if start is not None:
+        found = replace(found, start=name_of(start))
+    return validate_discovery(replace(found, **given), "options")

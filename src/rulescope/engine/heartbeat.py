@@ -13,7 +13,6 @@ import platform
 import time
 import uuid
 from contextlib import suppress
-from types import TracebackType
 from typing import Self
 
 import msgspec
@@ -89,12 +88,7 @@ class StatusFile:
         self.update()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        fault: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         with suppress(OSError):
             self._path.unlink(missing_ok=True)
 
@@ -127,8 +121,8 @@ class StatusFile:
             seconds_left=campaign.seconds_left,
             stopping=campaign.stopping,
             running=tuple(
-                RunStatus(id_, run.iteration, run.iterations, run.rate, run.attempt)
-                for id_, run in campaign.running.items()
+                RunStatus(run, now.iteration, now.iterations, now.rate, now.attempt)
+                for run, now in campaign.running.items()
             ),
             failed=dict(campaign.failed),
         )

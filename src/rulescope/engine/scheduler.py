@@ -48,10 +48,10 @@ def run_campaign(
     there are none. An interrupt pauses all runs, then raises ``KeyboardInterrupt``.
     """
     wanted = run_spec.with_donors(map(run_spec.checked, specs))
-    missing = {id_: spec for id_, spec in wanted.items() if id_ not in store}
-    for id_ in wanted.keys() - missing.keys():
-        if isinstance(wanted[id_].environment, Gymnasium):
-            plugin_sources.require_same_world(wanted[id_], store.manifest(id_))
+    missing = {run: spec for run, spec in wanted.items() if run not in store}
+    for run in wanted.keys() - missing.keys():
+        if isinstance(wanted[run].environment, Gymnasium):
+            plugin_sources.require_same_world(wanted[run], store.manifest(run))
     campaign = Campaign(sum(spec.iterations for spec in wanted.values()), runs=len(wanted))
     campaign.finished = len(wanted) - len(missing)
     campaign.done = campaign.total - sum(spec.iterations for spec in missing.values())
@@ -83,9 +83,9 @@ class _Scheduler:
         self._reached: dict[str, int] = {}
         """Run id to the furthest iteration completed in this campaign."""
         self._order = _order_by_donors(missing)
-        self._priority = {id_: place for place, id_ in enumerate(missing)}
+        self._priority = {run: place for place, run in enumerate(missing)}
         self._ready: list[tuple[int, str]] = []
-        """A heap of (priority, run id)."""
+        """A heap of (priority, run id), lowest number first."""
 
     def run(self) -> None:
         """Run until nothing is left that can be run."""
@@ -118,17 +118,17 @@ class _Scheduler:
 
     def _assign_ready(self) -> bool:
         """Assign ready runs to idle workers; return whether there is anything to wait for."""
-        for id_ in self._order.get_ready():
-            self._queue(id_)
+        for run in self._order.get_ready():
+            self._queue(run)
         self._pool.grow(len(self._pool.busy) + len(self._ready))
         # Only idle workers get a run: one that becomes ready later may have a higher priority.
         for worker in self._pool.idle[: len(self._ready)]:
-            _, id_ = heapq.heappop(self._ready)
-            self._pool.assign(worker, id_, run_spec.canonical(self._missing[id_]))
+            _, run = heapq.heappop(self._ready)
+            self._pool.assign(worker, run, run_spec.canonical(self._missing[run]))
         return bool(self._ready or self._pool.busy)
 
-    def _queue(self, id_: str) -> None:
-        heapq.heappush(self._ready, (self._priority[id_], id_))
+    def _queue(self, run: str) -> None:
+        heapq.heappush(self._ready, (self._priority[run], run))
 
     def _handle_ended(self, runs: Iterable[RunEnded]) -> None:
         for ended in runs:
@@ -158,28 +158,28 @@ class _Scheduler:
             attempts = f" (the last of {len(causes)} attempts)" if len(causes) > 1 else ""
             self._give_up(ended.run, ended.cause + attempts)
 
-    def _give_up(self, id_: str, cause: str) -> None:
-        self._campaign.failed[id_] = cause
-        self._campaign.given_up += self._missing[id_].iterations - self._reached.get(id_, 0)
+    def _give_up(self, run: str, cause: str) -> None:
+        self._campaign.failed[run] = cause
+        self._campaign.given_up += self._missing[run].iterations - self._reached.get(run, 0)
 
     def _fail_dependants(self) -> None:
         """Count runs as failed that could not start because a donor failed."""
-        for id_, spec in self._missing.items():  # donors precede the runs that depend on them
+        for run, spec in self._missing.items():  # donors precede the runs that depend on them
             failed = [donor.id for donor in spec.donors if donor.id in self._campaign.failed]
             if failed:
-                self._give_up(id_, f"its donor {failed[0][:12]} failed")
+                self._give_up(run, f"its donor {failed[0][:12]} failed")
 
     def _update_campaign(self) -> None:
         """Copy the progress of all workers into the campaign and its status file."""
         running, campaign = {}, self._campaign
         for worker in self._pool.busy:
-            id_ = worker.run
-            self._reached[id_] = max(worker.iteration, self._reached.get(id_, 0))
-            running[id_] = RunProgress(
-                self._missing[id_].iterations,
+            run = worker.run
+            self._reached[run] = max(worker.iteration, self._reached.get(run, 0))
+            running[run] = RunProgress(
+                self._missing[run].iterations,
                 worker.iteration,
                 worker.meter.rate,
-                len(campaign.causes.get(id_, ())) + 1,
+                len(campaign.causes.get(run, ())) + 1,
                 worker.pid,
                 worker.host,
             )
@@ -202,8 +202,8 @@ def _order_by_donors(missing: dict[str, RunSpec]) -> TopologicalSorter[str]:
     """Return an order in which every run comes after its donors."""
     order = TopologicalSorter(
         {
-            id_: [donor.id for donor in spec.donors if donor.id in missing]
-            for id_, spec in missing.items()
+            run: [donor.id for donor in spec.donors if donor.id in missing]
+            for run, spec in missing.items()
         }
     )
     order.prepare()

@@ -3,8 +3,7 @@
     check_env(lambda: MyEnvironment(lanes=2))
 
 Each clause is one function below. A violation raises ``AssertionError`` with a message that starts
-with the name of the clause in brackets. ``assert`` is not used, so the test also works under
-``python -O``.
+with the name of the clause in brackets.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rulescope.core import seeds
+from rulescope.core.contract_assertions import bits_equal, describe, overwrite, require
 from rulescope.envs.environment import Actions, Array, Environment, State, Step
 
 Make = Callable[[], Environment]
@@ -59,10 +59,10 @@ def check_env(make: Make, seed: int = 0, steps: int = 500) -> None:
 def check_attributes(env: Environment) -> None:
     """[attributes] ``lanes``, ``actions`` and ``observation_shape`` are sensible integers."""
     clause = "attributes"
-    _require(env.lanes >= 1, clause, f"lanes is {env.lanes}, must be at least 1")
-    _require(env.actions >= 2, clause, f"actions is {env.actions}, must be at least 2")
+    require(env.lanes >= 1, clause, f"lanes is {env.lanes}, must be at least 1")
+    require(env.actions >= 2, clause, f"actions is {env.actions}, must be at least 2")
     sizes = all(isinstance(size, int) and size >= 1 for size in env.observation_shape)
-    _require(
+    require(
         isinstance(env.observation_shape, tuple) and sizes,
         clause,
         f"observation_shape is {env.observation_shape!r}, must be a tuple of positive ints",
@@ -82,9 +82,9 @@ def check_references(env: Environment) -> None:
         "rate": (known.random_rate, known.oracle_rate),
     }
     finite = {unit: pair for unit, pair in units.items() if all(map(math.isfinite, pair))}
-    _require(len(finite) > 0, "references", f"neither return nor rate is finite: {known}")
+    require(len(finite) > 0, "references", f"neither return nor rate is finite: {known}")
     for unit, (random, oracle) in finite.items():
-        _require(
+        require(
             oracle > random, "references", f"oracle {unit} {oracle} is not above random {random}"
         )
 
@@ -93,11 +93,9 @@ def check_arrays(env: Environment, seed: int, actions: Actions) -> None:
     """[arrays] Every returned array has the documented shape and dtype, and is finite."""
     _check_array("the first observation", env.reset(seed), env, np.float32, observation=True)
     for step in _steps(env, actions):
-        _require(isinstance(step, Step), "arrays", f"step returned {type(step)}, must be a Step")
+        require(isinstance(step, Step), "arrays", f"step returned {type(step)}, must be a Step")
         has_goal = step.goal is not None
-        _require(
-            has_goal == env.goals, "arrays", f"goals is {env.goals}, but goal is {step.goal!r}"
-        )
+        require(has_goal == env.goals, "arrays", f"goals is {env.goals}, but goal is {step.goal!r}")
         for name, array in _arrays(step).items():
             _check_array(name, array, env, _DTYPES[name], observation=name == "observation")
 
@@ -120,15 +118,17 @@ def check_ownership(make: Make, seed: int, actions: Actions, trace: Trace) -> No
     _same(trace, kept, "ownership", "an array was changed after it had been returned: it")
 
     env = make()
-    _scribble(env.reset(seed))
+    overwrite(env.reset(seed))
     for index, row in enumerate(actions, start=1):
         given = row.copy()
         step = env.step(given)
-        _require(_equal(given, row), "ownership", f"step {index} changed the actions it was given")
+        require(
+            bits_equal(given, row), "ownership", f"step {index} changed the actions it was given"
+        )
         subject = "an env whose returned arrays were overwritten"
         _same([trace[index]], [step], "ownership", subject, start=index)
         for array in _arrays(step).values():
-            _scribble(array)
+            overwrite(array)
 
 
 def check_auto_reset(make: Make, seed: int, trace: Trace) -> None:
@@ -144,7 +144,7 @@ def check_auto_reset(make: Make, seed: int, trace: Trace) -> None:
     shown = [step.observation[lane].tobytes() for step in trace[1:] for lane in _lanes(step.ended)]
     if len(starts) > len(first) // 2 or len(shown) < 10:
         return
-    _require(
+    require(
         not starts.isdisjoint(shown),
         "auto-reset",
         f"none of {len(shown)} observations returned with ended=True is a first observation",
@@ -159,7 +159,7 @@ def check_checkpoint(make: Make, seed: int, actions: Actions, trace: Trace) -> N
     state = env.save()
     for name, array in state.items():
         plain = isinstance(array, np.ndarray) and array.dtype.kind in "biufc"
-        _require(plain, clause, f"state {name!r} must be a numeric array, is {type(array)}")
+        require(plain, clause, f"state {name!r} must be a numeric array, is {type(array)}")
     before = {name: array.copy() for name, array in state.items()}
     rest = trace[half + 1 :]
     _same(rest, _continue(env, actions[half:]), clause, "after save, the environment")
@@ -198,7 +198,7 @@ def check_refusal(make: Make, seed: int, actions: Actions, trace: Trace) -> None
         except Exception as fault:
             problem = f"{what} must raise ValueError, raised {fault!r}"
             raise AssertionError(f"[refusal] {problem}") from fault
-        _require(False, "refusal", f"{what} must raise ValueError, was accepted")
+        require(False, "refusal", f"{what} must raise ValueError, was accepted")
     _same(trace[1:], _continue(env, actions), "refusal", "after refused actions, the environment")
 
 
@@ -216,13 +216,8 @@ def check_streams(make: Make, seed: int, actions: Actions) -> None:
     prints = [[_fingerprint(trace, lane) for lane in range(env.lanes)] for trace in traces]
     seeds_differ = any(one != other for one, other in pairwise(prints))
     lanes_differ = any(len(set(lanes)) > 1 for lanes in prints)
-    _require(seeds_differ or not lanes_differ, "streams", "lanes differ, but the seed is ignored")
-    _require(lanes_differ or not seeds_differ, "streams", "all lanes share one random stream")
-
-
-def _require(condition: bool, clause: str, problem: str) -> None:
-    if not condition:
-        raise AssertionError(f"[{clause}] {problem}")
+    require(seeds_differ or not lanes_differ, "streams", "lanes differ, but the seed is ignored")
+    require(lanes_differ or not seeds_differ, "streams", "all lanes share one random stream")
 
 
 def _random_actions(env: Environment, seed: int, steps: int) -> Actions:
@@ -248,7 +243,7 @@ def _steps(env: Environment, actions: Actions) -> Iterator[Step]:
         try:
             step = env.step(row.copy())
         except Exception as fault:
-            _require(not after_end, "auto-reset", f"the step after an ended one raised {fault!r}")
+            require(not after_end, "auto-reset", f"the step after an ended one raised {fault!r}")
             raise
         yield step
         after_end = bool(step.ended.any())
@@ -281,18 +276,12 @@ def _check_array(
     name: str, array: NDArray[np.generic], env: Environment, dtype: type, observation: bool
 ) -> None:
     shape = (env.lanes, *env.observation_shape) if observation else (env.lanes,)
-    _require(
+    require(
         isinstance(array, np.ndarray) and array.dtype == dtype and array.shape == shape,
         "arrays",
-        f"{name} must be an array {list(shape)} of {np.dtype(dtype)}, is {_describe(array)}",
+        f"{name} must be an array {list(shape)} of {np.dtype(dtype)}, is {describe(array)}",
     )
-    _require(bool(np.isfinite(array).all()), "arrays", f"{name} is not finite")
-
-
-def _describe(value: object) -> str:
-    if isinstance(value, np.ndarray):
-        return f"an array {list(value.shape)} of {value.dtype}"
-    return repr(type(value))
+    require(bool(np.isfinite(array).all()), "arrays", f"{name} is not finite")
 
 
 def _arrays(step: Step) -> dict[str, NDArray[np.generic]]:
@@ -300,27 +289,15 @@ def _arrays(step: Step) -> dict[str, NDArray[np.generic]]:
     return {name: array for name, array in step._asdict().items() if array is not None}
 
 
-def _scribble(array: NDArray[np.generic]) -> None:
-    """Overwrite an array, if it is writeable."""
-    if array.flags.writeable:
-        array[...] = 77
-
-
-def _equal(one: NDArray[np.generic], other: NDArray[np.generic]) -> bool:
-    """Return whether two arrays are bit-identical."""
-    alike = one.shape == other.shape and one.dtype == other.dtype
-    return alike and one.tobytes() == other.tobytes()
-
-
 def _same(expected: Trace, found: Trace, clause: str, subject: str, start: int = 0) -> None:
     for index, (one, other) in enumerate(zip(expected, found, strict=True), start):
         expected_arrays, found_arrays = _arrays(one), _arrays(other)
         for name, array in expected_arrays.items():
-            alike = name in found_arrays and _equal(array, found_arrays[name])
-            _require(alike, clause, f"{subject} differs in {name} at step {index}")
+            alike = name in found_arrays and bits_equal(array, found_arrays[name])
+            require(alike, clause, f"{subject} differs in {name} at step {index}")
 
 
 def _same_state(before: State, after: State, cause: str) -> None:
     for name, array in before.items():
         problem = f"the saved {name!r} was changed by {cause}"
-        _require(_equal(array, after[name]), "checkpoint", problem)
+        require(bits_equal(array, after[name]), "checkpoint", problem)

@@ -25,7 +25,7 @@ class Tables(NamedTuple):
     """[S, A, K]"""
     payoffs: Table
     """[S, A, K]"""
-    chances: Table
+    probabilities: Table
     """[K], the same for every state and action."""
 
 
@@ -46,7 +46,7 @@ def rate(
     rows = np.arange(len(values))
     while True:
         outcomes = tables.payoffs + values[tables.successors]
-        action_values = outcomes @ tables.chances
+        action_values = outcomes @ tables.probabilities
         chosen = action_values.max(axis=1) if policy is None else action_values[rows, policy]
         after = (1 - noise) * chosen + noise * action_values.mean(axis=1)
         # The gains of one more step bound the rate from both sides, whatever the values.

@@ -1,9 +1,9 @@
-"""A2C: after each rollout, one step on all of its transitions.
+"""A2C: one optimiser step on all transitions of each rollout.
 
 The loss is ``-mean(A log pi(a)) + 0.5 mean((v - R)^2) - 0.01 mean(H)`` with generalised advantages
-A (not normalised) and returns R = A + v. Policy and value share the torso, so at large rewards the
-value's part of the clipped gradient leaves nothing to the policy, and at small ones the entropy
-does: that A2C has a scale of its own is the point of the comparison.
+A (not normalised) and returns R = A + v. Policy and value share the torso, so the value dominates
+the clipped gradient at large rewards, and the entropy at small ones: A2C depends on the reward
+scale, which is the point of the comparison.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from rulescope.spec.baseline_config import A2C
 
 
 class A2CLearner(ActorCritic):
-    """Advantage actor-critic; it carries its parameters and the optimiser's moments."""
+    """Advantage actor-critic; its carriers are the parameters and the optimiser's moments."""
 
     metrics = METRICS
 
@@ -30,12 +30,12 @@ class A2CLearner(ActorCritic):
         self.config = config
 
     def learn(self, rollout: Rollout, measure: bool) -> dict[str, float]:
-        """Make one update from all S x N transitions; the last observations are the bootstrap."""
+        """Update once from all S x N transitions; the last observations are the bootstrap."""
         config = self.config
         evaluation = self.evaluate(self.tensor(rows(rollout)))
-        values = evaluation.said[:, -1].reshape(rollout.observations.shape[:2])
+        values = evaluation.output_array[:, -1].reshape(rollout.observations.shape[:2])
         advantages = gae(rollout, values, config.discount, config.trace)
         weights, returns = advantages.ravel(), (advantages + values[:-1]).ravel()
-        decisions = Decisions(evaluation.said[: len(weights)], rollout.actions.ravel())
+        decisions = Decisions(evaluation.output_array[: len(weights)], rollout.actions.ravel())
         metrics = self.descend(evaluation, decisions, weights, returns, measure)
         return {**metrics, "advantage_std": float(advantages.std())} if measure else {}

@@ -1,8 +1,8 @@
 """A2C-PopArt: the value is learned in units of the returns' running mean and deviation.
 
-The head says (value - mean) / scale. When the running moments move, the head's weights and bias are
-rescaled so that the values it stands for stay as they are (preserving outputs precisely); the torso
-and the policy are not touched. In all else this is A2C.
+The head outputs (value - mean) / scale. When the running moments change, the head's weights and
+bias are rescaled so that the values do not change (preserving outputs precisely); the torso and the
+policy are not affected. Everything else is A2C.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Moments(NamedTuple):
     square: float
 
     def toward(self, returns: NDArray[np.float64], step: float) -> Moments:
-        """Return the moments after a fraction ``step`` of the way to those of ``returns``."""
+        """Return the moments moved by the fraction ``step`` toward those of ``returns``."""
         mean, square = float(returns.mean()), float(np.square(returns).mean())
         return Moments(
             self.mean + step * (mean - self.mean), self.square + step * (square - self.square)
@@ -57,10 +57,10 @@ class PopArtLearner(ActorCritic):
         self.carriers = {"averages": Carrier(self._get, self._set), **self.carriers}
 
     def learn(self, rollout: Rollout, measure: bool) -> dict[str, float]:
-        """Estimate returns, move the moments, rescale the head, and make one update."""
+        """Estimate returns, update the moments, rescale the head, and update once."""
         config = self.config
         evaluation = self.evaluate(self.tensor(rows(rollout)))
-        outputs = evaluation.said.astype(np.float64)
+        outputs = evaluation.output_array.astype(np.float64)
         scale = self.averages.scale(config.floor)
         shape = rollout.observations.shape[:2]
         values = outputs[:, -1].reshape(shape) * scale + self.averages.mean
@@ -69,7 +69,7 @@ class PopArtLearner(ActorCritic):
 
         self.move(returns)
         mean, scale = self.averages.mean, self.averages.scale(config.floor)
-        # The same values in the new units; the gradient too goes through the rescaled head.
+        # The same values in the new units; the gradient also uses the rescaled head.
         outputs[:, -1] = (values.ravel() - mean) / scale
         units = scale if config.advantages == "normalised" else 1.0
         weights = advantages.ravel() / units
@@ -87,7 +87,7 @@ class PopArtLearner(ActorCritic):
         }
 
     def move(self, returns: NDArray[np.float64]) -> None:
-        """Move the moments toward ``returns`` and rescale the head so that values stay."""
+        """Move the moments toward ``returns`` and rescale the head so that values do not change."""
         before, after = self.averages, self.averages.toward(returns, self.config.step)
         old, new = before.scale(self.config.floor), after.scale(self.config.floor)
         weights, bias = self.views["head.w"][:, -1], self.views["head.b"][-1:]

@@ -1,7 +1,8 @@
-"""What A2C, PPO and A2C-PopArt share: one network with a policy and a value, and its gradient.
+"""The base of A2C, PPO and A2C-PopArt: one network with a policy and a value, and its gradient.
 
-The network is torch's; what happens at its few outputs is NumPy's, in float64. On arrays this small
-an operation costs its call, and NumPy's calls are several times cheaper.
+The network runs in torch; losses at its few outputs are computed in NumPy, in float64. On arrays
+this small the call dominates the cost of an operation, and NumPy's calls are several times
+cheaper.
 """
 
 from __future__ import annotations
@@ -49,12 +50,12 @@ class ActorCritic(Learner):
 
     def act(self, observation: NDArray[np.float32]) -> Choice:
         """Sample from the policy: the largest of logits plus Gumbel noise."""
-        logits = self.evaluate(self.tensor(observation)).said[:, :-1]
+        logits = self.evaluate(self.tensor(observation)).output_array[:, :-1]
         noise = self.streams["action"].gumbel(size=logits.shape)
         return Choice((logits + noise).argmax(axis=1), {"logits": logits})
 
     def evaluate(self, rows: Tensor) -> Evaluation:
-        """Return the network with the present parameters on ``rows`` [R, *shape]."""
+        """Return the network's evaluation on ``rows`` [R, *shape]."""
         return Evaluation(self.network, self.views, rows)
 
     def descend(
@@ -65,9 +66,9 @@ class ActorCritic(Learner):
         targets: NDArray[np.float64],
         measure: bool,
     ) -> dict[str, float]:
-        """Make one step of the optimiser on R ``decisions``; return its metrics if asked to.
+        """Make one optimiser step on R ``decisions``; return its metrics if ``measure``.
 
-        ``weights`` and ``targets`` are [R]; rows of ``evaluation`` beyond them count nothing.
+        ``weights`` and ``targets`` are [R]; further rows of ``evaluation`` have no loss.
         """
         whole = np.zeros(evaluation.outputs.shape, np.float32)
         whole[: len(weights)] = decisions.gradient(weights, targets, *self._coefficients)
@@ -102,22 +103,22 @@ def generalised_advantages(
 ) -> NDArray[np.float64]:
     """Return advantage estimates [S, N] for ``values`` [S + 1, N].
 
-    The value after the last step is the bootstrap. A terminal cuts both the value of what follows
-    (it belongs to another episode) and the trace.
+    The value after the last step is the bootstrap. A terminal cuts both the next value (it belongs
+    to another episode) and the trace.
     """
-    worth = values.astype(np.float64)
-    onward = discount * (1.0 - terminals)
-    surprise = rewards + onward * worth[1:] - worth[:-1]
-    advantages = np.empty_like(surprise)
-    running = np.zeros(surprise.shape[1])
-    for t in reversed(range(len(surprise))):
-        running = surprise[t] + trace * onward[t] * running
+    estimates = values.astype(np.float64)
+    continuation = discount * (1.0 - terminals)
+    td_errors = rewards + continuation * estimates[1:] - estimates[:-1]
+    advantages = np.empty_like(td_errors)
+    running = np.zeros(td_errors.shape[1])
+    for t in reversed(range(len(td_errors))):
+        running = td_errors[t] + trace * continuation[t] * running
         advantages[t] = running
     return advantages
 
 
-def log_chances(logits: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
-    """Return the logarithms of a softmax over the last axis of ``logits`` [R, A]."""
+def log_softmax(logits: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+    """Return the log-softmax [R, A] of ``logits`` [R, A] over the last axis, in float64."""
     shifted = logits.astype(np.float64)
     shifted -= shifted.max(axis=1, keepdims=True)
     shifted -= np.log(np.exp(shifted).sum(axis=1, keepdims=True))
@@ -125,17 +126,17 @@ def log_chances(logits: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
 
 
 class Decisions:
-    """What the network says about R decisions; losses and their gradient in closed form.
+    """The network's outputs at R decisions; losses and their gradient in closed form.
 
     The loss is ``-mean(weight * log pi(action)) + c mean((value - target)^2) - d mean(entropy)``,
     where weights and targets are constants.
     """
 
     def __init__(self, outputs: NDArray[np.floating[Any]], actions: NDArray[np.int64]) -> None:
-        """``outputs`` [R, A + 1] are logits and value, ``actions`` [R] those that were taken."""
-        self._logs = log_chances(outputs[:, :-1])
-        self._chances = np.exp(self._logs)
-        self._entropy = -(self._chances * self._logs).sum(axis=1, keepdims=True)
+        """``outputs`` [R, A + 1] are logits and value, ``actions`` [R] the actions taken."""
+        self._logs = log_softmax(outputs[:, :-1])
+        self._probabilities = np.exp(self._logs)
+        self._entropy = -(self._probabilities * self._logs).sum(axis=1, keepdims=True)
         self._taken = (np.arange(len(actions)), actions)
         self.chosen: NDArray[np.float64] = self._logs[self._taken]
         """[R] log pi(action)"""
@@ -153,10 +154,10 @@ class Decisions:
 
         ``value`` and ``entropy`` are the coefficients c and d.
         """
-        rows, actions = self._chances.shape
+        rows, actions = self._probabilities.shape
         at_outputs = np.empty((rows, actions + 1))
         pull = weights[:, None] + entropy * (self._logs + self._entropy)
-        np.multiply(self._chances, pull, out=at_outputs[:, :-1])
+        np.multiply(self._probabilities, pull, out=at_outputs[:, :-1])
         at_outputs[self._taken] -= weights
         at_outputs[:, -1] = (2.0 * value) * (self.values - targets)
         at_outputs /= rows
@@ -165,7 +166,7 @@ class Decisions:
     def losses(
         self, weights: NDArray[np.float64], targets: NDArray[np.float64]
     ) -> dict[str, float]:
-        """Return the three means, for the log."""
+        """Return the mean losses and entropy, for the log."""
         return {
             "loss_policy": -float((weights * self.chosen).mean()),
             "loss_value": float(np.square(self.values - targets).mean()),

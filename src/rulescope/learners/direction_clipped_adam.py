@@ -1,4 +1,4 @@
-"""Adam with its direction clipped element by element (not the gradient), on one flat vector."""
+"""Adam on one flat vector, with the direction (not the gradient) clipped element by element."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ MAX_DIRECTION = 1.0
 
 
 class Moments(NamedTuple):
-    """The optimiser's memory."""
+    """The optimiser's moments."""
 
     first: Tensor
     """[size]"""
     second: Tensor
     """[size]"""
     updates: int | Tensor
-    """Updates made so far (a tensor where learners of different ages are updated together)."""
+    """Number of updates (a tensor where learners of different ages are updated together)."""
 
     @classmethod
     def fresh(cls, params: Tensor) -> Moments:
-        """Return the memory of an optimiser that has seen nothing."""
+        """Return the initial moments."""
         return cls(torch.zeros_like(params), torch.zeros_like(params), 0)
 
 
@@ -48,10 +48,10 @@ def clipped_adam(
 def clipped_adam_(
     params: Tensor, gradient: Tensor, moments: Moments, learning_rate: float
 ) -> Moments:
-    """Do the same in place, in as few passes over memory as possible; return the new moments.
+    """Compute :func:`clipped_adam` in place, in few passes over memory; return the new moments.
 
     With a and b the two bias corrections, the direction (m / a) / (sqrt(v / b) + epsilon) is
-    k m / (sqrt(v) + epsilon sqrt(b)) for k = sqrt(b) / a; the factor k joins the clip and the step.
+    k m / (sqrt(v) + epsilon sqrt(b)) for k = sqrt(b) / a; k is merged into clip and step.
     """
     count = int(moments.updates) + 1
     root = math.sqrt(1.0 - SECOND_DECAY**count)

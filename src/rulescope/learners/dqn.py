@@ -1,8 +1,8 @@
 """DQN: epsilon-greedy actions, a uniform replay of transitions, and a target network.
 
-A rollout is taken in step by step: its transitions are stored in order of time, and between them
-the updates and target copies fall due by the count of interactions (all lanes together), just as if
-they had been made while acting. Only the actions of a rollout are all chosen before its updates.
+A rollout is processed step by step: its transitions are stored in order of time, and updates and
+target copies are made between them by the count of interactions (all lanes together), as if they
+were made while acting. Only the actions of a rollout are all chosen before its updates.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rulescope.core.arrays import Arrays
 from rulescope.learners.learner import Carrier, Choice, Learner, Rollout
 from rulescope.learners.norm_clipped_adam import Adam, flat_carrier, to_tensor
 from rulescope.learners.torso import Evaluation, Network
-from rulescope.learners.trajectory_replay import by_first_appearance
+from rulescope.learners.trajectory_replay import order_by_first_appearance
 from rulescope.learners.transition_replay import TransitionReplay, Transitions
 from rulescope.spec.baseline_config import DQN
 
@@ -38,7 +38,7 @@ class DQNLearner(Learner):
         interactions: int,
         device: str = "cpu",
     ) -> None:
-        """``interactions`` is the length of the lifetime, of which exploration takes a share."""
+        """``interactions`` is the length of the lifetime; exploration lasts a share of it."""
         self.config = config
         self.actions = actions
         self.device = torch.device(device)
@@ -53,8 +53,8 @@ class DQNLearner(Learner):
         self.optimiser = Adam(self.params, config.learning_rate, config.max_norm)
         self.replay = TransitionReplay(config.capacity, observation_shape)
         self.interactions = 0
-        # Choices since the last rollout was learned from. Between iterations it is always zero,
-        # so it is no part of the persistent state.
+        # Choices since the last call of learn. It is always zero between iterations, so it is not
+        # part of the persistent state.
         self._pending = 0
         self.streams = {name: seeds.stream(seed, name) for name in ("action", "replay")}
         self.carriers = {
@@ -66,7 +66,7 @@ class DQNLearner(Learner):
         }
 
     def epsilon(self, interactions: int) -> float:
-        """Return the probability of a random action after so many ``interactions``."""
+        """Return the probability of a random action after ``interactions``."""
         first, last = self.config.epsilon
         return first + (last - first) * min(interactions / self.horizon, 1.0)
 
@@ -74,23 +74,23 @@ class DQNLearner(Learner):
         """Take the action of highest value or, with probability epsilon, any action."""
         lanes = len(observation)
         evaluation = Evaluation(self.network, self._views, self._tensor(observation))
-        greedy = evaluation.said.argmax(axis=1)
-        # Always the same draws, so that what is explored does not depend on what is greedy.
+        greedy = evaluation.output_array.argmax(axis=1)
+        # Always the same number of draws: exploration does not depend on the greedy actions.
         stream = self.streams["action"]
-        chance, other = stream.random(lanes), stream.integers(self.actions, size=lanes)
+        draws, other = stream.random(lanes), stream.integers(self.actions, size=lanes)
         epsilon = self.epsilon(self.interactions + self._pending)
         self._pending += lanes
-        return Choice(np.where(chance < epsilon, other, greedy), {})
+        return Choice(np.where(draws < epsilon, other, greedy), {})
 
     def learn(self, rollout: Rollout, measure: bool) -> dict[str, float]:
-        """Store the transitions in order of time, and make the updates that fall due on the way.
+        """Store the transitions in order of time, and make the updates that are due in between.
 
-        What an update draws from the replay does not depend on the updates before it. So those
-        between two copies of the target are drawn first and made together.
+        Samples from the replay do not depend on earlier updates. So the batches between two copies
+        of the target are drawn first and trained on together.
         """
         config, lanes = self.config, rollout.actions.shape[1]
         drawn: list[Transitions] = []
-        seen: list[dict[str, float]] = []
+        measured: list[dict[str, float]] = []
         self._pending = 0
         for t, actions in enumerate(rollout.actions):
             self.replay.append(
@@ -107,70 +107,73 @@ class DQNLearner(Learner):
                     for _ in range(_due(before, self.interactions, config.train_every * lanes))
                 ]
             if _due(before, self.interactions, config.target_every):
-                seen += self._train(drawn, measure)
+                measured += self._train(drawn, measure)
                 drawn = []
                 self.target.copy_(self.params)
-        seen += self._train(drawn, measure)
+        measured += self._train(drawn, measure)
         self.replay.settle()
         if not measure:
             return {}
-        means = {name: float(np.mean([one[name] for one in seen])) for name in (seen or [{}])[0]}
+        means = {
+            name: float(np.mean([one[name] for one in measured])) for name in (measured or [{}])[0]
+        }
         epsilon = self.epsilon(self.interactions)
         return {**means, "epsilon": epsilon, **self.carrier_metrics()}
 
     def carrier_metrics(self) -> dict[str, float]:
-        """Return how many transitions the replay holds."""
+        """Return the number of transitions in the replay."""
         return {"stored": float(len(self.replay))}
 
     def _started(self) -> bool:
-        """Whether enough transitions were made, or are stored, for an update."""
+        """Return whether there are enough transitions for an update."""
         by_lifetime = self.config.start_counts == "interactions"
         return (self.interactions if by_lifetime else len(self.replay)) >= self.config.start
 
     def _train(self, drawn: list[Transitions], measure: bool) -> list[dict[str, float]]:
-        """Make one update on each of the batches; return the metrics of each if asked to."""
+        """Make one update on each batch; return the metrics of each if ``measure``."""
         if not drawn:
             return []
         batch = Transitions(*(np.stack(column) for column in zip(*drawn, strict=True)))
         metrics = [
-            self._update(rows, actions, aims, measure)
-            for rows, actions, aims in zip(
+            self._update(rows, actions, td_targets, measure)
+            for rows, actions, td_targets in zip(
                 self._tensor(self.replay.rows(batch.before)),
                 batch.actions,
-                self.aims(batch),
+                self.td_targets(batch),
                 strict=True,
             )
         ]
         return metrics if measure else []
 
-    def aims(self, batch: Transitions) -> NDArray[np.float64]:
-        """Return reward + discount * the target network's best value of what followed.
+    def td_targets(self, batch: Transitions) -> NDArray[np.float64]:
+        """Return reward + discount * the target network's best value of the next observation.
 
-        What follows a terminal belongs to another episode and counts nothing. The target network
-        is asked about each distinct observation once. The shape is that of ``batch.rewards``.
+        After a terminal the next observation belongs to another episode and counts as zero. The
+        target network evaluates each distinct observation once. The shape is that of
+        ``batch.rewards``.
         """
-        distinct, place = by_first_appearance(batch.after)
+        distinct, place = order_by_first_appearance(batch.after)
         rows = self._tensor(self.replay.rows(distinct))
-        best = Evaluation(self.network, self._target_views, rows).said.max(axis=1)
-        onward = self.config.discount * ~batch.terminals
-        aims: NDArray[np.float64] = batch.rewards + onward * best[place]
-        return aims
+        best = Evaluation(self.network, self._target_views, rows).output_array.max(axis=1)
+        continuation = self.config.discount * ~batch.terminals
+        td_targets: NDArray[np.float64] = batch.rewards + continuation * best[place]
+        return td_targets
 
     def _update(
         self,
         rows: Tensor,
         actions: NDArray[np.int64],
-        aims: NDArray[np.float64],
+        td_targets: NDArray[np.float64],
         measure: bool,
     ) -> dict[str, float]:
         """Make one step; ``rows`` [B, *shape], ``actions`` [B], ``aims`` [B]."""
         evaluation = Evaluation(self.network, self._views, rows)
-        said, taken = evaluation.said, (np.arange(len(actions)), actions)
-        error = said[taken] - aims
+        outputs, taken = evaluation.output_array, (np.arange(len(actions)), actions)
+        error = outputs[taken] - td_targets
         # Half the square up to an error of one and linear beyond, or the square itself.
         huber = self.config.loss == "huber"
         slope = np.minimum(np.maximum(error, -1.0), 1.0) if huber else 2.0 * error
-        at_outputs = np.zeros_like(said)
+        at_outputs = np.zeros_like(outputs)
         at_outputs[taken] = slope / len(slope)
         evaluation.gradient_(self._tensor(at_outputs), self._into)
         norm = self.optimiser.step_(self.gradient)
@@ -182,7 +185,7 @@ class DQNLearner(Learner):
         return {
             "loss_value": float(loss.mean()),
             "td_magnitude": float(size.mean()),
-            "q_mean": float(said.mean()),
+            "q_mean": float(outputs.mean()),
             "gradient_norm": norm,
         }
 
@@ -197,7 +200,7 @@ class DQNLearner(Learner):
 
 
 def _due(before: int, now: int, every: int) -> int:
-    """Return how often a multiple of ``every`` was reached on the way from ``before`` to ``now``.
+    """Return the number of multiples of ``every`` above ``before``, up to ``now``.
 
     >>> _due(6, 8, 4), _due(8, 10, 4), _due(0, 9, 4)
     (1, 0, 2)

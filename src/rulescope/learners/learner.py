@@ -1,4 +1,4 @@
-"""The learner contract: act, learn, and carry a persistent state whose parts have names."""
+"""The learner contract: act, learn, and a persistent state of named carriers."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ from rulescope.rules.loading import RuleWeights
 
 
 class Choice(NamedTuple):
-    """One decision for every lane."""
+    """The actions of one step, for every lane."""
 
     actions: NDArray[np.int64]
     """[N]"""
     behaviour: Mapping[str, NDArray[np.float32]]
-    """What the learner wants to remember of how it chose, each [N, ...]."""
+    """Behaviour to be stored with the rollout, such as logits: each [N, ...]."""
 
 
 class Rollout(NamedTuple):
-    """S interactions of N lanes, as the learner was told of them; time comes first."""
+    """S interactions of N lanes, as the learner observes them; time comes first."""
 
     observations: NDArray[np.float32]
-    """[S + 1, N, *shape]: what each action was chosen on, and what followed the last one."""
+    """[S + 1, N, *shape]: the observation of each action, and the one after the last."""
     actions: NDArray[np.int64]
     """[S, N]"""
     rewards: NDArray[np.float32]
-    """[S, N]: the reward that ``actions[k]`` caused."""
+    """[S, N]: the reward of ``actions[k]``."""
     terminals: NDArray[np.bool_]
     """[S, N]: whether ``actions[k]`` ended an episode."""
     began: NDArray[np.bool_]
     """[N]: whether the first observation followed a terminal (of the rollout before)."""
     behaviour: Mapping[str, NDArray[np.float32]]
-    """The remembered behaviour, each [S, N, ...]."""
+    """The stored behaviour, each [S, N, ...]."""
 
 
 class Carrier(NamedTuple):
-    """One named part of a learner's persistent state: read it whole, replace it whole.
+    """One named part of a learner's persistent state, read and replaced as a whole.
 
     ``get`` returns copies; ``set`` takes arrays of the same names and copies them in.
     """
@@ -52,17 +52,18 @@ class Carrier(NamedTuple):
 
 
 class Learner(ABC):
-    """What is audited. Everything it carries from one iteration to the next is in a carrier."""
+    """A learner. Its entire state between iterations is in its carriers and random streams."""
 
     rule: RuleWeights | None = None
-    """The fixed rule that drives the learner, if there is one."""
+    """The fixed rule of the learner, if it has one."""
     metrics: tuple[str, ...]
-    """Names of the numbers :meth:`learn` can report."""
+    """Names of the metrics that :meth:`learn` can return."""
     carriers: Mapping[str, Carrier]
+    """Its carriers, by name."""
     streams: dict[str, Generator]
     """Its random streams, by name."""
     after_step: list[Callable[[], None]]
-    """What to do after each step of the optimiser; of learners that make many an iteration."""
+    """Callbacks after each optimiser step, in learners that make several per iteration."""
 
     @abstractmethod
     def act(self, observation: NDArray[np.float32]) -> Choice:
@@ -70,21 +71,21 @@ class Learner(ABC):
 
     @abstractmethod
     def learn(self, rollout: Rollout, measure: bool) -> dict[str, float]:
-        """Take in one rollout and update; return metrics if ``measure`` (never changes state)."""
+        """Learn from one rollout; return metrics if ``measure`` (measuring never changes state)."""
 
     def carrier_metrics(self) -> dict[str, float]:
-        """Return the metrics that describe carriers alone, as the carriers are now.
+        """Return the metrics that depend on the current carriers alone.
 
-        They are logged as the next iteration finds them: :meth:`learn` knows them only as they
-        are before an intervention replaces a carrier.
+        They are logged after the interventions: :meth:`learn` computes them before an intervention
+        replaces a carrier.
         """
         return {}
 
     def rule_digest(self) -> str | None:
         """Return the digest of the rule weights as they are in memory now (None without a rule).
 
-        At the end of a lifetime it must still be ``rule.content``: the rule never changes. (One
-        that is all code, known by its source, has no weights that could.)
+        At the end of a lifetime it must still be ``rule.content``: the rule never changes. (A rule
+        without weights, identified by its source, cannot change.)
         """
         return self.rule.content if self.rule is not None and not self.rule.arrays else None
 
@@ -98,7 +99,7 @@ class Learner(ABC):
         return arrays | {f"stream/{key}": seeds.pack(rng) for key, rng in self.streams.items()}
 
     def load(self, arrays: Arrays) -> None:
-        """Continue from what :meth:`save` returned."""
+        """Restore what :meth:`save` returned."""
         for name, carrier in self.carriers.items():
             carrier.set(unprefix(name, arrays))
         for key, words in unprefix("stream", arrays).items():

@@ -1,10 +1,9 @@
-"""The learner contract as a test that anyone can run on a learner of their own.
+"""Conformance test of the learner contract, to be run on any learner.
 
     check_learner(lambda: MyLearner(seed=0), observation_shape=(8, 8), actions=3)
 
-The learner lives a short life on made-up rollouts. Each clause is one function below. A violation
+The learner learns from a few synthetic rollouts. Each clause is one function below. A violation
 raises ``AssertionError`` with a message that starts with the name of the clause in brackets.
-``assert`` itself is not used, so that the test means the same under ``python -O``.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from rulescope.core import seeds
+from rulescope.core.contract_assertions import bits_equal, describe, overwrite, require
 from rulescope.learners.learner import Choice, Learner, Rollout
 
 Make = Callable[[], Learner]
@@ -24,13 +24,13 @@ Content = dict[str, NDArray[Any]]
 
 _NUMERIC = "biufc"
 _DISTINCT = 12
-"""Observations in the made-up world: few, so that they repeat as they do in small worlds."""
+"""Distinct synthetic observations: few, so that they repeat as they do in small worlds."""
 _TERMINAL = 0.15
-"""Probability that a made-up interaction ends an episode."""
+"""Probability that a synthetic interaction ends an episode."""
 
 
 class Setting(NamedTuple):
-    """The made-up world: what the learner is shown, whatever it does."""
+    """Sizes and seed of the synthetic rollouts, which do not depend on the learner's actions."""
 
     shape: tuple[int, ...]
     actions: int
@@ -40,12 +40,12 @@ class Setting(NamedTuple):
     seed: int
 
 
-class Life(NamedTuple):
-    """Everything that can be seen of a learner from outside, one entry a rollout."""
+class Behaviour(NamedTuple):
+    """Everything observable of a learner, one entry per rollout."""
 
     choices: list[list[Choice]]
     states: list[Content]
-    """What ``save`` returned after each rollout."""
+    """The result of ``save`` after each rollout."""
 
 
 def check_learner(
@@ -58,105 +58,105 @@ def check_learner(
     rollouts: int = 6,
     seed: int = 0,
 ) -> None:
-    """Raise ``AssertionError``, naming the clause, if a learner breaks the contract.
+    """Raise ``AssertionError``, naming the clause, if a learner violates it.
 
-    ``make`` is called many times and must return a new learner, in the same fresh state, each time.
-    The learner is given rollouts of ``steps`` interactions of ``lanes`` lanes; ``rollouts`` should
-    be enough for learning to start and go on for a while. The test makes some ten lives of them.
+    ``make`` is called many times and must return a new learner in the same initial state each time.
+    The rollouts have ``steps`` interactions of ``lanes`` lanes; ``rollouts`` should be enough for
+    learning to start and continue for a while. The test runs about ten learners through them.
     """
     world = Setting(observation_shape, actions, lanes, steps, rollouts, seed)
     check_attributes(make())
     check_actions(make(), world)
-    life = _live(make(), world)
-    check_determinism(make, world, life)
-    check_metrics(make, world, life)
+    expected = _run(make(), world)
+    check_determinism(make, world, expected)
+    check_metrics(make, world, expected)
     check_purity(make, world)
-    check_carriers(make, world, life)
+    check_carriers(make, world, expected)
     check_pin(make(), world)
-    check_checkpoint(make, world, life)
+    check_checkpoint(make, world, expected)
     check_rule(make, world)
 
 
 def check_attributes(learner: Learner) -> None:
-    """[attributes] Carriers, streams and metrics are there, under names that can be saved."""
+    """[attributes] There are carriers, and all names can be saved."""
     clause = "attributes"
-    _require(len(learner.carriers) > 0, clause, "there are no carriers")
+    require(len(learner.carriers) > 0, clause, "there are no carriers")
     for name in [*learner.carriers, *learner.streams]:
-        _require("/" not in name and name != "", clause, f"{name!r} is not a name without '/'")
-    _require("stream" not in learner.carriers, clause, "no carrier may be called 'stream'")
+        require("/" not in name and name != "", clause, f"{name!r} is not a name without '/'")
+    require("stream" not in learner.carriers, clause, "no carrier may be called 'stream'")
     for name, stream in learner.streams.items():
-        _require(
+        require(
             isinstance(stream, Generator),
             clause,
             f"stream {name!r} is {type(stream)}, no Generator",
         )
     repeated = len(set(learner.metrics)) < len(learner.metrics)
-    _require(not repeated, clause, f"a metric is named twice in {learner.metrics}")
+    require(not repeated, clause, f"a metric is named twice in {learner.metrics}")
 
 
 def check_actions(learner: Learner, world: Setting) -> None:
-    """[actions] Choices are int64 [N] in range; the remembered behaviour is float32 [N, ...]."""
+    """[actions] Actions are int64 [N] in range; the stored behaviour is float32 [N, ...]."""
     clause = "actions"
     for rollout in _rollouts(world):
         for observation in rollout.observations[:-1]:
             choice = learner.act(observation.copy())
-            _require(isinstance(choice, Choice), clause, f"act returned {type(choice)}")
+            require(isinstance(choice, Choice), clause, f"act returned {type(choice)}")
             chosen = choice.actions
-            _require(
+            require(
                 _is_array(chosen, np.int64) and chosen.shape == (world.lanes,),
                 clause,
-                f"actions must be an array [{world.lanes}] of int64, are {_describe(chosen)}",
+                f"actions must be an array [{world.lanes}] of int64, are {describe(chosen)}",
             )
             inside = bool(((chosen >= 0) & (chosen < world.actions)).all())
-            _require(inside, clause, f"{chosen.tolist()} is not within 0 .. {world.actions - 1}")
+            require(inside, clause, f"{chosen.tolist()} is not within 0 .. {world.actions - 1}")
             for name, array in choice.behaviour.items():
-                _require(
+                require(
                     _is_array(array, np.float32) and array.shape[:1] == (world.lanes,),
                     clause,
                     f"behaviour {name!r} must be an array [{world.lanes}, ...] of float32, is "
-                    f"{_describe(array)}",
+                    f"{describe(array)}",
                 )
 
 
-def check_determinism(make: Make, world: Setting, life: Life) -> None:
-    """[determinism] A second learner from the same ``make`` lives the same life to the bit."""
-    _same_life(life, _live(make(), world), "determinism", "a second learner")
+def check_determinism(make: Make, world: Setting, expected: Behaviour) -> None:
+    """[determinism] A second learner from the same ``make`` is bit-identical."""
+    _require_same_run(expected, _run(make(), world), "determinism", "a second learner")
 
 
-def check_metrics(make: Make, world: Setting, life: Life) -> None:
-    """[measure] Measuring changes nothing, and reports only what ``metrics`` names."""
+def check_metrics(make: Make, world: Setting, expected: Behaviour) -> None:
+    """[measure] Measuring changes nothing, and reports only the names in ``metrics``."""
     clause, learner = "measure", make()
     reported: list[dict[str, float]] = []
-    measured = _live(learner, world, measure=True, reported=reported)
-    _same_life(life, measured, clause, "a learner that is measured")
+    measured = _run(learner, world, measure=True, reported=reported)
+    _require_same_run(expected, measured, clause, "a learner that is measured")
     for metrics in reported:
         unknown = sorted(set(metrics) - set(learner.metrics))
-        _require(not unknown, clause, f"learn reported {unknown}, which `metrics` does not name")
+        require(not unknown, clause, f"learn reported {unknown}, which `metrics` does not name")
         for name, value in metrics.items():
-            _require(
+            require(
                 isinstance(value, float), clause, f"metric {name!r} is {type(value)}, not a float"
             )
 
 
 def check_purity(make: Make, world: Setting) -> None:
-    """[purity] Acting leaves every carrier alone; nobody writes to observations and rollouts."""
+    """[purity] Acting changes no carrier; observations and rollouts are never written to."""
     clause, learner = "purity", make()
     for rollout in _rollouts(world):
         before = _carriers(learner)
         choices = []
         for observation in rollout.observations[:-1]:
             given = observation.copy()
-            choices.append(_own(learner.act(given)))
-            _require(_equal(given, observation), clause, "act changed the observation")
-        _same_content(before, _carriers(learner), clause, "act changed carrier array")
-        told = _told(rollout, choices)
-        kept = _copies(told)
-        learner.learn(told, measure=False)
-        _same_content(kept, _copies(told), clause, "learn changed the rollout's")
+            choices.append(_copy_choice(learner.act(given)))
+            require(bits_equal(given, observation), clause, "act changed the observation")
+        _require_same(before, _carriers(learner), clause, "act changed carrier array")
+        given_rollout = _with_choices(rollout, choices)
+        kept = _copy_rollout(given_rollout)
+        learner.learn(given_rollout, measure=False)
+        _require_same(kept, _copy_rollout(given_rollout), clause, "learn changed the rollout's")
 
 
-def check_carriers(make: Make, world: Setting, life: Life) -> None:
-    """[carriers] What is read is a copy, and writing back what was read changes nothing."""
+def check_carriers(make: Make, world: Setting, expected: Behaviour) -> None:
+    """[carriers] ``get`` returns copies, and writing back a value just read changes nothing."""
     clause, learner = "carriers", make()
     held: list[tuple[int, Content, Content]] = []
 
@@ -165,89 +165,86 @@ def check_carriers(make: Make, world: Setting, life: Life) -> None:
             read = carrier.get()
             for key, array in read.items():
                 plain = isinstance(array, np.ndarray) and array.dtype.kind in _NUMERIC
-                what = f"{name}/{key} must be a numeric array, is {_describe(array)}"
-                _require(plain, clause, what)
-            kept = _copied(read)
-            _scribble(read)
-            what = f"{name}: overwriting what get returned changed"
-            _same_content(kept, carrier.get(), clause, what)
-            given = _copied(kept)
+                what = f"{name}/{key} must be a numeric array, is {describe(array)}"
+                require(plain, clause, what)
+            kept = _copy_arrays(read)
+            _overwrite_all(read)
+            what = f"{name}: overwriting the arrays from get changed"
+            _require_same(kept, carrier.get(), clause, what)
+            given = _copy_arrays(kept)
             carrier.set(given)
-            what = f"{name}: setting what get returned changed"
-            _same_content(kept, carrier.get(), clause, what)
-            _scribble(given)
-            what = f"{name}: overwriting what was given to set changed"
-            _same_content(kept, carrier.get(), clause, what)
+            what = f"{name}: setting the arrays from get changed"
+            _require_same(kept, carrier.get(), clause, what)
+            _overwrite_all(given)
+            what = f"{name}: overwriting the arrays given to set changed"
+            _require_same(kept, carrier.get(), clause, what)
             held.append((turn, carrier.get(), kept))
 
-    treated = _live(learner, world, after=examine)
+    treated = _run(learner, world, after=examine)
     for turn, read, kept in held:
-        what = f"what get returned after rollout {turn} was changed later:"
-        _same_content(kept, read, clause, what)
-    _same_life(life, treated, clause, "a learner whose carriers were read and written back")
+        what = f"the arrays from get after rollout {turn} were changed later:"
+        _require_same(kept, read, clause, what)
+    _require_same_run(
+        expected, treated, clause, "a learner whose carriers were read and written back"
+    )
 
 
 def check_pin(learner: Learner, world: Setting) -> None:
     """[pin] A carrier set to zeros is zero when it is read again."""
     clause = "pin"
-    _live(learner, world)
+    _run(learner, world)
     for name, carrier in learner.carriers.items():
         read = carrier.get()
         carrier.set({key: np.zeros_like(array) for key, array in read.items()})
         after = carrier.get()
-        _require(list(after) == list(read), clause, f"{name}: set changed the names of the arrays")
+        require(list(after) == list(read), clause, f"{name}: set changed the names of the arrays")
         for key, array in after.items():
-            _require(not array.any(), clause, f"{name}/{key} is not zero after it was set to zero")
+            require(not array.any(), clause, f"{name}/{key} is not zero after it was set to zero")
 
 
-def check_checkpoint(make: Make, world: Setting, life: Life) -> None:
-    """[checkpoint] ``save`` and ``load`` into a fresh learner go on to the bit."""
+def check_checkpoint(make: Make, world: Setting, expected: Behaviour) -> None:
+    """[checkpoint] ``save`` and ``load`` into a new learner continue bit-identically."""
     clause, learner = "checkpoint", make()
     saved = {0: learner.save()}
-    kept = {0: _copied(saved[0])}
+    kept = {0: _copy_arrays(saved[0])}
 
     def save(turn: int) -> None:
         saved[turn + 1] = learner.save()
-        kept[turn + 1] = _copied(saved[turn + 1])
+        kept[turn + 1] = _copy_arrays(saved[turn + 1])
 
-    onward = _live(learner, world, after=save)
-    _same_life(life, onward, clause, "a learner that is saved")
+    onward = _run(learner, world, after=save)
+    _require_same_run(expected, onward, clause, "a learner that is saved")
     for stop, checkpoint in saved.items():
-        _same_content(kept[stop], checkpoint, clause, "later learning changed the saved")
+        _require_same(kept[stop], checkpoint, clause, "later learning changed the saved")
     for stop in sorted({0, 1, world.rollouts // 2, world.rollouts - 1}):
         fresh = make()
         try:
             fresh.load(saved[stop])
         except Exception as fault:
-            raise AssertionError(f"[{clause}] a fresh learner cannot load: {fault!r}") from fault
-        who = f"a fresh learner, loaded after {stop} rollouts,"
-        rest = Life(life.choices[stop:], life.states[stop:])
-        _same_life(rest, _live(fresh, world, start=stop), clause, who, start=stop)
-        _same_content(
+            raise AssertionError(f"[{clause}] a new learner cannot load: {fault!r}") from fault
+        subject = f"a new learner, loaded after {stop} rollouts,"
+        rest = Behaviour(expected.choices[stop:], expected.states[stop:])
+        _require_same_run(rest, _run(fresh, world, start=stop), clause, subject, start=stop)
+        _require_same(
             kept[stop], saved[stop], clause, "loading and later learning changed the saved"
         )
 
 
 def check_rule(make: Make, world: Setting) -> None:
-    """[rule] Learning leaves the rule's weights as they were; without a rule there is no digest."""
+    """[rule] Learning does not change the rule's weights; without a rule there is no digest."""
     clause, learner = "rule", make()
     if learner.rule is None:
         digest = learner.rule_digest()
-        _require(digest is None, clause, f"there is no rule, but rule_digest is {digest!r}")
+        require(digest is None, clause, f"there is no rule, but rule_digest is {digest!r}")
         return
     content = learner.rule.content
-    _require(learner.rule_digest() == content, clause, "a fresh rule_digest is not rule.content")
-    _live(learner, world)
-    _require(learner.rule_digest() == content, clause, "learning changed the rule's weights")
-
-
-def _require(condition: bool, clause: str, problem: str) -> None:
-    if not condition:
-        raise AssertionError(f"[{clause}] {problem}")
+    require(learner.rule_digest() == content, clause, "the initial rule_digest is not rule.content")
+    _run(learner, world)
+    require(learner.rule_digest() == content, clause, "learning changed the rule's weights")
 
 
 def _rollouts(world: Setting) -> Iterator[Rollout]:
-    """Yield rollouts without actions; what happens in them does not depend on the learner."""
+    """Yield rollouts without actions; they do not depend on the learner."""
     rng = seeds.stream(world.seed, "conformance")
     pool = rng.standard_normal((_DISTINCT, *world.shape)).astype(np.float32)
     shape = (world.steps, world.lanes)
@@ -268,8 +265,8 @@ def _rollouts(world: Setting) -> Iterator[Rollout]:
         seen, began = later[-1], terminals[-1].copy()
 
 
-def _told(rollout: Rollout, choices: list[Choice]) -> Rollout:
-    """Return the rollout with what the learner chose in it."""
+def _with_choices(rollout: Rollout, choices: list[Choice]) -> Rollout:
+    """Return the rollout with the learner's actions and behaviour."""
     return rollout._replace(
         actions=np.stack([choice.actions for choice in choices]),
         behaviour={
@@ -279,7 +276,7 @@ def _told(rollout: Rollout, choices: list[Choice]) -> Rollout:
     )
 
 
-def _live(
+def _run(
     learner: Learner,
     world: Setting,
     *,
@@ -287,37 +284,37 @@ def _live(
     measure: bool = False,
     reported: list[dict[str, float]] | None = None,
     after: Callable[[int], None] | None = None,
-) -> Life:
-    """Let ``learner`` live through the rollouts from ``start`` on; return all that was seen."""
-    life = Life([], [])
+) -> Behaviour:
+    """Run ``learner`` through the rollouts from ``start`` on; return its behaviour."""
+    expected = Behaviour([], [])
     for turn, rollout in enumerate(_rollouts(world)):
         if turn < start:
             continue
-        choices = [_own(learner.act(each.copy())) for each in rollout.observations[:-1]]
-        metrics = learner.learn(_told(rollout, choices), measure=measure)
+        choices = [_copy_choice(learner.act(each.copy())) for each in rollout.observations[:-1]]
+        metrics = learner.learn(_with_choices(rollout, choices), measure=measure)
         if reported is not None:
             reported.append(metrics)
         if after is not None:
             after(turn)
-        life.choices.append(choices)
-        life.states.append(_copied(learner.save()))
-    return life
+        expected.choices.append(choices)
+        expected.states.append(_copy_arrays(learner.save()))
+    return expected
 
 
-def _own(choice: Choice) -> Choice:
-    """Return a copy: a learner may use the memory again."""
-    return Choice(np.array(choice.actions), _copied(choice.behaviour))
+def _copy_choice(choice: Choice) -> Choice:
+    """Return a copy: a learner may reuse the memory."""
+    return Choice(np.array(choice.actions), _copy_arrays(choice.behaviour))
 
 
-def _copied(content: Mapping[str, NDArray[Any]]) -> Content:
+def _copy_arrays(content: Mapping[str, NDArray[Any]]) -> Content:
     return {name: np.array(array) for name, array in content.items()}
 
 
-def _copies(rollout: Rollout) -> Content:
+def _copy_rollout(rollout: Rollout) -> Content:
     """Return copies of every array of a rollout, by name."""
     behaviour = {f"behaviour {name!r}": array for name, array in rollout.behaviour.items()}
     arrays = {name: getattr(rollout, name) for name in Rollout._fields if name != "behaviour"}
-    return _copied(arrays | behaviour)
+    return _copy_arrays(arrays | behaviour)
 
 
 def _carriers(learner: Learner) -> Content:
@@ -329,44 +326,33 @@ def _carriers(learner: Learner) -> Content:
     }
 
 
-def _scribble(content: Content) -> None:
-    """Overwrite what a caller may overwrite; read-only arrays cannot do harm."""
+def _overwrite_all(content: Content) -> None:
+    """Overwrite every writeable array."""
     for array in content.values():
-        if array.flags.writeable:
-            array[...] = 77
+        overwrite(array)
 
 
 def _is_array(value: object, dtype: type) -> bool:
     return isinstance(value, np.ndarray) and value.dtype == dtype
 
 
-def _describe(value: object) -> str:
-    if isinstance(value, np.ndarray):
-        return f"an array {list(value.shape)} of {value.dtype}"
-    return repr(type(value))
-
-
-def _equal(one: NDArray[Any], other: NDArray[Any]) -> bool:
-    """Equal to the bit."""
-    alike = one.shape == other.shape and one.dtype == other.dtype
-    return alike and one.tobytes() == other.tobytes()
-
-
-def _same_content(expected: Content, found: Content, clause: str, what: str) -> None:
+def _require_same(expected: Content, found: Content, clause: str, what: str) -> None:
     """Require the same names and bits; ``what`` is followed by the name that differs."""
     for name in {**expected, **found}:
-        alike = name in expected and name in found and _equal(expected[name], found[name])
-        _require(alike, clause, f"{what} {name}")
+        alike = name in expected and name in found and bits_equal(expected[name], found[name])
+        require(alike, clause, f"{what} {name}")
 
 
-def _same_life(expected: Life, found: Life, clause: str, who: str, start: int = 0) -> None:
-    """Require the same choices and states; ``who`` is the subject of the message."""
+def _require_same_run(
+    expected: Behaviour, found: Behaviour, clause: str, subject: str, start: int = 0
+) -> None:
+    """Require the same choices and states; ``subject`` starts the message."""
     turns = zip(expected.choices, found.choices, expected.states, found.states, strict=True)
     for turn, (ours, theirs, state, other) in enumerate(turns, start):
         for k, (one, two) in enumerate(zip(ours, theirs, strict=True)):
             where = f"at step {k} of rollout {turn}"
-            alike = _equal(one.actions, two.actions)
-            _require(alike, clause, f"{who} chooses other actions {where}")
-            what = f"{who} remembers other behaviour {where}:"
-            _same_content(dict(one.behaviour), dict(two.behaviour), clause, what)
-        _same_content(state, other, clause, f"{who} differs after rollout {turn} in")
+            alike = bits_equal(one.actions, two.actions)
+            require(alike, clause, f"{subject} chooses other actions {where}")
+            what = f"{subject} stores other behaviour {where}:"
+            _require_same(dict(one.behaviour), dict(two.behaviour), clause, what)
+        _require_same(state, other, clause, f"{subject} differs after rollout {turn} in")

@@ -28,11 +28,11 @@ def make(
     interactions: int | None = None,
     iterations: int | None = None,
 ) -> Learner:
-    """Build a fresh learner for rollouts of ``steps`` interactions a lane.
+    """Build a new learner for rollouts of ``steps`` interactions per lane.
 
-    ``weights`` says where its rule is, if not in the usual places. A learner with a schedule must
-    know the length of the lifetime: in ``interactions`` over all lanes (DQN) or in ``iterations``
-    (OPEN and its Adam).
+    ``weights`` is the file or folder of its rule, if not in the usual places. A learner with a
+    schedule needs the length of the lifetime: in ``interactions`` over all lanes (DQN) or in
+    ``iterations`` (OPEN and its Adam).
     """
     match config:
         case Disco():

@@ -1,4 +1,4 @@
-"""Plain Adam on one flat vector, its gradient clipped by norm; the moments are a carrier."""
+"""Adam on one flat vector, with the gradient clipped by norm; its moments are a carrier."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EPSILON = 1e-8
 
 
 class Adam:
-    """``torch.optim.Adam`` (at its defaults, if nothing else is said)."""
+    """``torch.optim.Adam``, by default with its default settings."""
 
     def __init__(
         self,
@@ -44,9 +44,9 @@ class Adam:
         self._updates = torch.zeros((), device=params.device)
 
     def step_(self, gradient: Tensor) -> float:
-        """Clip ``gradient`` [size] in place, as ``torch.nn.utils.clip_grad_norm_`` does; descend.
+        """Clip ``gradient`` [size] in place, like ``torch.nn.utils.clip_grad_norm_``; update.
 
-        Return its norm before.
+        Return the norm before clipping.
         """
         norm = math.sqrt(float(torch.dot(gradient, gradient)))
         if not math.isfinite(norm):
@@ -57,12 +57,12 @@ class Adam:
         return norm
 
     def descend_(self, gradient: Tensor, learning_rate: float) -> None:
-        """Make one update with ``gradient`` [size] as it is."""
+        """Make one update with the unclipped ``gradient`` [size]."""
         self._updates += 1
-        # The first moment of a weight that gets no gradient decays to numbers so small that the
-        # processor needs several times as long for each; flushed to zero, they cost nothing.
+        # The first moment of a weight without gradient decays to denormal numbers, which take the
+        # processor several times as long; they are flushed to zero.
         torch.set_flush_denormal(True)
-        # What ``torch.optim.adam.adam(fused=True)`` calls, without the time it takes to get there.
+        # The kernel of ``torch.optim.adam.adam(fused=True)``, without its Python overhead.
         torch._fused_adam_(
             [self._params],
             [gradient],
@@ -82,7 +82,7 @@ class Adam:
 
     @property
     def carrier(self) -> Carrier:
-        """The moments, and how many updates have been made."""
+        """The moments and the number of updates."""
         return Carrier(self._get, self._set)
 
     def _get(self) -> dict[str, NDArray[Any]]:
@@ -99,7 +99,7 @@ class Adam:
 
 
 def flat_carrier(flat: Tensor) -> Carrier:
-    """Return the carrier of one flat vector [size], which stays where it is in memory."""
+    """Return the carrier of one flat vector [size], which is written in place."""
     return Carrier(lambda: {"flat": array(flat)}, lambda content: write(content["flat"], flat))
 
 
@@ -109,7 +109,7 @@ def array(tensor: Tensor) -> NDArray[Any]:
 
 
 def write(values: NDArray[Any], into: Tensor) -> None:
-    """Copy ``values`` to the memory of ``into``."""
+    """Copy ``values`` into the tensor ``into``."""
     into.copy_(to_tensor(values, into.device))
 
 

@@ -1,9 +1,9 @@
 """PPO around a learned optimiser: OPEN, or Adam in its place.
 
-The policy and the value are two networks on the flattened observation that share nothing, though
-their hidden layers start out alike. After each rollout there are several passes over it in
-minibatches; each minibatch is one step of the optimiser for both networks at once. Gradients are
-written out (see :mod:`.torso`), for the optimiser needs no graph either.
+Policy and value are separate networks on the flattened observation, whose hidden layers have the
+same initial weights. There are several passes over each rollout in minibatches; each minibatch is
+one optimiser step for both networks together. Gradients are explicit (see :mod:`.torso`); the
+optimiser needs no graph either.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from torch import Tensor
 from rulescope.core import initialisers, seeds
 from rulescope.core.arrays import Arrays
 from rulescope.core.errors import DivergedError
-from rulescope.learners.actor_critic import Decisions, gae, log_chances
+from rulescope.learners.actor_critic import Decisions, gae, log_softmax
 from rulescope.learners.learner import Carrier, Choice, Learner, Rollout
 from rulescope.learners.norm_clipped_adam import Adam, array, flat_carrier, to_tensor, write
-from rulescope.learners.ppo import clipped_weights
+from rulescope.learners.ppo import clipped_policy_weights
 from rulescope.learners.torso import Evaluation, Network
 from rulescope.rules.loading import OPEN_KEY, RuleWeights
 from rulescope.rules.open import open_step as rule_step
@@ -39,7 +39,7 @@ METRICS = (
     "clip_fraction",
 )
 HIDDEN_GAIN, POLICY_GAIN, VALUE_GAIN = math.sqrt(2.0), 0.01, 1.0
-"""Of the orthogonal first weights."""
+"""Gains of the orthogonal initial weights."""
 
 Column = NDArray[np.float64]
 
@@ -52,16 +52,16 @@ class Samples(NamedTuple):
     actions: NDArray[np.int64]
     """[R]"""
     before: Column
-    """[R] log pi(action) as it was when acting"""
+    """[R] log pi(action) at the time of acting"""
     values: Column
-    """[R] the value as it was when acting"""
+    """[R] the value at the time of acting"""
     advantages: Column
     """[R]"""
     returns: Column
     """[R]"""
 
-    def some(self, piece: NDArray[np.int64]) -> Samples:
-        """Return those with these numbers."""
+    def select(self, piece: NDArray[np.int64]) -> Samples:
+        """Return the samples with these indices."""
         return Samples(
             self.rows[piece],
             self.actions[piece],
@@ -93,7 +93,7 @@ class OpenLearner(Learner):
         inputs = (math.prod(observation_shape),)
         self.policy = Network(inputs, actions, config.agent)
         self.value = Network(inputs, 1, config.agent)
-        self.params = initial(self.policy, self.value, seed).to(self.device)
+        self.params = initial_parameters(self.policy, self.value, seed).to(self.device)
         self.gradient = torch.zeros_like(self.params)
         self._split = self.policy.layout.size
         self._policy, self._value = self._views(self.params)
@@ -101,13 +101,13 @@ class OpenLearner(Learner):
         self.streams = {name: seeds.stream(seed, name) for name in ("action", "minibatch")}
         self.steps = 0
         self.after_step = []
-        self._optimiser: _Learned | _Plain
+        self._optimiser: _OpenOptimiser | _AdamOptimiser
         if isinstance(config, Open):
             assert rule is not None
-            self._optimiser = _Learned(self, config, rule, config.horizon or iterations)
+            self._optimiser = _OpenOptimiser(self, config, rule, config.horizon or iterations)
             self.streams["noise"] = seeds.stream(seed, "noise")
         else:
-            self._optimiser = _Plain(self, config, iterations)
+            self._optimiser = _AdamOptimiser(self, config, iterations)
         self.carriers = {
             **self._optimiser.carriers,
             "schedule": Carrier(self._get_schedule, self._set_schedule),
@@ -116,31 +116,31 @@ class OpenLearner(Learner):
 
     def act(self, observation: NDArray[np.float32]) -> Choice:
         """Sample from the policy: the largest of logits plus Gumbel noise."""
-        seen = to_tensor(flattened(observation), self.device)
-        logits = Evaluation(self.policy, self._policy, seen).said
+        measured = to_tensor(flattened(observation), self.device)
+        logits = Evaluation(self.policy, self._policy, measured).output_array
         noise = self.streams["action"].gumbel(size=logits.shape)
         actions = (logits + noise).argmax(axis=1)
-        taken = log_chances(logits)[np.arange(len(actions)), actions]
+        taken = log_softmax(logits)[np.arange(len(actions)), actions]
         return Choice(actions, {"log_chance": taken.astype(np.float32)})
 
     def learn(self, rollout: Rollout, measure: bool) -> dict[str, float]:
         """Make ``epochs`` times ``minibatches`` steps; the metrics are means over them."""
         samples = self._samples(rollout)
-        seen = []
+        measured = []
         for _ in range(self.config.epochs):
             order = self.streams["minibatch"].permutation(len(samples.actions))
             for piece in np.array_split(order, self.config.minibatches):
-                seen.append(self._update(samples.some(piece), measure))
+                measured.append(self._update(samples.select(piece), measure))
         if not measure:
             return {}
-        means = {name: float(np.mean([one[name] for one in seen])) for name in seen[0]}
+        means = {name: float(np.mean([one[name] for one in measured])) for name in measured[0]}
         return {**means, "advantage_std": float(samples.advantages.std())}
 
     def _samples(self, rollout: Rollout) -> Samples:
         shape = rollout.observations.shape
         rows = flattened(rollout.observations.reshape(-1, *shape[2:]))
-        said = Evaluation(self.value, self._value, to_tensor(rows, self.device)).said
-        values = said.reshape(shape[:2]).astype(np.float64)
+        outputs = Evaluation(self.value, self._value, to_tensor(rows, self.device)).output_array
+        values = outputs.reshape(shape[:2]).astype(np.float64)
         advantages = gae(rollout, values, self.config.discount, self.config.trace)
         return Samples(
             rows[: rollout.actions.size],
@@ -152,14 +152,16 @@ class OpenLearner(Learner):
         )
 
     def _update(self, batch: Samples, measure: bool) -> dict[str, float]:
-        """Make one step of the optimiser; return its metrics if asked to."""
+        """Make one optimiser step; return its metrics if ``measure``."""
         config, rows = self.config, to_tensor(batch.rows, self.device)
         policy = Evaluation(self.policy, self._policy, rows)
         value = Evaluation(self.value, self._value, rows)
-        decisions = Decisions(np.concatenate([policy.said, value.said], axis=1), batch.actions)
+        decisions = Decisions(
+            np.concatenate([policy.output_array, value.output_array], axis=1), batch.actions
+        )
         advantages = normalised(batch.advantages)
         change = decisions.chosen - batch.before
-        weights = clipped_weights(change, advantages, config.clip)
+        weights = clipped_policy_weights(change, advantages, config.clip)
         values = decisions.values.astype(np.float64)
         targets = clipped_targets(values, batch.values, batch.returns, config.clip)
         at_outputs = decisions.gradient(
@@ -189,10 +191,10 @@ class OpenLearner(Learner):
     def rule_digest(self) -> str | None:
         """Return the digest of the rule weights as they are in memory now."""
         optimiser = self._optimiser
-        return optimiser.rule.network.digest() if isinstance(optimiser, _Learned) else None
+        return optimiser.rule.network.digest() if isinstance(optimiser, _OpenOptimiser) else None
 
     def _parts(self, flat: Tensor) -> tuple[Tensor, Tensor]:
-        """Return what of ``flat`` [parameters, ...] is the policy's and what is the value's."""
+        """Split ``flat`` [parameters, ...] into the parts of the policy and of the value."""
         return flat[: self._split], flat[self._split :]
 
     def _views(self, flat: Tensor) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
@@ -206,8 +208,8 @@ class OpenLearner(Learner):
         self.steps = int(content["steps"])
 
 
-class _Learned:
-    """OPEN at work on a learner's parameters."""
+class _OpenOptimiser:
+    """OPEN on a learner's parameters."""
 
     def __init__(self, learner: OpenLearner, config: Open, rule: RuleWeights, horizon: int) -> None:
         self._learner, self._config, self._horizon = learner, config, horizon
@@ -223,7 +225,7 @@ class _Learned:
         }
 
     def step_(self, layers: list[Tensor]) -> None:
-        """Make one step; ``layers`` [R, units] are what the two networks' layers said."""
+        """Make one step; ``layers`` are the outputs [R, units] of both networks' layers."""
         learner, config = self._learner, self._config
         drawn = learner.streams["noise"].standard_normal(self.rule.explorers, dtype=np.float32)
         training, epoch = proportions(
@@ -252,8 +254,8 @@ class _Learned:
         return Carrier(get, put)
 
 
-class _Plain:
-    """Adam at work on a learner's parameters."""
+class _AdamOptimiser:
+    """Adam on a learner's parameters."""
 
     def __init__(self, learner: OpenLearner, config: OpenAdam, horizon: int) -> None:
         self._learner, self._config, self._horizon = learner, config, horizon
@@ -274,8 +276,8 @@ class _Plain:
         self._adam.descend_(self._learner.gradient, config.learning_rate * left)
 
 
-def initial(policy: Network, value: Network, seed: int) -> Tensor:
-    """Draw fresh parameters of both networks as one vector [size] float32.
+def initial_parameters(policy: Network, value: Network, seed: int) -> Tensor:
+    """Draw the initial parameters of both networks as one vector [size] float32.
 
     Weights are orthogonal and biases zero; the value's hidden layers are copies of the policy's.
     """
@@ -306,7 +308,7 @@ def leaves(network: Network, first: int = 0) -> list[Leaf]:
 
 
 def flattened(observations: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return ``observations`` [R, *shape] as [R, K]; of boards with channels, channels last."""
+    """Return ``observations`` [R, *shape] as [R, K]; for boards with channels, channels last."""
     if observations.ndim == 4:
         observations = observations.transpose(0, 2, 3, 1)
     return observations.reshape(len(observations), -1)
@@ -326,7 +328,7 @@ def policy_loss(log_ratio: Column, advantages: Column, clip: float) -> float:
 
 
 def value_errors(values: Column, before: Column, returns: Column, clip: float) -> Column:
-    """Return the error of ``values`` [R], and that of values kept near those ``before``: [2, R]."""
+    """Return the errors [2, R] of ``values`` [R] and of values clipped around ``before``."""
     near = before + np.clip(values - before, -clip, clip)
     return np.stack([values - returns, near - returns])
 
@@ -335,7 +337,7 @@ def clipped_targets(values: Column, before: Column, returns: Column, clip: float
     """Return the targets [R] whose squared error has the gradient of the clipped value loss.
 
     The loss is the larger of the two squared errors of :func:`value_errors`. Where that is the
-    second and the value has left the interval, it is flat: there the value is its own target.
+    second and the value is outside the interval, it is flat: there the value is its own target.
     """
     own, near = np.square(value_errors(values, before, returns, clip))
     flat = (near > own) & (np.abs(values - before) > clip)

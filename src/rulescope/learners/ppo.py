@@ -1,8 +1,8 @@
-"""PPO: after each rollout, several passes over its transitions in minibatches.
+"""PPO: several passes over the transitions of each rollout, in minibatches.
 
-A transition whose probability has already moved by more than the clip in the direction of its
-advantage adds nothing to the policy's gradient; every other one adds its advantage times the ratio
-of probabilities. The advantages are estimated once, before the first pass, and normalised within
+A transition whose probability has moved by more than the clip in the direction of its advantage
+adds nothing to the policy's gradient; every other one adds its advantage times the probability
+ratio. The advantages are estimated once, before the first pass, and normalised within
 each minibatch. The value's error is not clipped.
 """
 
@@ -22,7 +22,7 @@ from rulescope.learners.actor_critic import (
     ActorCritic,
     Decisions,
     gae,
-    log_chances,
+    log_softmax,
     rows,
 )
 from rulescope.learners.learner import Rollout
@@ -39,7 +39,7 @@ class Minibatch(NamedTuple):
     actions: NDArray[np.int64]
     """[R]"""
     before: Column
-    """[R] log pi(action) as it was when acting"""
+    """[R] log pi(action) at the time of acting"""
     advantages: Column
     """[R]"""
     returns: Column
@@ -47,7 +47,7 @@ class Minibatch(NamedTuple):
 
 
 class PPOLearner(ActorCritic):
-    """Proximal policy optimisation; it carries its parameters and the optimiser's moments."""
+    """Proximal policy optimisation; its carriers are parameters and optimiser moments."""
 
     metrics = (*METRICS, "clip_fraction")
 
@@ -67,24 +67,24 @@ class PPOLearner(ActorCritic):
         """Make ``epochs`` times ``minibatches`` updates; the metrics are means over them."""
         config = self.config
         observed, actions = rows(rollout), rollout.actions.ravel()
-        values = self.evaluate(self.tensor(observed)).said[:, -1]
+        values = self.evaluate(self.tensor(observed)).output_array[:, -1]
         values = values.reshape(rollout.observations.shape[:2])
         advantages = gae(rollout, values, config.discount, config.trace)
         logits = rollout.behaviour["logits"].reshape(len(actions), -1)
         columns = (
             actions,
-            log_chances(logits)[np.arange(len(actions)), actions],
+            log_softmax(logits)[np.arange(len(actions)), actions],
             advantages.ravel(),
             (advantages + values[:-1]).ravel(),
         )
-        seen = [
+        measured = [
             self._update(minibatch, measure)
             for _ in range(config.epochs)
             for minibatch in self._minibatches(observed[: len(actions)], columns)
         ]
         if not measure:
             return {}
-        means = {name: float(np.mean([one[name] for one in seen])) for name in seen[0]}
+        means = {name: float(np.mean([one[name] for one in measured])) for name in measured[0]}
         return {**means, "advantage_std": float(advantages.std())}
 
     def _minibatches(
@@ -94,17 +94,17 @@ class PPOLearner(ActorCritic):
         order = self.streams["minibatch"].permutation(len(observed))
         parts = min(self.config.minibatches, len(observed))
         shuffled = self.tensor(observed[order]).tensor_split(parts)
-        for seen, piece in zip(shuffled, np.array_split(order, parts), strict=True):
-            yield Minibatch(seen, *(column[piece] for column in columns))
+        for measured, piece in zip(shuffled, np.array_split(order, parts), strict=True):
+            yield Minibatch(measured, *(column[piece] for column in columns))
 
     def _update(self, batch: Minibatch, measure: bool) -> dict[str, float]:
-        """Make one step of the optimiser; return its metrics if asked to."""
+        """Make one optimiser step; return its metrics if ``measure``."""
         config, advantages = self.config, batch.advantages
         if config.normalise_advantages and len(advantages) > 1:
             advantages = normalised(advantages)
         evaluation = self.evaluate(batch.rows)
-        decisions = Decisions(evaluation.said, batch.actions)
-        weights = clipped_weights(decisions.chosen - batch.before, advantages, config.clip)
+        decisions = Decisions(evaluation.output_array, batch.actions)
+        weights = clipped_policy_weights(decisions.chosen - batch.before, advantages, config.clip)
         metrics = self.descend(evaluation, decisions, weights, batch.returns, measure)
         if not measure:
             return {}
@@ -120,11 +120,11 @@ def normalised(advantages: Column) -> Column:
     return centred / (deviation + 1e-8)
 
 
-def clipped_weights(log_ratio: Column, advantages: Column, clip: float) -> Column:
+def clipped_policy_weights(log_ratio: Column, advantages: Column, clip: float) -> Column:
     """Return minus the gradient [R] of PPO's loss at log pi(action).
 
     The loss is ``-min(ratio * A, clamp(ratio, 1 - clip, 1 + clip) * A)``: flat where the ratio has
-    left the interval on the side that its advantage favours, and ``-ratio * A`` elsewhere.
+    left the interval in the direction of its advantage, and ``-ratio * A`` elsewhere.
     """
     ratio = np.exp(log_ratio)
     gain = ratio * advantages

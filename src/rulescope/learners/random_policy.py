@@ -1,4 +1,4 @@
-"""A learner that learns nothing: every action is as likely as any other."""
+"""A uniformly random policy as a learner."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rulescope.learners.learner import Carrier, Choice, Learner, Rollout
 
 
 class UniformLearner(Learner):
-    """Uniformly random actions; it carries nothing but its random stream."""
+    """Uniformly random actions; it has no carriers, only a random stream."""
 
     metrics = ()
 

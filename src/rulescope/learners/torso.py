@@ -2,10 +2,10 @@
 
     observation [R, *shape] -> inputs [R * P, K] -> torso.0 -> torso.1 -> head [R, outputs]
 
-On a grid, P is 1 and K the size of the board. A 3x3 convolution is the same thing on patches: each
-of its P places sees K = 9 * channels numbers, so one code serves both. The backward pass is written
-out because autograd would cost as much again as the arithmetic of networks and batches this small;
-no parameter ever asks for a graph.
+On a grid, P is 1 and K the size of the board. A 3x3 convolution is a linear layer on patches: each
+of its P places has K = 9 * channels inputs, so one implementation serves both. The backward pass is
+explicit because autograd would double the time of networks and batches this small; no parameter
+requires a graph.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ from torch import Tensor
 
 from rulescope.core import initialisers, seeds
 from rulescope.core.errors import SpecError
-from rulescope.core.flat_vector import Layout, Parameters
-from rulescope.learners.disco.agent_network import linear, write_linear
+from rulescope.core.flat_vector import Layout, Parameters, linear, write_linear
 from rulescope.spec.baseline_config import NetworkSizes
 
 SIDE = 3
@@ -28,7 +27,7 @@ SIDE = 3
 
 
 class Network:
-    """Shapes and functions of the network; the parameters are passed in, never kept."""
+    """Shapes and functions of the network; parameters are passed in, never stored."""
 
     def __init__(
         self, observation_shape: tuple[int, ...], outputs: int, sizes: NetworkSizes
@@ -58,7 +57,7 @@ class Network:
         )
 
     def initial(self, seed: int) -> Tensor:
-        """Draw fresh parameters [size] float32: PyTorch's default for linear layers."""
+        """Draw initial parameters [size] float32: PyTorch's default for linear layers."""
         shapes = self.layout.shapes
 
         def draw(name: str) -> Tensor:
@@ -69,7 +68,7 @@ class Network:
         return self.layout.flatten({name: draw(name) for name in shapes})
 
     def inputs(self, rows: Tensor) -> Tensor:
-        """Return what the first layer sees of ``rows`` [R, *shape]: [R * P, K]."""
+        """Return the inputs [R * P, K] of the first layer for ``rows`` [R, *shape]."""
         if not self.convolves:
             return rows.flatten(1)
         patches = rows.unfold(2, SIDE, 1).unfold(3, SIDE, 1)  # [R, C, H', W', 3, 3]
@@ -81,7 +80,7 @@ class Network:
 
 
 class Evaluation:
-    """The network on ``rows`` [R, *shape], with what its derivative needs."""
+    """The network on ``rows`` [R, *shape], with the activations that its derivative needs."""
 
     def __init__(self, network: Network, params: Parameters, rows: Tensor) -> None:
         self._params = params
@@ -93,22 +92,22 @@ class Evaluation:
 
     @property
     def layers(self) -> tuple[Tensor, Tensor, Tensor]:
-        """What each layer of a grid torso said, after its ReLU if it has one: [R, units] each."""
+        """Outputs of each layer of a grid torso, after its ReLU if any: [R, units] each."""
         return self._first, self._second, self.outputs
 
     @property
-    def said(self) -> NDArray[np.float32]:
-        """The outputs as a NumPy array, which on the CPU shares their memory."""
-        said: NDArray[np.float32] = self.outputs.cpu().numpy()
-        return said
+    def output_array(self) -> NDArray[np.float32]:
+        """The outputs [R, outputs] as a NumPy array, which shares their memory on the CPU."""
+        output_array: NDArray[np.float32] = self.outputs.cpu().numpy()
+        return output_array
 
     def gradient_(self, at_outputs: Tensor, into: Parameters) -> None:
-        """Write the gradient of every parameter, from the one at the outputs, to ``into``."""
-        # A few columns make a slow product; a few rows, copied to their place, a fast one.
+        """Write the gradient of every parameter to ``into``, from that at the outputs."""
+        # A product with few columns is slow; with few rows, then copied, it is fast.
         into["head.w"].copy_((at_outputs.T @ self._second).T)
         torch.sum(at_outputs, 0, out=into["head.b"])
         at_second = at_outputs @ self._params["head.w"].T
-        # The sign of what a ReLU returned, 0 or 1, is its derivative.
+        # The sign of a ReLU's output, 0 or 1, is its derivative.
         at_second.mul_(self._second.sign())
         wide = self._first.view(len(self._second), -1)
         write_linear("torso.1", wide, at_second, into)

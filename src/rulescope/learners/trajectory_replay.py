@@ -15,7 +15,7 @@ Ids = NDArray[np.int64]
 
 
 class ObservationTable:
-    """Observations by number; equal ones share a number for as long as any is in use."""
+    """Reference-counted table of distinct observations; equal ones share a number."""
 
     def __init__(self, shape: tuple[int, ...]) -> None:
         self.rows = np.zeros((64, *shape), dtype=np.float32)
@@ -24,7 +24,7 @@ class ObservationTable:
         self._free = list(range(63, -1, -1))
 
     def intern(self, observations: NDArray[np.float32]) -> Ids:
-        """Return the numbers [K] of ``observations`` [K, *shape], counting one use of each."""
+        """Return the numbers [K] of ``observations`` [K, *shape] and add one reference to each."""
         numbers = np.empty(len(observations), dtype=np.int64)
         for k, observation in enumerate(observations):
             key = observation.tobytes()
@@ -37,7 +37,7 @@ class ObservationTable:
         return numbers
 
     def release(self, numbers: Ids) -> None:
-        """Give back one use of each of ``numbers``; rows without uses are forgotten."""
+        """Remove one reference to each of ``numbers``; rows without references are freed."""
         np.subtract.at(self._uses, numbers, 1)
         for number in np.unique(numbers[self._uses[numbers] == 0]).tolist():
             del self._number[self.rows[number].tobytes()]
@@ -61,11 +61,11 @@ class Sample:
     index: Ids
     """[B, T + 1]"""
     columns: dict[str, NDArray[Any]]
-    """What else was stored with each trajectory, [B, ...]."""
+    """The other columns of each trajectory, [B, ...]."""
 
 
 class TrajectoryReplay:
-    """A ring of ``capacity`` trajectories of ``length`` observations and some other columns."""
+    """A ring buffer of ``capacity`` trajectories: ``length`` observations and other columns."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class TrajectoryReplay:
         shape: tuple[int, ...],
         columns: dict[str, tuple[tuple[int, ...], type[np.generic]]],
     ) -> None:
-        """``columns`` gives the shape and type of what is stored beside the observations."""
+        """``columns`` are the shapes and types of the columns beside the observations."""
         self.capacity = capacity
         self._shape = shape
         self._table = ObservationTable(shape)
@@ -89,7 +89,7 @@ class TrajectoryReplay:
         return self._count
 
     def append(self, observations: NDArray[np.float32], **columns: Any) -> None:
-        """Store one trajectory: ``observations`` [length, *shape] and every column's entry."""
+        """Store one trajectory: ``observations`` [length, *shape] and an entry of every column."""
         slot = (self._oldest + self._count) % self.capacity
         if self._count == self.capacity:
             self._table.release(self._ids[slot])
@@ -106,7 +106,7 @@ class TrajectoryReplay:
 
     def _select(self, ages: Ids) -> Sample:
         slots = (self._oldest + ages) % self.capacity
-        numbers, index = by_first_appearance(self._ids[slots])
+        numbers, index = order_by_first_appearance(self._ids[slots])
         return Sample(
             rows=self._table.rows[numbers],
             index=index,
@@ -114,7 +114,7 @@ class TrajectoryReplay:
         )
 
     def get(self) -> dict[str, NDArray[Any]]:
-        """Return the content, oldest trajectory first, free of how it is numbered inside."""
+        """Return the content, oldest trajectory first, independent of internal numbers."""
         content = self._select(np.arange(self._count))
         return {"rows": content.rows, "index": content.index, **content.columns}
 
@@ -127,11 +127,11 @@ class TrajectoryReplay:
             self.append(content["rows"][index], **entry)
 
 
-def by_first_appearance(numbers: Ids) -> tuple[Ids, Ids]:
-    """Return the distinct ``numbers`` in order of first appearance, and each one's place there.
+def order_by_first_appearance(numbers: Ids) -> tuple[Ids, Ids]:
+    """Return the distinct ``numbers`` in order of first appearance, and the place of each.
 
-    This order depends on what was stored alone, not on how a table happened to number their
-    observations, so a resumed lifetime adds up its floats in the same order.
+    This order depends on the stored content alone, not on the internal numbers of a table, so a
+    resumed lifetime sums floats in the same order.
     """
     distinct, first, inverse = np.unique(numbers, return_index=True, return_inverse=True)
     order = np.argsort(first)

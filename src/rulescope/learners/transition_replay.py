@@ -9,10 +9,10 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from rulescope.core.arrays import Arrays
-from rulescope.learners.trajectory_replay import Ids, ObservationTable, by_first_appearance
+from rulescope.learners.trajectory_replay import Ids, ObservationTable, order_by_first_appearance
 
 _CHUNK = 1024
-"""Transitions restored at a time, so that repeated observations are never all unfolded at once."""
+"""Transitions restored at a time, to limit the memory of expanded observations."""
 
 
 class Transitions(NamedTuple):
@@ -27,11 +27,11 @@ class Transitions(NamedTuple):
     terminals: NDArray[np.bool_]
     """[B]"""
     after: Ids
-    """[B] number of the observation that followed"""
+    """[B] number of the next observation"""
 
 
 class TransitionReplay:
-    """A ring of ``capacity`` transitions."""
+    """A ring buffer of ``capacity`` transitions."""
 
     def __init__(self, capacity: int, shape: tuple[int, ...]) -> None:
         self.capacity = capacity
@@ -41,7 +41,7 @@ class TransitionReplay:
         self._actions = np.zeros(capacity, dtype=np.int64)
         self._rewards = np.zeros(capacity, dtype=np.float32)
         self._terminals = np.zeros(capacity, dtype=np.bool_)
-        self._leaving: list[Ids] = []
+        self._replaced: list[Ids] = []
         self._oldest = 0
         self._count = 0
 
@@ -56,16 +56,16 @@ class TransitionReplay:
         terminals: NDArray[np.bool_],
         after: NDArray[np.float32],
     ) -> None:
-        """Store K transitions in order; the oldest make room. Observations are [K, *shape]."""
+        """Store K transitions in order, replacing the oldest. Observations are [K, *shape]."""
         size = len(actions)
         if size > self.capacity:
             raise ValueError(f"{size} transitions do not fit into a replay of {self.capacity}")
         slots = (self._oldest + self._count + np.arange(size)) % self.capacity
-        crowded = max(self._count + size - self.capacity, 0)
-        if crowded:
-            self._leaving.append(self._ids[slots[size - crowded :]].reshape(-1))
-        self._oldest = (self._oldest + crowded) % self.capacity
-        self._count += size - crowded
+        replaced = max(self._count + size - self.capacity, 0)
+        if replaced:
+            self._replaced.append(self._ids[slots[size - replaced :]].reshape(-1))
+        self._oldest = (self._oldest + replaced) % self.capacity
+        self._count += size - replaced
         self._ids[slots, 0] = self._table.intern(before)
         self._ids[slots, 1] = self._table.intern(after)
         self._actions[slots] = actions
@@ -80,15 +80,15 @@ class TransitionReplay:
     def rows(self, numbers: Ids) -> NDArray[np.float32]:
         """Return the observations [B, *shape] with these ``numbers`` [B].
 
-        A number is good until :meth:`settle`, even if the transition it came with has left.
+        A number is valid until :meth:`settle`, even if its transition has been replaced.
         """
         return self._table.rows[numbers]
 
     def settle(self) -> None:
-        """Forget the observations of transitions that have left."""
-        if self._leaving:
-            self._table.release(np.concatenate(self._leaving))
-            self._leaving = []
+        """Free the observations of transitions that have been replaced."""
+        if self._replaced:
+            self._table.release(np.concatenate(self._replaced))
+            self._replaced = []
 
     def _at(self, slots: Ids) -> Transitions:
         return Transitions(
@@ -100,13 +100,13 @@ class TransitionReplay:
         )
 
     def get(self) -> dict[str, NDArray[Any]]:
-        """Return the content, oldest first, free of how it is numbered inside.
+        """Return the content, oldest first, independent of internal numbers.
 
-        ``rows`` [R, *shape] are the distinct observations, ``index`` [K, 2] which of them each
-        transition began and ended with.
+        ``rows`` [R, *shape] are the distinct observations, ``index`` [K, 2] the rows of each
+        transition's first and next observation.
         """
         held = self._at((self._oldest + np.arange(self._count)) % self.capacity)
-        numbers, index = by_first_appearance(np.stack([held.before, held.after], axis=1))
+        numbers, index = order_by_first_appearance(np.stack([held.before, held.after], axis=1))
         return {
             "rows": self.rows(numbers),
             "index": index,
@@ -118,7 +118,7 @@ class TransitionReplay:
     def set(self, content: Arrays) -> None:
         """Replace the content by what :meth:`get` returned."""
         self._table = ObservationTable(self._shape)
-        self._leaving = []
+        self._replaced = []
         self._oldest = self._count = 0
         rows, index = content["rows"], content["index"]
         size = min(_CHUNK, self.capacity)

@@ -1,4 +1,4 @@
-"""The short way to a rule of one's own: say what it remembers, and its loss; the rest is here.
+"""The base of simple update rules: a subclass defines its initial state and its loss.
 
     class MyRule(UpdateRule):
         def start(self):
@@ -8,9 +8,9 @@
             ...
             return loss, {"size": size}
 
-One network says a policy and a value for every observation. After each rollout the rule is shown
-what was said and what happened, and returns a scalar, whose gradient Adam follows, and what it
-wants to remember: the carrier ``recurrent``, which an audit pins, freezes and transplants.
+One network outputs a policy and a value for every observation. After each rollout the rule gets
+the outputs and the rollout, and returns a scalar loss, which Adam minimises, and its new state:
+the carrier ``recurrent``, which an audit pins, freezes and transplants.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ from rulescope.spec.learner_base import HISTORY
 __all__ = ["Seen", "Setup", "State", "UpdateRule"]
 
 State = dict[str, Tensor]
-"""What a rule remembers: tensors by name, always of the same shapes and types."""
+"""The state of a rule: tensors by name, always of the same shapes and types."""
 METRICS = ("loss", "entropy", "gradient_norm", "history_norm")
 
 
 class Seen(NamedTuple):
-    """One rollout of S steps and N lanes, and what the network says of it now; time comes first."""
+    """One rollout of S steps and N lanes, and the network's current outputs; time comes first."""
 
     logits: Tensor
     """[S, N, A] of the policy; gradients flow through them."""
     values: Tensor
-    """[S + 1, N]: the last row is of what followed the last action. Gradients flow."""
+    """[S + 1, N]: the last row is of the observation after the last action. Gradients flow."""
     actions: Tensor
     """[S, N] int64"""
     rewards: Tensor
-    """[S, N]: the reward that each action caused."""
+    """[S, N]: the reward of each action."""
     terminals: Tensor
     """[S, N] 0 or 1: whether the action ended an episode."""
 
@@ -73,28 +73,28 @@ class Seen(NamedTuple):
     ) -> tuple[Tensor, Tensor]:
         """Return generalised advantages and returns, [S, N] each, as constants.
 
-        ``rewards`` [S, N] are in the units of the values: the rollout's own, or what the rule makes
-        of them. A terminal cuts off what follows; the last row of values is the bootstrap.
+        ``rewards`` [S, N] are in the units of the values: the rollout's own, or rescaled by the
+        rule. A terminal cuts off later rewards; the last row of values is the bootstrap.
         """
         values = self.values.detach()
-        paid, ended, worth = (
+        rewards_, terminals, estimates = (
             each.detach().cpu().numpy() for each in (rewards, self.terminals, values)
         )
-        found = generalised_advantages(paid, ended, worth, discount, trace)
+        found = generalised_advantages(rewards_, terminals, estimates, discount, trace)
         advantages = torch.from_numpy(found).to(values)
         return advantages, advantages + values[:-1]
 
 
 class UpdateRule(ActorCritic):
-    """A learner that acts by sampling from its policy, and learns by the loss of a subclass.
+    """A learner that samples actions from its policy and learns by the loss of a subclass.
 
-    A subclass that needs something of its own in :meth:`start` or :meth:`weights` prepares it
+    A subclass that needs attributes of its own in :meth:`start` or :meth:`weights` sets them
     before it calls ``super().__init__(setup)``.
     """
 
     CARRIERS: ClassVar[tuple[str, ...]] = plugin_config.CARRIERS
     LEARNING_RATE: ClassVar[float] = plugin_config.LEARNING_RATE
-    """Of Adam, unless a run says otherwise."""
+    """Learning rate of Adam, unless a run sets another."""
     MAX_NORM: ClassVar[float] = 0.5
     """The gradient is scaled down to this norm."""
     metrics = METRICS
@@ -102,10 +102,10 @@ class UpdateRule(ActorCritic):
     def __init__(self, setup: Setup) -> None:
         made_of = A2C(
             agent=setup.agent, learning_rate=setup.learning_rate, max_norm=self.MAX_NORM
-        )  # its network and optimiser; its coefficients mean nothing here
+        )  # only for its network and optimiser; its coefficients are not used
         super().__init__(made_of, setup.observation_shape, setup.actions, setup.seed, setup.device)
         self.setup = setup
-        self._state = self._fresh()
+        self._state = self._initial_state()
         self.carriers = {HISTORY: Carrier(self._get, self._set), **self.carriers}
         weights = {name: np.array(each, np.float32) for name, each in self.weights().items()}
         if weights:
@@ -114,32 +114,32 @@ class UpdateRule(ActorCritic):
 
     @abstractmethod
     def start(self) -> State:
-        """Return what the rule remembers at birth; zero should mean "nothing yet", as a pin does.
+        """Return the initial state; zero should mean "no history", as in a pinned carrier.
 
-        There must be something: the names, shapes and types are those of the whole life.
+        It must not be empty. Names, shapes and types stay the same for the whole lifetime.
         """
 
     @abstractmethod
     def loss(self, seen: Seen, state: State) -> tuple[Tensor, State]:
-        """Return a scalar to descend, and what to remember instead of ``state``."""
+        """Return a scalar loss and the new state."""
 
     def weights(self) -> Mapping[str, NDArray[Any]]:
-        """Return the rule's own learned numbers, if it has any: they must stay what they are."""
+        """Return the rule's own learned weights, if any; they must never change."""
         return {}
 
     def rule_digest(self) -> str | None:
-        """Return the digest of :meth:`weights` as they are now."""
+        """Return the digest of the current :meth:`weights`."""
         if self.rule is None or not self.rule.arrays:
             return super().rule_digest()
         return digest({name: np.array(each, np.float32) for name, each in self.weights().items()})
 
     def learn(self, rollout: Rollout, measure: bool) -> dict[str, float]:
-        """Ask the rule for its loss on the rollout, make one step, and keep what it remembers."""
+        """Compute the rule's loss on the rollout, make one step, and store the new state."""
         params = self.params.detach().requires_grad_()
         with torch.enable_grad():
             views = self.network.layout.views(params)
-            said = self.network.outputs(views, self.tensor(rows(rollout)))
-            seen = self._seen(rollout, said)
+            outputs = self.network.outputs(views, self.tensor(rows(rollout)))
+            seen = self._seen(rollout, outputs)
             loss, state = self._checked(self.loss(seen, dict(self._state)))
         [gradient] = torch.autograd.grad(loss, params, allow_unused=True)
         if gradient is None:
@@ -160,10 +160,9 @@ class UpdateRule(ActorCritic):
         square = sum(float(each.double().square().sum()) for each in self._state.values())
         return {"history_norm": square**0.5}
 
-    def _seen(self, rollout: Rollout, said: Tensor) -> Seen:
-        """Put the rollout beside what the network said of it, [(S + 1) * N, A + 1]."""
-        lasting, lanes = rollout.observations.shape[:2]
-        outputs = said.view(lasting, lanes, -1)
+    def _seen(self, rollout: Rollout, outputs: Tensor) -> Seen:
+        """Return the rollout with the network's ``outputs`` [(S + 1) * N, A + 1]."""
+        outputs = outputs.view(*rollout.observations.shape[:2], -1)
         return Seen(
             logits=outputs[:-1, :, :-1],
             values=outputs[..., -1],
@@ -172,11 +171,11 @@ class UpdateRule(ActorCritic):
             terminals=self.tensor(rollout.terminals.astype(np.float32)),
         )
 
-    def _fresh(self) -> State:
+    def _initial_state(self) -> State:
         state = self.start()
         if not isinstance(state, dict) or not state:
             raise self._fault(
-                "start() must return at least one tensor by name, or it has no history"
+                "start() must return at least one tensor by name; otherwise it has no history"
             )
         for name, each in state.items():
             if not isinstance(each, Tensor) or not isinstance(name, str) or not name:
@@ -186,7 +185,7 @@ class UpdateRule(ActorCritic):
         return {name: each.detach().clone().to(self.device) for name, each in state.items()}
 
     def _checked(self, answer: Any) -> tuple[Tensor, State]:
-        """Return what :meth:`loss` returned, or say what is wrong with it."""
+        """Return the result of :meth:`loss`, or raise :class:`SpecError` if it is invalid."""
         if not isinstance(answer, tuple) or len(answer) != 2:
             raise self._fault(f"loss() must return (loss, state), not {type(answer)}")
         loss, state = answer
@@ -200,7 +199,7 @@ class UpdateRule(ActorCritic):
             raise self._fault(f"loss() must return a state of {sorted(self._state)}, not {names}")
         for name, old in self._state.items():
             self._check_like(name, state[name], old)
-        # In the order of birth: a carrier's arrays never change places.
+        # In the initial order: a carrier's arrays never change places.
         return loss, {name: state[name].detach().clone() for name in self._state}
 
     def _check_like(self, name: str, new: Any, old: Tensor) -> None:
@@ -208,9 +207,9 @@ class UpdateRule(ActorCritic):
         if not alike:
             found = (list(new.shape), new.dtype) if isinstance(new, Tensor) else type(new)
             expected = (list(old.shape), old.dtype)
-            raise self._fault(f"state {name!r} was {expected} at birth and is now {found}")
+            raise self._fault(f"state {name!r} was {expected} initially and is now {found}")
         if not bool(torch.isfinite(new).all()):
-            raise DivergedError(f"what the rule remembers as {name!r} is no longer finite")
+            raise DivergedError(f"the rule's state {name!r} is no longer finite")
 
     def _fault(self, what: str) -> SpecError:
         return SpecError(f"rule {type(self).__module__}.{type(self).__qualname__}: {what}")

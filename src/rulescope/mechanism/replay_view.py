@@ -107,14 +107,15 @@ def _summarise(ages: Ints, since: int) -> dict[str, Floats]:
     ``before`` is the share from before a change ``since`` iterations ago. A change comes after an
     iteration, so entries stored in that iteration itself are from before it.
     """
-    nothing = not len(ages)
-    return {
-        "count": np.array(float(len(ages))),
-        "before": np.array(np.nan if nothing else (ages >= since).mean()),
-        "mean": np.array(np.nan if nothing else ages.mean()),
-        "quantiles": np.full(len(QUANTILES), np.nan)
-        if nothing
-        else np.quantile(ages, QUANTILES, method="inverted_cdf").astype(np.float64),
+    count = {"count": np.array(float(len(ages)))}
+    if not len(ages):
+        nan = np.array(np.nan)
+        return count | {"before": nan, "mean": nan, "quantiles": np.full(len(QUANTILES), np.nan)}
+    quantiles = np.quantile(ages, QUANTILES, method="inverted_cdf")
+    return count | {
+        "before": np.array((ages >= since).mean()),
+        "mean": np.array(ages.mean()),
+        "quantiles": quantiles.astype(np.float64),
     }
 
 

@@ -70,8 +70,8 @@ PUBLISHED: dict[str, tuple[str, Callable[[Comparison], bool]]] = {
     "Meta-gradient": ("float32 / float32", _of("meta-gradient")),
     "Float32/float64 control": ("float32 / float64, both ours", _of("float32/float64")),
 }
-"""The published families, in the printed order: our precision beside that of what it is compared
-with, and the comparisons that belong to it."""
+"""The published families in the printed order: the precision of ours / of the reference, and
+whether a comparison belongs to the family."""
 
 
 def summarise_check(

@@ -3,7 +3,7 @@
     runs/<id[:2]>/<id>/manifest.json, log.npz, state.npz    for each record
     contents.json                                           the ids of all records; always last
 
-An archive may come from anybody. No member is ever unpacked to a path that the archive names:
+Archives are untrusted. No member is ever unpacked to a path that the archive names:
 members are read into memory, one record at a time, and must have exactly the names above. The
 names, types and sizes of all members are checked before the first record is read.
 """

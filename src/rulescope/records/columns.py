@@ -102,7 +102,7 @@ def _spec_fields(spec: RunSpec) -> dict[str, Any]:
     # Donors and origins are omitted: they have rows of their own, found by ``parents``.
     plain = expanded(msgspec.structs.replace(spec, interventions=(), origin=None))
     named = dict(_flat(plain))
-    named["interventions"] = "; ".join(map(describe, spec.interventions))
+    named["interventions"] = "; ".join(map(describe_intervention, spec.interventions))
     named["boundary"] = named.pop("boundary_terminals")
     named["spec_schema"] = named.pop("schema")
     return named
@@ -120,7 +120,7 @@ def _flat(plain: Mapping[str, Any], path: str = "") -> Iterable[tuple[str, Any]]
             yield full, value
 
 
-def describe(item: Intervention) -> str:
+def describe_intervention(item: Intervention) -> str:
     """Return an intervention in one line, such as ``freeze(recurrent, at=300)``."""
     parts = [item.carrier]
     for name in item.__struct_fields__:

@@ -153,7 +153,9 @@ class Index:
             self.store.read(run)  # which moves an incomplete record into quarantine, and raises
         logged = self.store.read_log(run, MAX_LOG)
         try:
-            batch.add(columns.run_row(logged, size(self.store, run)), logged.log, signed or "")
+            batch.add(
+                columns.run_row(logged, record_bytes(self.store, run)), logged.log, signed or ""
+            )
         except RecordError as fault:
             raise RecordError(f"{self.store.folder(run)}: {fault}") from None
 
@@ -218,7 +220,7 @@ def signature(store: Store, run: str) -> str | None:
     return "/".join(f"{file.st_size}.{file.st_ctime_ns}.{file.st_ino}" for file in found)
 
 
-def size(store: Store, run: str) -> int:
+def record_bytes(store: Store, run: str) -> int:
     """Return the bytes of all files of a record."""
     folder = store.folder(run)
     with disk.reading(folder):

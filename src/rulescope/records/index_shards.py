@@ -87,7 +87,7 @@ def open_shard(connection: DuckDBPyConnection, folder: Path) -> Shard | None:
     """Return the shard in ``folder``, or None if it is damaged."""
     import duckdb
 
-    query = f"SELECT {quoted(ID)}, {quoted(SIGNATURE)} FROM {parquet(folder / RUNS)}"
+    query = f"SELECT {quoted(ID)}, {quoted(SIGNATURE)} FROM {parquet_sql(folder / RUNS)}"
     try:
         if folder.is_symlink() or folder.name != content_hash(folder):
             return None
@@ -101,7 +101,7 @@ def is_small(shard: Shard) -> bool:
     return len(shard.records) < FULL and (shard.folder / LOGS).stat().st_size < _SMALL
 
 
-def parquet(*paths: Path) -> str:
+def parquet_sql(*paths: Path) -> str:
     """Return the SQL that reads Parquet files as one table."""
     return f"read_parquet([{', '.join(literal(str(path)) for path in paths)}], union_by_name=true)"
 
@@ -150,7 +150,7 @@ def merge_shards(parts: dict[Path, list[str]], folder: Path) -> None:
             for place, (source, wanted) in enumerate(parts.items()):
                 connection.register(f"wanted{place}", {"id": np.array(wanted, dtype=object)})
                 queries.append(
-                    f"SELECT * FROM {parquet(source / name)} "
+                    f"SELECT * FROM {parquet_sql(source / name)} "
                     f"WHERE {quoted(ID)} IN (SELECT id FROM wanted{place})"
                 )
             _copy(connection, " UNION ALL BY NAME ".join(queries), folder / name)

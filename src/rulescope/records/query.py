@@ -143,7 +143,7 @@ def _prepare(connection: DuckDBPyConnection, folders: Sequence[Path]) -> None:
         ("runs", columns.RUNS, index_shards.RUNS),
         ("logs", columns.LOGS, index_shards.LOGS),
     ):
-        source = index_shards.parquet(*(folder / name for folder in folders)) if folders else ""
+        source = index_shards.parquet_sql(*(folder / name for folder in folders)) if folders else ""
         described = connection.execute(f"DESCRIBE SELECT * FROM {source}") if folders else None
         physical = [row[0] for row in described.fetchall()] if described else []
         if len(physical) > MAX_COLUMNS:

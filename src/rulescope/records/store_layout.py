@@ -1,6 +1,6 @@
 """Names and files of a store: run ids, record folders, temporary folders, and safe reading.
 
-A store may contain files from anybody, so a name must match exactly and only regular files are
+A store may contain foreign files, so a name must match exactly and only regular files are
 read: a symbolic link may lead anywhere, and reading a pipe would never end.
 """
 

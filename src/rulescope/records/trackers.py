@@ -66,7 +66,7 @@ def points(log: Arrays) -> Iterator[tuple[int, dict[str, float]]]:
         yield int(axis[row]) if axis is not None and counted else row, values
 
 
-def about(logged: Logged) -> dict[str, Any]:
+def summarize(logged: Logged) -> dict[str, Any]:
     """Return the specification and provenance of a record as plain data."""
     manifest = logged.manifest
     rule = None if manifest.rule is None else msgspec.to_builtins(manifest.rule)
@@ -130,7 +130,7 @@ def to_tensorboard(store: Store, runs: Iterable[str], out: Path) -> tuple[int, i
             for step, values in points(logged.log)
         )
         event_file(folder, rows, began, took / logged.spec.iterations)
-        (folder / "record.json").write_bytes(msgspec.json.encode(about(logged)))
+        (folder / "record.json").write_bytes(msgspec.json.encode(summarize(logged)))
 
     return export(store, runs, out, write, title)
 
@@ -201,7 +201,7 @@ def to_wandb(
             project=project,
             id=key,
             name=title(logged),
-            config=about(logged),
+            config=summarize(logged),
             dir=str(folder),
             mode="offline",
             reinit="finish_previous",

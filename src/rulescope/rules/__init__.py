@@ -1,1 +1,1 @@
-"""Rule weights: which rules are released, where their files are, and how they are read safely."""
+"""Rule weights: the released rules, their files, and how they are read safely."""

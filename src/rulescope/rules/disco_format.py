@@ -1,4 +1,4 @@
-"""What a Disco rule file holds: 42 arrays, all of whose shapes follow from 14 sizes.
+"""Format of Disco rule files: 42 arrays, whose shapes follow from 14 sizes.
 
 Two networks share a file. The *outer* network (keys beginning ``lstm/``) turns a batch of
 trajectories into targets; the *lifetime* network (``lstm/~/meta_lstm/~unroll/``) carries a state
@@ -21,12 +21,12 @@ from rulescope.core.arrays import Arrays
 from rulescope.core.errors import nearest
 
 LIFETIME = "lstm/~/meta_lstm/~unroll/"
-"""What the keys of the lifetime network begin with."""
+"""Prefix of the keys of the lifetime network."""
 
 STEP_FEATURES = 23
-"""Numbers known of each step before the action encoder adds to them: a fact of the rule."""
+"""Features of each step besides those of the action encoder; fixed by the rule."""
 ACTION_CHANNELS = 9
-"""Numbers known of each action at each step; again a fact of the rule, not of its size."""
+"""Features of each action at each step; fixed by the rule, independent of its size."""
 
 Shape = tuple[int, ...]
 
@@ -35,11 +35,11 @@ class DiscoSizes(NamedTuple):
     """The free sizes of a Disco rule; the defaults are those of Disco103."""
 
     predictions: int = 600
-    """Width of y and z, the predictions whose meaning the rule itself makes up."""
+    """Width of y and z, the predictions whose meaning the rule defines."""
     trajectory: int = 256
     """Units of the LSTM that runs backwards over a trajectory."""
     lifetime: int = 128
-    """Units of the LSTM that lives as long as the learner."""
+    """Units of the LSTM whose state persists for the whole lifetime."""
     message: int = 1
     """Numbers that the outer network passes to the lifetime network at each step."""
     policy_hidden: int = 16
@@ -58,7 +58,7 @@ class DiscoSizes(NamedTuple):
 SIZE_FROM: dict[str, str] = {
     "predictions": "lstm/linear_2/b",
     "trajectory": "lstm/linear/b",
-    # The lifetime LSTM's own bias is four gates long; the matrix that reads its state is plainer.
+    # Not the lifetime LSTM's bias, which is four gates long, but the matrix that reads its state.
     "lifetime": "lstm/linear/w",
     "message": "lstm/linear_1/b",
     "policy_hidden": "lstm/sequential_1/conv1_d/b",
@@ -119,17 +119,17 @@ def _linear(name: str, inputs: int, outputs: int) -> dict[str, Shape]:
 
 
 def _lstm(inputs: int, units: int) -> dict[str, Shape]:
-    """One matrix on [input, hidden] gives all four gates."""
+    """Return the shapes of an LSTM: one matrix on [input, hidden] for all four gates."""
     return _linear("lstm/linear", inputs + units, 4 * units)
 
 
 def _encoder(name: str, inputs: int, hidden: int) -> dict[str, Shape]:
-    """Two layers that turn one prediction into one number."""
+    """Return the shapes of two layers that map one prediction to one number."""
     return _linear(f"{name}/~/linear_0", inputs, hidden) | _linear(f"{name}/~/linear_1", hidden, 1)
 
 
 def _convolution(name: str, inputs: int, outputs: int) -> dict[str, Shape]:
-    """A per-action layer; inputs count twice, for their mean over actions is read as well."""
+    """Return the shapes of a per-action layer, whose inputs include their mean over actions."""
     return {f"{name}/b": (outputs,), f"{name}/w": (1, 2 * inputs, outputs)}
 
 
@@ -139,12 +139,12 @@ def _action_encoder(hidden: int, embedding: int) -> dict[str, Shape]:
 
 
 def sizes_of(arrays: Arrays) -> DiscoSizes:
-    """Read the sizes off the arrays of a rule that has all 42 keys (see :data:`SIZE_FROM`)."""
+    """Return the sizes of a rule that has all 42 keys (see :data:`SIZE_FROM`)."""
     return DiscoSizes(**{size: arrays[key].shape[0] for size, key in SIZE_FROM.items()})
 
 
 def fault(arrays: Arrays) -> str | None:
-    """Say what keeps ``arrays`` from being a Disco rule, naming the array; None if nothing does."""
+    """Return why ``arrays`` are not a Disco rule, naming the array, or None if they are."""
     return _wrong_keys(arrays) or _wrong_values(arrays) or _wrong_shape(arrays)
 
 
@@ -153,7 +153,7 @@ def _wrong_keys(arrays: Arrays) -> str | None:
     unknown = sorted(set(arrays) - keys)
     missing = sorted(keys - set(arrays))
     if unknown:
-        # With a whole foreign file the list of 42 valid keys would bury the message.
+        # For a file of another kind, the list of 42 valid keys would hide the message.
         hint = nearest(unknown[0], missing or keys).partition("; valid:")[0]
         return f"holds an array {unknown[0]!r} that no Disco rule has{hint}{_more(unknown)}"
     if missing:
@@ -185,7 +185,7 @@ def _wrong_shape(arrays: Arrays) -> str | None:
         if arrays[key].shape != shape:
             known = ", ".join(f"{size} {count}" for size, count in sizes._asdict().items())
             return (
-                f"array {key!r} has shape {arrays[key].shape}, but the other arrays ask for "
+                f"array {key!r} has shape {arrays[key].shape}, but the other arrays require "
                 f"{shape} (sizes read from them: {known})"
             )
     return None

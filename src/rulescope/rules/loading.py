@@ -1,7 +1,7 @@
-"""Rule weights as read-only arrays: from a file that is distrusted until checked, or from a seed.
+"""Rule weights as read-only arrays, from an untrusted file or from a seed.
 
-Nothing here unpickles. A file is read once, and what is hashed is what is parsed, so that a file
-replaced in between cannot slip past the check.
+Nothing here unpickles. A file is read once and the same bytes are hashed and parsed, so a file that
+is replaced in between cannot pass the check.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ MAX_BYTES = 64 << 20
 """Largest rule file read, packed or unpacked: twenty times Disco103."""
 
 OPEN_LENGTHS = {3571: "large", 1211: "small"}
-"""The two sizes of an OPEN optimiser, known by the length of the weight vector."""
+"""The two sizes of an OPEN optimiser, by the length of the weight vector."""
 OPEN_KEY = "weights"
 """Name of the one array of an OPEN rule."""
 
 CONTENT = "sha256:"
-"""What the names of rules begin with that are known by their content."""
+"""Prefix of the names of rules that are identified by their content."""
 FRESH = "fresh-"
-"""What the names of rules begin with that are drawn as before a discovery, in any sizes."""
+"""Prefix of the names of rules with the random weights before a discovery, of any sizes."""
 
 _RANDOM_SCALE = 0.1
 _RANDOM_OPEN = {"open-random": 1211, "open-random-large": 3571}
@@ -51,12 +51,12 @@ _PARSER_FAULTS = (
     tokenize.TokenError,
     zipfile.BadZipFile,
 )
-"""What NumPy and zipfile raise on malformed headers, absurd shapes, encryption, and the like."""
+"""Errors of NumPy and zipfile on malformed headers, absurd shapes, encryption and so on."""
 
 
 @dataclass(frozen=True, eq=False)
 class RuleWeights:
-    """The weights η of a rule. They never change, so the arrays refuse to be written to.
+    """The weights η of a rule. They never change, so the arrays are read-only.
 
     ``arrays`` maps a name to float32 values: the 42 arrays of :mod:`.disco_format` for a Disco
     rule, or one vector of length 3571 or 1211 under ``"weights"`` for OPEN. To use them in torch,
@@ -66,9 +66,9 @@ class RuleWeights:
     name: str
     arrays: Mapping[str, NDArray[np.float32]]
     sha256: str
-    """Of the file; random weights have no file, so there it equals ``content``."""
+    """Hash of the file; for random weights, which have no file, it is ``content``."""
     content: str
-    """Of the names, shapes and values of the arrays, however they were packed."""
+    """Hash of the names, shapes and values of the arrays, independent of the file format."""
 
     def __post_init__(self) -> None:
         frozen = {name: _read_only(array) for name, array in self.arrays.items()}
@@ -80,7 +80,7 @@ class RuleWeights:
 
     @property
     def parameter_count(self) -> int:
-        """How many numbers the rule consists of."""
+        """Number of weights."""
         return sum(array.size for array in self.arrays.values())
 
 
@@ -170,8 +170,8 @@ def _open_fault(vector: Any) -> str | None:
 def random_weights(seed: int) -> RuleWeights:
     """Return a rule of Disco103's shape whose weights are normal with deviation 0.1.
 
-    One generator fills all 42 arrays in the order of their sorted keys, so the seed alone
-    decides every value.
+    One generator fills all 42 arrays in the order of their sorted keys, so the values depend on
+    the seed alone.
     """
     rng = np.random.default_rng(seed)
     values = {
@@ -182,13 +182,13 @@ def random_weights(seed: int) -> RuleWeights:
 
 
 def _drawn(name: str, values: Mapping[str, NDArray[np.float32]]) -> RuleWeights:
-    """Return weights that were never in a file."""
+    """Return weights that have no file."""
     content = files.digest(values)
     return RuleWeights(name, values, content, content)
 
 
 def name_of(path: Path) -> str:
-    """Return the name by which a run knows the rule in the file at ``path``: its content."""
+    """Return the name of the rule in the file at ``path``, which is its content hash."""
     return f"{CONTENT}{read_any(path).content}"
 
 
@@ -198,7 +198,7 @@ def read_any(path: Path) -> RuleWeights:
 
 
 def short(name: str) -> str:
-    """Return the name of a rule for people: of a content, no more than tells it from others.
+    """Return the printed name of a rule: a content hash is abbreviated.
 
     >>> short("sprout"), short("sha256:" + "0123456789abcdef" * 4)
     ('sprout', 'sha256:0123456789ab')
@@ -207,7 +207,7 @@ def short(name: str) -> str:
 
 
 def twin_of(sizes: disco_format.DiscoSizes, seed: int = 0) -> str:
-    """Return the name of a rule of these ``sizes`` that knows nothing.
+    """Return the name of a rule of these ``sizes`` with random weights.
 
     >>> twin_of(disco_format.SPROUT)
     'fresh-16-64-32-1-16-16-16-16-4-16-16-16-16-4:0'
@@ -261,7 +261,7 @@ def _seed(name: str) -> int:
 
 
 def _bytes(path: Path) -> bytes:
-    """Read a whole file, after making sure that it is one and not unreasonably large."""
+    """Return the bytes of a regular file of at most ``MAX_BYTES``."""
     try:
         if not path.is_file():
             what = "is not a file" if path.exists() else "does not exist"

@@ -1,8 +1,8 @@
-"""Where rule weights are: the places searched, in order, and the download when all are empty.
+"""Files of rule weights: the places searched, in order, and the download if none has the file.
 
 The order is: the path given by the caller, ``$RULESCOPE_WEIGHTS``, the user's cache,
-``./weights``, ``../shared/weights``. The first file found decides. Were a damaged file skipped,
-two people with the same command could run different weights without knowing; so it is an error.
+``./weights``, ``../shared/weights``. The first file found is used. A damaged file is an error and
+not skipped, so that one command never uses different weights in two places unnoticed.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ VARIABLE = "RULESCOPE_WEIGHTS"
 """Environment variable that names a file of weights or a folder of them."""
 
 SILENCE = 30.0
-"""Seconds a server may keep us waiting for the next bytes."""
+"""Seconds without any bytes after which a download fails."""
 DEADLINE = 600.0
-"""Seconds a whole download may take: a server that trickles must not hold a run up for ever."""
+"""Seconds that a whole download may take: a slow server must not block a run forever."""
 
 Progress = Callable[[int, int], None]
 """Called with the bytes received so far and the bytes expected."""
@@ -43,7 +43,7 @@ def cache_folder() -> Path:
 
 
 def cache_path(rule: Rule) -> Path:
-    """Return where ``rule`` lies in the user's cache, whether or not it is there."""
+    """Return the path of ``rule`` in the user's cache, whether or not it exists."""
     return cache_folder() / rule.file
 
 
@@ -64,8 +64,8 @@ def _checkout() -> list[Path]:
 def find(rule: Rule, explicit: Path | None = None) -> Path | None:
     """Return the first file of ``rule``, its hash checked, or None if no place holds one.
 
-    ``explicit`` is a file or a folder; it must hold the rule, for falling back to another copy
-    would not be what was asked for.
+    ``explicit`` is a file or a folder; it must hold the rule: there is no fallback to another
+    copy.
     """
     if explicit is not None:
         path = _in_place(rule, explicit)
@@ -117,25 +117,25 @@ def _from_environment(rule: Rule) -> Iterator[Path]:
 
 
 def _anothers(rule: Rule, path: Path) -> bool:
-    """Tell whether a file is another rule's: one named file is no answer for every rule."""
+    """Return whether a file is another rule's: one file cannot serve every rule."""
     names = {other.basename for other in registry.RULES.values()}
     return path.name in names or _owner(path) not in (None, rule)
 
 
 def _owner(path: Path) -> Rule | None:
-    """Return the released rule whose bytes these are, whatever the file is called."""
+    """Return the released rule with these bytes, whatever the name of the file."""
     sha256 = _sha256(path)
     return next((rule for rule in registry.RULES.values() if rule.sha256 == sha256), None)
 
 
 def _exists(path: Path) -> bool:
-    """Tell whether there is anything at ``path``; not being allowed to know is an error."""
+    """Return whether ``path`` exists; a lack of permission is an error."""
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):
         return False
     except (OSError, ValueError) as fault:
-        raise WeightsError(f"{path}: cannot be looked at ({fault})") from None
+        raise WeightsError(f"{path}: cannot be accessed ({fault})") from None
     return True
 
 
@@ -151,7 +151,7 @@ def verified(rule: Rule, path: Path) -> Path:
 
 
 def _remedy(rule: Rule, path: Path) -> str:
-    """Say what puts a wrong file right; a good file in the wrong place must not be deleted."""
+    """Return how to fix a wrong file; an intact file in the wrong place must not be deleted."""
     if owner := _owner(path):
         return f"these are the weights of {owner.name}; name the file {rule.basename} instead"
     command = f"`rulescope weights fetch {rule.name}`"
@@ -176,7 +176,7 @@ def ensure(
     download: bool = True,
     progress: Progress | None = None,
 ) -> Path:
-    """Return the checked file of ``rule``, downloading it if it is nowhere and that is allowed."""
+    """Return the checked file of ``rule``; download it if it is missing and that is allowed."""
     path = find(rule, explicit)
     if path is not None:
         return path
@@ -189,18 +189,18 @@ def ensure(
 
 
 def fetch(rule: Rule, source: Path | None = None, progress: Progress | None = None) -> Path:
-    """Put a checked copy of ``rule`` into the user's cache and return its path.
+    """Store a checked copy of ``rule`` in the user's cache and return its path.
 
-    A good copy already there is left alone and a damaged one is replaced. The copy comes from
-    ``source``, a local file or folder, or else from the network. It appears under its name only
-    when complete and of the right hash; a failure leaves nothing behind.
+    An intact copy in the cache is kept and a damaged one is replaced. The copy comes from
+    ``source``, a local file or folder, or else from the network. It gets its name only when it is
+    complete and has the right hash; a failure leaves no files.
     """
     if source is not None:
         source = find(rule, source)
     downloader = partial(_copy, source) if source else _http(rule, progress)
     logger = pooch.get_logger()
     level = logger.level
-    logger.setLevel(logging.WARNING)  # its notes would mix with what the command prints
+    logger.setLevel(logging.WARNING)  # its messages would mix with the output of the command
     try:
         with _no_empty_folders(cache_path(rule).parent):
             done = pooch.retrieve(
@@ -217,7 +217,7 @@ def fetch(rule: Rule, source: Path | None = None, progress: Progress | None = No
 
 
 def _copy(source: Path, _url: str, output: Any, _pooch: Any) -> None:
-    """Stand in for a download: pooch then hashes and renames a local file in the same way."""
+    """Copy a local file instead of a download; pooch hashes and renames it in the same way."""
     shutil.copyfile(source, output)
 
 
@@ -228,10 +228,10 @@ def _http(rule: Rule, progress: Progress | None) -> pooch.HTTPDownloader:
 
 
 class _Meter:
-    """What pooch takes for a progress bar; it also ends a download that is too long or too slow."""
+    """A progress bar for pooch that also stops a download that is too long or too slow."""
 
     CHUNK = 1 << 10
-    total = 0  # set by pooch from the server's header, which need not be true
+    total = 0  # set by pooch from the server's header, which may be wrong
 
     def __init__(self, expected: int, progress: Progress | None) -> None:
         self._expected, self._progress = expected, progress
@@ -239,7 +239,7 @@ class _Meter:
 
     def update(self, count: int) -> None:
         self._done += count
-        # pooch counts whole chunks, so the last may seem to overshoot.
+        # pooch counts whole chunks, so the last may exceed the size.
         if self._done > self._expected + self.CHUNK:
             raise ValueError("the server sends more bytes than the file has")
         if time.monotonic() - self._start > DEADLINE:
@@ -257,7 +257,7 @@ class _Meter:
 
 @contextmanager
 def _no_empty_folders(folder: Path) -> Iterator[None]:
-    """Take away again, on failure, the folders that pooch made on the way to ``folder``."""
+    """On failure, remove the folders that pooch made for ``folder``."""
     new = [place for place in (folder, *folder.parents) if not place.exists()]
     try:
         yield
@@ -269,7 +269,7 @@ def _no_empty_folders(folder: Path) -> Iterator[None]:
 
 
 def _reason(fault: Exception) -> str:
-    """Say in a few words what went wrong; the library's own messages run to several lines."""
+    """Return the cause in a few words; the library's own messages have several lines."""
     response = getattr(fault, "response", None)
     if response is not None:
         return f"the server answered {response.status_code} {response.reason}"
@@ -285,7 +285,7 @@ def _reason(fault: Exception) -> str:
 
 
 def _by_hand(rule: Rule) -> str:
-    """Say where was looked, and how to bring the file here without this program."""
+    """Return the places searched, and how to install the file without this program."""
     named = os.environ.get(VARIABLE)
     places = [*([Path(named)] if named else []), *folders()]
     looked = ", ".join(dict.fromkeys(str(place.resolve()) for place in places))

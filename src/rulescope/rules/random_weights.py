@@ -1,4 +1,4 @@
-"""Rules that know nothing yet: how the weights of a Disco rule are drawn before a discovery."""
+"""Random weights of a Disco rule, as before a discovery."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from rulescope.rules.disco_format import DiscoSizes, shapes
 
 GATE, HEADS = "lstm/linear", tuple(f"lstm/linear_{i}" for i in range(1, 5))
 GATE_STD, HEAD_STD = 1.0, 0.3
-"""Deviations of the layer that the recurrent state passes, and of all that emits something; other
-layers have the inverse root of their inputs."""
+"""Deviations of the layer that reads the recurrent state, and of the output layers; other layers
+have the inverse root of their inputs."""
 
 
 def fresh(sizes: DiscoSizes, seed: int) -> dict[str, NDArray[np.float32]]:

@@ -1,4 +1,4 @@
-"""The released rules: what each file is called, where it comes from, and the hash it must have."""
+"""The released rules: file name, address and hash of each."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rulescope.core.errors import WeightsError, nearest
 
 Family = Literal["disco", "open"]
 
-# Commits, not branches: a pinned hash is of no use when the file behind the address may change.
+# Commits, not branches: the file behind the address must not change.
 _DISCO = (
     "https://raw.githubusercontent.com/google-deepmind/disco_rl/"
     "9059a29f7121d60948f25ef165e08e050e9399c8/disco_rl/update_rules/weights/"
@@ -31,12 +31,12 @@ class Rule:
     family: Family
     """``disco`` sets the targets of the learner; ``open`` is an optimiser for its parameters."""
     file: str
-    """Where the file lies inside a folder of weights, with ``/`` between the parts."""
+    """Path of the file inside a folder of weights, with ``/`` between the parts."""
     url: str
     sha256: str
-    """Of the file's bytes, 64 hexadecimal digits."""
+    """Hash of the file, 64 hexadecimal digits."""
     size: int
-    """Of the file, in bytes."""
+    """Size of the file in bytes."""
     parameters: int
     description: str
     licence: str = "Apache-2.0"
@@ -48,7 +48,7 @@ class Rule:
 
 
 def _open(task: str, sha256: str, description: str, *, large: bool = False) -> Rule:
-    """Describe one OPEN file; there are two sizes, and only ``multi`` has the large one."""
+    """Return one OPEN rule; there are two sizes, and only ``multi`` has the large one."""
     parameters, size = (3571, 14_412) if large else (1211, 4_972)
     file = f"{task}_OPEN.npy"
     return Rule(
@@ -106,11 +106,11 @@ _ALL = (
 )
 
 RULES: Mapping[str, Rule] = MappingProxyType({rule.name: rule for rule in _ALL})
-"""Every released rule by name, in the order in which they are listed to people."""
+"""Released rules by name, in the order in which they are listed."""
 
 
 def get(name: str) -> Rule:
-    """Return the rule called ``name``; an unknown name is an error that offers the nearest one."""
+    """Return the rule called ``name``; an unknown name is an error that gives the nearest one."""
     try:
         return RULES[name]
     except KeyError:

@@ -1,1 +1,1 @@
-"""A lifetime as data: worlds, learners, interventions, and the run specification made of them."""
+"""Specifications of runs: configurations of worlds and learners, and interventions."""

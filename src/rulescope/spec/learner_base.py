@@ -11,7 +11,7 @@ from rulescope.core.errors import nearest
 from rulescope.core.structs import Frozen
 
 HISTORY = "recurrent"
-"""The carrier that holds, in any rule, what it remembers of the lifetime; audits act on it."""
+"""The carrier that holds the learning history, in any rule; audits act on it."""
 
 
 class RunShape(NamedTuple):
@@ -37,7 +37,7 @@ class ReplayShape(NamedTuple):
 
 
 class LearnerBase(Frozen, frozen=True):
-    """What the rest of the program needs to know of a learner without building it.
+    """The properties of a learner that are known without building it.
 
     Subclasses override what differs. Nothing here is a field, so nothing here is part of a run's
     id.
@@ -61,7 +61,7 @@ class LearnerBase(Frozen, frozen=True):
 
     @property
     def history(self) -> tuple[str, ...]:
-        """The carriers that hold what the learner remembers of its lifetime."""
+        """The carriers that hold the learning history."""
         return tuple(name for name in self.CARRIERS if name == HISTORY)
 
     def first_update(self, lanes: int, steps: int) -> int:  # noqa: ARG002
@@ -95,6 +95,6 @@ class LearnerBase(Frozen, frozen=True):
 
 
 def minibatch_problems(minibatches: int, interactions: int) -> Iterator[str]:
-    """Yield what is wrong with so many minibatches of one iteration's ``interactions``."""
+    """Yield the problem of having more ``minibatches`` than ``interactions`` per iteration."""
     if minibatches > interactions:
         yield f"minibatches: {minibatches} is more than an iteration has ({interactions})"

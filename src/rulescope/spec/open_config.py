@@ -57,7 +57,7 @@ class Open(_Loop, frozen=True, tag="open", tag_field="kind"):
     """
 
     CARRIERS: ClassVar[tuple[str, ...]] = ("recurrent", "moments", "schedule", "params")
-    network_copies: ClassVar[int] = 40  # the rule remembers a vector for each parameter
+    network_copies: ClassVar[int] = 40  # the rule has a state vector for each parameter
 
     rule: str = "open-breakout"
     """A registered rule, ``open-random:SEED`` or ``open-random-large:SEED``."""

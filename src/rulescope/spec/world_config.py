@@ -106,7 +106,7 @@ class PluginWorld(Frozen, frozen=True, tag="plugin", tag_field="kind"):
     name: Annotated[str, Meta(min_length=1)]
     """Name of an entry point of the group ``rulescope.worlds``."""
     source: Sha256
-    """Sha256 of the package that it comes from: an edited world is another world."""
+    """Hash of its package's source: an edited world is another world."""
 
 
 EnvironmentSpec = Catch | CatchStream | Tracking | DeepSea | MinAtar | Gymnasium | PluginWorld

@@ -107,7 +107,7 @@ def fan_in(agent: Agent, layer: str, torch_like: bool) -> int:
 
 
 @pytest.mark.parametrize("bundle", AGENTS)
-def test_fresh_parameters_are_drawn_as_the_bundle_says(bundle: str) -> None:
+def test_initial_parameters_are_drawn_as_the_bundle_defines(bundle: str) -> None:
     agent = full_size(bundle)
     torch_like = bundle != "reference"
     for name, array in agent.layout.views(agent.initial(seed=3)).items():
@@ -182,7 +182,7 @@ def test_policy_alone_equals_the_policy_among_all_outputs(
     assert torch.equal(agent.policy(params, rows), agent.outputs(params, rows).logits)
 
 
-def test_rows_do_not_know_of_each_other() -> None:
+def test_rows_are_independent_of_each_other() -> None:
     agent = make()
     params, rows = drawn(agent), observations(agent)
     together = agent.outputs(params, rows)
@@ -291,7 +291,7 @@ class TestLayout:
         flat = torch.arange(11.0)
         assert torch.equal(self.layout.flatten(self.layout.views(flat)), flat)
 
-    def test_flatten_goes_by_name_not_by_order(self) -> None:
+    def test_flatten_uses_names_not_order(self) -> None:
         views = self.layout.views(torch.arange(11.0))
         turned = dict(reversed(views.items()))
         assert torch.equal(self.layout.flatten(turned), torch.arange(11.0))

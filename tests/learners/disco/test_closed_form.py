@@ -161,7 +161,7 @@ def test_closed_form_is_the_definition_on_a_batch_of_the_usual_size(rule: str) -
     assert_equal_forms(rule, small_disco(), Shape(transitions=28, width=16, rows=80))
 
 
-def test_entropy_bonus_survives_a_policy_that_has_made_up_its_mind() -> None:
+def test_entropy_bonus_is_finite_for_a_deterministic_policy() -> None:
     update = small_update(RULE, small_disco(coefficients=Coefficients(entropy=0.1)))
     state = lived_in(update)
     update.agent.layout.views(state.params)["policy.b"][:] = torch.tensor([2000.0, 0.0, -2000.0])

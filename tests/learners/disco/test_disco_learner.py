@@ -51,18 +51,20 @@ def test_learning_starts_once_a_batch_is_stored() -> None:
 
 @pytest.mark.parametrize(("bundle", "transitions"), [("historical", 5), ("legacy", 6)])
 def test_what_is_stored_of_a_rollout(bundle: str, transitions: int) -> None:
-    learner, told = make(bundle), rollout(0)
-    learner.learn(told, measure=False)
+    learner, collected = make(bundle), rollout(0)
+    learner.learn(collected, measure=False)
     stored = learner.carriers["replay"].get()
     assert stored["actions"].shape == (LANES, transitions)
     for lane in range(LANES):
         seen = stored["rows"][stored["index"][lane]]
-        assert (seen == told.observations[: transitions + 1, lane]).all()
-        assert (stored["actions"][lane] == told.actions[:transitions, lane]).all()
-        assert (stored["rewards"][lane] == told.rewards[:transitions, lane]).all()
-        assert (stored["terminals"][lane] == told.terminals[:transitions, lane]).all()
-        assert (stored["behaviour"][lane] == told.behaviour["logits"][:transitions, lane]).all()
-    assert (stored["began"] == told.began).all()
+        assert (seen == collected.observations[: transitions + 1, lane]).all()
+        assert (stored["actions"][lane] == collected.actions[:transitions, lane]).all()
+        assert (stored["rewards"][lane] == collected.rewards[:transitions, lane]).all()
+        assert (stored["terminals"][lane] == collected.terminals[:transitions, lane]).all()
+        assert (
+            stored["behaviour"][lane] == collected.behaviour["logits"][:transitions, lane]
+        ).all()
+    assert (stored["began"] == collected.began).all()
 
 
 def test_actions_are_drawn_from_the_policy() -> None:
@@ -131,14 +133,14 @@ def test_one_transition_is_enough() -> None:
     """The smallest lifetime: trajectories of two observations."""
     config = small_disco(batch=2)
     learner = learners.make(config, (4, 4), 3, steps=2, seed=0)
-    told = rollout(0)
+    collected = rollout(0)
     short = Rollout(
-        observations=told.observations[:3],
-        actions=told.actions[:2],
-        rewards=told.rewards[:2],
-        terminals=told.terminals[:2],
-        began=told.began,
-        behaviour={"logits": told.behaviour["logits"][:2]},
+        observations=collected.observations[:3],
+        actions=collected.actions[:2],
+        rewards=collected.rewards[:2],
+        terminals=collected.terminals[:2],
+        began=collected.began,
+        behaviour={"logits": collected.behaviour["logits"][:2]},
     )
     metrics = learner.learn(short, measure=True)
     assert np.isfinite(list(metrics.values())).all()

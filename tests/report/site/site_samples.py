@@ -14,9 +14,9 @@ from made_up_records import fill, made_up
 from mechanism.sample_observations import trajectory_observations
 from rulescope import assays
 from rulescope.assays import narrowed
+from rulescope.assays.assay_run import folder_name
 from rulescope.assays.plan import Plan
 from rulescope.audit.profile import PINNED, RULE, Answer, Axis, Figure, Measure, Profile
-from rulescope.cli.selection_options import folder_name
 from rulescope.mechanism import trajectory_view
 from rulescope.mechanism import view_folder as folders
 from rulescope.mechanism.view_request import ViewRequest

@@ -15,10 +15,10 @@ from made_up_records import fill, made_up
 from report.site.site_samples import ASSAY, DONOR, MISSING, PLAN, RECIPIENT, gathered, stored
 from rulescope import assays
 from rulescope.assays import narrowed
+from rulescope.assays.assay_run import folder_name
 from rulescope.assays.plan import Plan
 from rulescope.assays.subject import named
 from rulescope.audit import audit_plan
-from rulescope.cli.selection_options import folder_name
 from rulescope.core.errors import RecordError
 from rulescope.numerics.parity_summary import NumericCheck, NumericFamily
 from rulescope.records import Store

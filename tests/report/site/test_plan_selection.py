@@ -11,11 +11,11 @@ import pytest
 from made_up_records import fill
 from rulescope import assays
 from rulescope.assays import ASSAYS, Budget, Cell, narrowed
+from rulescope.assays.assay_run import folder_name
 from rulescope.assays.plan import Plan
 from rulescope.assays.recorded_plans import record_plan
 from rulescope.assays.subject import Subject, named
 from rulescope.audit import audit_plan
-from rulescope.cli.selection_options import folder_name
 from rulescope.records import Store
 from rulescope.report import site
 from rulescope.report.site.plan_selection import SelectedPlan, select_plans

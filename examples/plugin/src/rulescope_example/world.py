@@ -46,7 +46,7 @@ class Echo(Environment):
         return self._next()
 
     def step(self, actions: Actions) -> Step:
-        """Pay whoever named the light, and show the next one."""
+        """Pay lanes that named the light, and show the next one."""
         named = checked_actions(actions, self.lanes, self.actions)
         payoff = (np.array(named) == self.lights).astype(np.float64)
         self.time = (self.time + 1) % STEPS

@@ -1,22 +1,24 @@
 """Discovery: is a deep sea hard because the goal is not found, or because it is not kept?
 
-Here goals themselves are counted: a lifetime found the goal if it reached it in any of its
-episodes. (E-A5 asks whether a logged mean return was ever above zero, which misses goals between
-log rows; that is called "goal in the log" and is never more than this.) The first goal has a time
-on three clocks; tail success is how often the goal is reached in the end. Uniformly random play
-says what chance alone finds in as many episodes.
+This assay counts the goals themselves: a lifetime found the goal if it reached it in any episode.
+(E-A5 asks whether a logged mean return was ever above zero, which misses goals between log rows;
+that share is called "goal in the log" and is never larger.) The first goal has a time on three
+clocks; tail success is how often the goal is reached in the end. Uniformly random play shows what
+chance alone finds in as many episodes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
 
 from rulescope.assays.analysis import (
     CORE_DRAWS,
+    below,
     collect_tail_warnings,
     exactly,
     make_results,
@@ -24,13 +26,13 @@ from rulescope.assays.analysis import (
 )
 from rulescope.assays.assay import Arm, Assay, Budget, Cell, lifetimes
 from rulescope.assays.cohorts import EVENTS
-from rulescope.assays.exploration.discovery_tables import CHANCE, tables
-from rulescope.assays.exploration.staircase import budget, depth_of, share, task_at
+from rulescope.assays.display_names import arm_name
+from rulescope.assays.estimates import Estimates, Row, count_text, join_labels
+from rulescope.assays.exploration.staircase import budget, depth_of, estimate_share, task_at
 from rulescope.assays.exploration.staircase import grid as staircase_grid
 from rulescope.assays.frame import Floats, Frame, Label
-from rulescope.assays.results import Results
+from rulescope.assays.results import Column, Results, Table, Value
 from rulescope.stats import (
-    Estimate,
     deep_sea_tail,
     estimate,
     finite_mean,
@@ -41,6 +43,13 @@ from rulescope.stats import (
     tail_mean,
 )
 
+CHANCE = "random"
+"""The arm that plays at random."""
+CLOCKS = ("episodes", "interactions", "iterations")
+FOUND = (
+    "found: the goal was reached in at least one episode until the horizon (E-A5's \"goal in the "
+    'log" misses goals between log rows), with 95 % Wilson intervals'
+)
 DEPTHS = (12, 14, 16)
 ARMS = ("disco", "a2c", "dqn", CHANCE)
 
@@ -66,7 +75,7 @@ def grid(chosen: Budget) -> list[Cell]:
 
 
 class Events(NamedTuple):
-    """What goals there were in one cell's lifetimes, as far as their logs go."""
+    """Goals in one cell's lifetimes, as far as their logs go."""
 
     found: Floats
     """[seeds]: whether there was any until the horizon: 1, 0, or NaN for no lifetime."""
@@ -77,8 +86,7 @@ class Events(NamedTuple):
     horizon: Mapping[str, float]
     """By clock: the end of the episodes that the lifetime was planned for."""
     unlogged: int
-    """Episodes before the horizon that come after the last log row: what happens there is in no
-    log."""
+    """Episodes before the horizon that come after the last log row, and are in no log."""
 
 
 def events(frame: Frame, task: Label, arm: Label) -> Events:
@@ -91,7 +99,7 @@ def events(frame: Frame, task: Label, arm: Label) -> Events:
     log = {name: here.log(name)[here.planned] for name in frame.columns}
     each = here.interactions / here.iterations
     horizon = _horizon(here, depth_of(task))
-    # A count that only grows: the last row that is there tells all.
+    # The count only grows, so the last row is enough.
     moments = {name: log[f"first_goal_{name}"][:, -1] for name in ("episode", "interaction")}
     times = {
         "episodes": moments["episode"],
@@ -140,45 +148,45 @@ def expected_first(depth: int, episodes: int) -> float:
 
 
 def analyse(frame: Frame) -> Results:
-    """Estimate who found the goal, when, and how often it is reached in the end."""
+    """Estimate the share that found the goal, when, and how often it is reached in the end."""
     notes = missing(frame)
-    made: dict[str, Estimate] = {}
+    found = Estimates()
     series: dict[str, Floats] = {}
     unlogged: dict[int, int] = {}
     with collect_tail_warnings(notes):
-        for task, arm, cell in _cells(frame):
-            depth = depth_of(task)
-            name = f"{arm}/{depth}"
+        for task, arm in product(frame.axes["task"], frame.axes["arm"]):
+            cell, depth = events(frame, task, arm), depth_of(task)
+            labels = {"arm": arm, "depth": float(depth)}
+            share = estimate_share(cell.found)
             # One draw of seeds for all of a cell; random play has more seeds than learners.
             blocks = seed_blocks(len(cell.found), CORE_DRAWS)
-            made[f"found/{name}"] = share(cell.found)
-            made[f"success/{name}"] = estimate(cell.success, blocks)
+            seeds = cell.success if share.n else None
+            found.add("found", share, labels)
+            found.add("success", estimate(cell.success, blocks), labels, seeds=seeds)
             for clock, times in cell.first.items():
-                made[f"first/{name}/{clock}"] = estimate(times, blocks, finite_mean)
-            n, episodes = made[f"found/{name}"].n, int(cell.horizon["episodes"])
-            if arm == CHANCE and n:
-                made[f"chance/{depth}"] = exactly(random_discovery(depth, episodes), n)
-                made[f"chance-first/{depth}"] = exactly(expected_first(depth, episodes), n)
-            if n:
-                series[f"incidence/{name}"] = incidence(cell)
-                series[f"seeds/success/{name}"] = cell.success
-                unlogged[depth] = cell.unlogged
+                found.add("first", estimate(times, blocks, finite_mean), {**labels, "clock": clock})
+            if not share.n:
+                continue
+            if arm == CHANCE:
+                episodes = int(cell.horizon["episodes"])
+                for quantity, value in (
+                    ("chance", random_discovery(depth, episodes)),
+                    ("chance-first", expected_first(depth, episodes)),
+                ):
+                    found.add(quantity, exactly(value, share.n), {"depth": float(depth)})
+            series[join_labels("incidence", *labels.values())] = incidence(cell)
+            unlogged[depth] = cell.unlogged
     notes += _unlogged(unlogged)
-    return make_results("discovery", frame, made, tables(frame, made), notes, series)
+    tables = tuple(table for table in (_profile(frame, found), _times(frame, found)) if table.rows)
+    return make_results("discovery", frame, found, tables, notes, series)
 
 
 def _unlogged(episodes: Mapping[int, int]) -> list[str]:
-    """Return a note about the last episodes of lifetimes, by depth, that no log row tells of."""
+    """Return a note about the last episodes of lifetimes, by depth, that are in no log row."""
     some = [f"{count} at depth {depth}" for depth, count in episodes.items() if count]
     if not some:
         return []
     return [f"episodes after the last log row, in which no goal is seen: {', '.join(some)}"]
-
-
-def _cells(frame: Frame) -> Iterator[tuple[str, str, Events]]:
-    for task in frame.axes["task"]:
-        for arm in frame.axes["arm"]:
-            yield str(task), str(arm), events(frame, task, arm)
 
 
 def incidence(cell: Events) -> Floats:
@@ -191,6 +199,80 @@ def incidence(cell: Events) -> Floats:
     times = np.concatenate([[0.0], when, [cell.horizon["episodes"]]])
     counts = np.concatenate([np.arange(len(when) + 1), [len(when)]])
     return np.stack([times, counts / max(int(here.sum()), 1)])
+
+
+def _profile(frame: Frame, found: Estimates) -> Table:
+    rows: list[tuple[Value, ...]] = [
+        (
+            int(row.labels["depth"]),
+            arm_name(str(row.labels["arm"]), frame.subject),
+            count_text(row.estimate),
+            row.estimate,
+            found.at("success", **row.labels),
+            _by_chance(found, "chance", row),
+        )
+        for row in found.where("found")
+        if row.estimate.n
+    ]
+    return Table(
+        "tab:deepsea",
+        "DeepSea: who finds the goal, and who reaches it in the end",
+        (
+            Column("Depth"),
+            Column("Learner"),
+            Column("Found"),
+            Column("Share [Wilson CI]"),
+            Column("Tail success [95% CI]"),
+            Column("By chance, exact", 4),
+        ),
+        tuple(rows),
+        below(
+            frame,
+            f"{FOUND}; tail success: share of episodes with a goal in the last fifth of a "
+            "lifetime, integer-trimmed mean over seeds; by chance: 1 − (1 − 2^(1−N))^E at depth "
+            "N, in the E episodes of a lifetime",
+            CORE_DRAWS,
+        ),
+        tells_n=False,
+    )
+
+
+def _times(frame: Frame, found: Estimates) -> Table:
+    rows: list[tuple[Value, ...]] = [
+        (
+            int(row.labels["depth"]),
+            arm_name(str(row.labels["arm"]), frame.subject),
+            row.estimate.n,
+            *(found.at("first", **row.labels, clock=clock) for clock in CLOCKS),
+            _by_chance(found, "chance-first", row),
+        )
+        for row in found.where("found")
+        if row.estimate.n
+    ]
+    return Table(
+        "deepsea-first-goals",
+        "DeepSea: when the goal is first reached",
+        (
+            Column("Depth"),
+            Column("Learner"),
+            Column("n"),
+            *(Column(f"{clock.capitalize()} [95% CI]", 0) for clock in CLOCKS),
+            Column("Episodes by chance, exact", 0),
+        ),
+        tuple(rows),
+        below(
+            frame,
+            "restricted mean: arithmetic mean over lifetimes, in which one without a goal counts "
+            "with the horizon",
+            CORE_DRAWS,
+        ),
+        tells_n=False,
+    )
+
+
+def _by_chance(found: Estimates, quantity: str, row: Row) -> Value:
+    """Return the exact value of random play beside its own row; None beside a learner's."""
+    return found.at(quantity, depth=row.labels["depth"]) if row.labels["arm"] == CHANCE else None
 
 
 PRESETS = {

@@ -10,10 +10,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import StrMethodFormatter
 
-from rulescope.assays.figure_data import caption, estimate, estimates, evidence, parts
+from rulescope.assays.estimates import join_labels
+from rulescope.assays.figure_data import arms_run, caption, cell, cells, evidence, labels_run
 from rulescope.assays.panels import dots
 from rulescope.render.line_labels import End, name_ends
-from rulescope.render.style import DARK, GREY, PALE, SMALL, Page, absent, in_order, look, styled
+from rulescope.render.style import DARK, GREY, PALE, SMALL, Page, absent, look, styled
 from rulescope.stats import random_discovery
 
 if TYPE_CHECKING:
@@ -32,16 +33,16 @@ FOUND, KEPT = -0.13, 0.13
 def discovery(results: Mapping[str, Results]) -> Figure:
     """``deepsea-discovery``: when the goal is first found at each depth, and whether it is kept."""
     found = results.get("discovery")
-    depths = sorted(parts(found, "found/", 1), key=int) or ["12", "14", "16"]
-    used = [*estimates(found, "found/"), *estimates(found, "success/")]
+    depths = sorted(labels_run(found, "found", "depth")) or [12.0, 14.0, 16.0]
+    used = [*cells(found, "found"), *cells(found, "success")]
     page = Page(4.55, caption([found], evidence(used), WORDS if found else ""))
     step = (7.2 - 0.62 - 0.95) / len(depths)
     ends: list[End] = []
     for turn, depth in enumerate(depths):
         left = 0.62 + turn * step
         above, below = (page.axes(left, top, step - 0.35, 1.6) for top in (0.35, 2.65))
-        page.heading(above, "ABCDEF"[turn], f"Depth {depth}: found", indent=0.25)
-        page.heading(below, "ABCDEF"[len(depths) + turn], f"Depth {depth}: kept", indent=0.25)
+        page.heading(above, "ABCDEF"[turn], f"Depth {depth:g}: found", indent=0.25)
+        page.heading(below, "ABCDEF"[len(depths) + turn], f"Depth {depth:g}: kept", indent=0.25)
         ends = _incidence(above, found, depth)
         _outcome(below, found, depth)
         for axes in (above, below):
@@ -61,14 +62,11 @@ def _share_axis(axes: Axes) -> None:
     axes.set_ylabel("share", labelpad=2)
 
 
-def _incidence(axes: Axes, results: Results | None, depth: str) -> list[End]:
+def _incidence(axes: Axes, results: Results | None, depth: float) -> list[End]:
     """Draw how many lifetimes had found the goal by each episode; return where the lines end."""
-    arms = in_order({arm for arm in parts(results, "found/", 0)})
-    lines = {
-        arm: results.series[key]
-        for arm in arms
-        if results is not None and (key := f"incidence/{arm}/{depth}") in results.series
-    }
+    series = {} if results is None else results.series
+    keys = {arm: join_labels("incidence", arm, depth) for arm in arms_run(results, "found")}
+    lines = {arm: series[key] for arm, key in keys.items() if key in series}
     if not lines:
         absent(axes)
         return []
@@ -90,17 +88,15 @@ def _incidence(axes: Axes, results: Results | None, depth: str) -> list[End]:
     return ends
 
 
-def _outcome(axes: Axes, results: Results | None, depth: str) -> None:
-    """Draw, arm by arm, who found the goal and how often it is reached in the end."""
-    arms = [
-        a for a in in_order(parts(results, "found/", 0)) if estimate(results, f"found/{a}/{depth}")
-    ]
+def _outcome(axes: Axes, results: Results | None, depth: float) -> None:
+    """Draw for each arm the share that found the goal, and how often it is reached in the end."""
+    arms = arms_run(results, "found", depth=depth)
     if not arms:
         absent(axes)
         return
     for turn, arm in enumerate(arms):
         how = look(arm)
-        found, kept = (estimate(results, f"{kind}/{arm}/{depth}") for kind in ("found", "success"))
+        found, kept = (cell(results, name, arm=arm, depth=depth) for name in ("found", "success"))
         dots(axes, [turn + FOUND], [found], how._replace(filled=False), size=4.6)
         dots(axes, [turn + KEPT], [kept], how._replace(filled=True), size=4.6)
     _share_axis(axes)

@@ -1,10 +1,10 @@
-"""F1, exploration-conventions: does what is said of exploration depend on how the rule is indexed?
+"""F1, exploration-conventions: do the results of exploration depend on how the rule is indexed?
 
 The rule with the Retrace index of the agent ``legacy`` and with that of the reference, each against
 the same A2C lifetimes, seed by seed; nothing else about the agent differs. A run is its
 specification: with ``--agent published`` the reference arm and A2C are those of E-A5 at these
-depths, and not an independent repetition. (By how much the index shifts the comparison is estimated
-among the other comparisons, in ``conventions``.)
+depths, and not an independent repetition. (The assay ``conventions`` estimates how far the index
+shifts the comparison.)
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from __future__ import annotations
 from rulescope.assays import cohorts
 from rulescope.assays.analysis import below, collect_tail_warnings, make_results, missing
 from rulescope.assays.assay import Arm, Assay, Budget, Cell
+from rulescope.assays.estimates import Estimates, count_text
 from rulescope.assays.exploration import staircase
-from rulescope.assays.exploration.staircase import budget, depth_of, dives, share, task_at
-from rulescope.assays.exploration.staircase_tables import counted
-from rulescope.assays.frame import Floats, Frame
+from rulescope.assays.exploration.staircase import (
+    budget,
+    depth_of,
+    estimate_share,
+    read_depth,
+    task_at,
+)
+from rulescope.assays.frame import Frame
 from rulescope.assays.results import Column, Results, Table, Value
 from rulescope.core.errors import SpecError
-from rulescope.stats import (
-    Estimate,
-    estimate,
-    estimates,
-    paired_differences,
-    seed_blocks,
-)
+from rulescope.stats import estimate, estimates, paired_differences, seed_blocks
 
 DEPTHS = (12, 14)
 ARMS = {
@@ -47,34 +47,33 @@ def grid(chosen: Budget) -> list[Cell]:
 def analyse(frame: Frame) -> Results:
     """Estimate, for each convention, how much higher the rule's returns are than A2C's by seed."""
     notes = missing(frame)
-    made: dict[str, Estimate] = {}
-    series: dict[str, Floats] = {}
+    found = Estimates()
     blocks = seed_blocks(len(frame.seeds), DRAWS)
-    arms = [str(arm) for arm in frame.axes["arm"]]
+    arms = frame.axes["arm"]
     with collect_tail_warnings(notes):
         for task in frame.axes["task"]:
-            here, depth = dives(frame, task), depth_of(task)
-            returns = dict(zip(arms, here.returns, strict=True))
-            cells = estimates(here.returns, blocks)
+            here, depth = read_depth(frame, task), float(depth_of(task))
+            by_arm = dict(zip(arms, here.returns, strict=True))
+            returns = estimates(here.returns, blocks)
             for i, arm in enumerate(arms):
-                made[f"solved/{arm}/{depth}"] = share(here.solved[i])
-                made[f"return/{arm}/{depth}"] = cells[i]
-                series[f"seeds/return/{arm}/{depth}"] = here.returns[i]
+                labels = {"arm": arm, "depth": depth}
+                found.add("solved", estimate_share(here.solved[i]), labels)
+                found.add("return", returns[i], labels, seeds=here.returns[i])
             for convention, arm in CONVENTIONS.items():
                 if {arm, "a2c"} <= set(arms):
-                    gap = paired_differences(returns[arm], returns["a2c"])
-                    made[f"difference/{convention}/{depth}"] = estimate(gap, blocks)
-    return make_results("F1", frame, made, (_table(frame, made),), notes, series)
+                    gap = estimate(paired_differences(by_arm[arm], by_arm["a2c"]), blocks)
+                    found.add("difference", gap, {"convention": convention, "depth": depth})
+    return make_results("F1", frame, found, (_table(frame, found),), notes)
 
 
-def _table(frame: Frame, made: dict[str, Estimate]) -> Table:
+def _table(frame: Frame, found: Estimates) -> Table:
     rows: list[tuple[Value, ...]] = []
-    for depth in (depth_of(task) for task in frame.axes["task"]):
-        for convention, arm in CONVENTIONS.items():
-            gap = made.get(f"difference/{convention}/{depth}")
-            if gap is not None and not gap.missing:
-                counts = (counted(made[f"solved/{who}/{depth}"]) for who in (arm, "a2c"))
-                rows.append((convention, depth, gap.n, *counts, gap))
+    for row in found.where("difference"):
+        convention, depth = str(row.labels["convention"]), row.labels["depth"]
+        if row.known:
+            arms = (CONVENTIONS[convention], "a2c")
+            counts = (count_text(found.at("solved", arm=arm, depth=depth)) for arm in arms)
+            rows.append((convention, int(depth), row.estimate.n, *counts, row.estimate))
     return Table(
         "v5:tab:app-exploration-f1",
         f"DeepSea under two conventions: {frame.subject} against A2C, seed by seed",

@@ -9,18 +9,20 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from rulescope.assays.estimates import count_text
 from rulescope.assays.figure_data import (
     Floats,
+    arms_run,
     caption,
-    curve,
-    estimate,
-    estimates,
+    cell,
+    cells,
+    curves_by_arm,
     evidence,
-    parts,
+    labels_run,
 )
-from rulescope.assays.panels import dots, single
+from rulescope.assays.panels import dots, name_rows, single
 from rulescope.render.line_labels import End, inches, name_ends
-from rulescope.render.style import GREY, PALE, SMALL, Page, absent, in_order, look, styled, subject
+from rulescope.render.style import GREY, PALE, SMALL, Page, absent, look, styled, subject
 
 if TYPE_CHECKING:
     from rulescope.assays.results import Results
@@ -42,12 +44,12 @@ DEFINITIONS = (
 def app_exploration(results: Mapping[str, Results]) -> Figure:
     """``v5:fig:app-exploration``: who solves, goals in the log, final returns; two conventions."""
     stairs, pairs = results.get("E-A5"), results.get("F1")
-    used = [e for kind in READOUTS for e in estimates(stairs, f"{kind}/")]
-    used += estimates(pairs, "difference/")
+    differences = cells(pairs, "difference")
+    used = [e for readout in READOUTS for e in cells(stairs, readout)] + differences
     gaps = (
         f"D: difference of returns within seeds; below, how many lifetimes of {subject()} solve it."
     )
-    words = [DEFINITIONS if stairs else "", gaps if estimates(pairs, "difference/") else ""]
+    words = [DEFINITIONS if stairs else "", gaps if differences else ""]
     page = Page(4.95, caption([stairs, pairs], evidence(used), *words))
     _stairs(page, stairs)
     axes = page.axes(RIGHT, 2.72, WIDE, HIGH - 0.15)
@@ -60,7 +62,7 @@ def app_exploration(results: Mapping[str, Results]) -> Figure:
 def ladder(results: Mapping[str, Results]) -> Figure:
     """``ladder``: the staircase from depth 4 to 30, and the deepest majority of each learner."""
     stairs = results.get("ladder")
-    used = [e for kind in READOUTS for e in estimates(stairs, f"{kind}/")]
+    used = [e for readout in READOUTS for e in cells(stairs, readout)]
     page = Page(4.95, caption([stairs], evidence(used), DEFINITIONS if stairs else ""))
     _stairs(page, stairs)
     axes = page.axes(RIGHT + 0.45, 2.72, WIDE - 0.45, HIGH)
@@ -71,30 +73,29 @@ def ladder(results: Mapping[str, Results]) -> Figure:
 
 def _stairs(page: Page, results: Results | None) -> None:
     """Draw the three readouts of a staircase as panels A to C; names stand at B."""
-    for letter, kind, title, left, top in (
+    for letter, quantity, title, left, top in (
         ("A", "solved", "Solved in the end", LEFT, 0.35),
         ("B", "goal-in-log", "Goal in the log", RIGHT, 0.35),
         ("C", "return", "Final return", LEFT, 2.72),
     ):
         axes = page.axes(left, top, WIDE, HIGH)
         page.heading(axes, letter, title)
-        ends = depth_curves(axes, results, kind)
+        ends = depth_curves(axes, results, quantity)
         if letter == "B":
             axes.set_ylabel("")
             name_ends(axes, ends)
 
 
-def depth_curves(axes: Axes, results: Results | None, kind: str) -> list[End]:
+def depth_curves(axes: Axes, results: Results | None, quantity: str) -> list[End]:
     """Draw a readout of every learner over depth; return where the lines end.
 
-    ``kind`` is solved, goal-in-log or return. Learners stand side by side at each depth, because
-    many have the same share there.
+    ``quantity`` is one of ``READOUTS``. Learners stand side by side at each depth, because many
+    have the same share there.
     """
-    arms = in_order(parts(results, f"{kind}/", 0))
-    if results is None or not arms:
+    curves = curves_by_arm(results, quantity, "depth")
+    if not curves:
         absent(axes)
         return []
-    curves = {arm: line for arm in arms if (line := curve(results, f"{kind}/{arm}/")) is not None}
     depths = np.unique(np.concatenate([line.x for line in curves.values()]))
     apart = float(np.diff(depths).min(initial=4.0)) * min(0.1, 0.6 / len(curves))
     ends = []
@@ -124,10 +125,10 @@ def depth_curves(axes: Axes, results: Results | None, kind: str) -> list[End]:
     axes.set_yticks([0.0, 0.25, 0.5, 0.75, 1.0], ["0", "", "0.5", "", "1"])
     for reference in (0.0, 1.0):
         axes.axhline(reference, color=PALE, lw=0.8, zorder=0)
-    if kind != "goal-in-log":
-        half = SOLVED if kind == "return" else 0.5
+    if quantity != "goal-in-log":
+        half = SOLVED if quantity == "return" else 0.5
         axes.axhline(half, color=GREY, lw=0.6, ls=(0, (2, 2)), zorder=0)
-    axes.set_ylabel("mean return" if kind == "return" else "share of lifetimes", labelpad=2)
+    axes.set_ylabel("mean return" if quantity == "return" else "share of lifetimes", labelpad=2)
     return ends
 
 
@@ -148,14 +149,14 @@ def depth_axis(axes: Axes, depths: Floats) -> None:
 
 def conventions(axes: Axes, results: Results | None) -> None:
     """Draw the rule minus A2C at each depth under each convention, with the counts of F1 below."""
-    depths = sorted(parts(results, "difference/", 1), key=int)
+    depths = sorted(labels_run(results, "difference", "depth"))
     if results is None or not depths:
         absent(axes)
         return
     places, names = [], []
     for group, depth in enumerate(depths):
         for side, (convention, arm) in enumerate(CONVENTIONS.items()):
-            found = estimate(results, f"difference/{convention}/{depth}")
+            found = cell(results, "difference", convention=convention, depth=depth)
             if found is None:
                 continue
             place = 2.6 * group + side
@@ -163,7 +164,7 @@ def conventions(axes: Axes, results: Results | None) -> None:
             places.append(place)
             names.append(f"{convention}\n{_count(results, arm, depth)}")
         axes.annotate(
-            f"depth {depth} (A2C {_count(results, 'a2c', depth)})",
+            f"depth {depth:g} (A2C {_count(results, 'a2c', depth)})",
             (2.6 * group + 0.5, 0.0),
             xycoords=axes.get_xaxis_transform(),
             xytext=(0, -26),
@@ -183,19 +184,19 @@ def conventions(axes: Axes, results: Results | None) -> None:
     axes.set_ylabel("difference of returns", labelpad=2)
 
 
-def _count(results: Results, arm: str, depth: str) -> str:
-    found = estimate(results, f"solved/{arm}/{depth}")
-    return "–" if found is None else f"{round(found.value * found.n)}/{found.n}"
+def _count(results: Results, arm: str, depth: float) -> str:
+    found = cell(results, "solved", arm=arm, depth=depth)
+    return "–" if found is None else count_text(found) or "–"
 
 
 def _deepest(axes: Axes, results: Results | None) -> None:
     """Draw the deepest majority of each learner, a row each."""
-    arms = in_order(parts(results, "deepest/", 0, planned=True))
+    arms = arms_run(results, "deepest", planned=True)
     if results is None or not arms:
         absent(axes)
         return
     for turn, arm in enumerate(arms):
-        found, how = estimate(results, f"deepest/{arm}"), look(arm)
+        found, how = cell(results, "deepest", arm=arm), look(arm)
         value = 0.0 if found is None else found.value
         axes.plot([0.0, value], [-turn, -turn], color=how.colour, lw=1.3, alpha=0.6)
         if found is not None:
@@ -208,11 +209,7 @@ def _deepest(axes: Axes, results: Results | None) -> None:
             va="center",
             size=SMALL,
         )
-    axes.set_yticks([-turn for turn in range(len(arms))], [look(arm).name for arm in arms])
-    for tick, arm in zip(axes.get_yticklabels(), arms, strict=True):
-        tick.set_color(look(arm).ink)
-    axes.tick_params(axis="y", length=0, labelsize=6.8)
-    axes.set_ylim(-len(arms) + 0.4, 0.6)
-    deepest = max([float(depth) for depth in parts(results, "solved/", 1)])
-    axes.set_xlim(0.0, deepest * 1.1)
+    name_rows(axes, [(look(arm).name, look(arm)) for arm in arms])
+    axes.tick_params(axis="y", labelsize=6.8)
+    axes.set_xlim(0.0, max(labels_run(results, "solved", "depth")) * 1.1)
     axes.set_xlabel("depth", labelpad=2)

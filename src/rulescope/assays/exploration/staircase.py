@@ -1,6 +1,6 @@
-"""What the DeepSea assays share: seas by depth, lifetimes of so many episodes, and their readouts.
+"""Grid, readouts, analysis and table that the DeepSea assays share.
 
-A lifetime has the same number of episodes at every depth, so it is the longer the deeper the sea.
+A lifetime has the same number of episodes at every depth, so it is longer in a deeper sea.
 """
 
 from __future__ import annotations
@@ -12,17 +12,19 @@ import numpy as np
 
 from rulescope.assays.analysis import (
     ATLAS_DRAWS,
+    below,
     collect_tail_warnings,
     exactly,
     make_results,
     missing,
 )
-from rulescope.assays.assay import Arm, Budget, Cell, at_unit_scale, lifetimes
+from rulescope.assays.assay import Arm, Budget, Cell, at_unit_scale, lifetimes, sweep
 from rulescope.assays.display_names import arm_name
-from rulescope.assays.exploration.staircase_tables import GOAL_IN_LOG, staircase
+from rulescope.assays.estimates import Estimates
 from rulescope.assays.frame import Floats, Frame, Label
-from rulescope.assays.results import Results
+from rulescope.assays.results import Column, Results, Table, Value
 from rulescope.core.errors import SpecError
+from rulescope.spec.run_spec import RunSpec
 from rulescope.spec.world_config import WORLDS, DeepSea
 from rulescope.stats import (
     Estimate,
@@ -40,6 +42,15 @@ from rulescope.stats import (
 from rulescope.stats.solve_rates import EPISODES
 
 ARMS = ("disco", "disco-entropy", "a2c", "ppo", "dqn")
+GOAL_IN_LOG = "goal-in-log"
+"""The quantity that the published table calls "ever found"."""
+READOUTS = (
+    "tail return: mean logged return of the last fifth of a lifetime, integer-trimmed mean over "
+    "seeds; solved: a tail return of at least 0.495; goal in the log: a logged mean return ever "
+    "above 0 (goals between log rows may be missed: the assay discovery counts the goals "
+    "themselves); "
+    "deepest majority solved: the deepest sea that at least half of the lifetimes solved"
+)
 
 
 def task_at(depth: int) -> str:
@@ -75,21 +86,22 @@ def budget(
 
 
 def grid(chosen: Budget, arms: Mapping[str, Arm] | None = None) -> list[Cell]:
-    """Return a cell for every depth and arm; ``arms`` tells what names that are no learner's are.
+    """Return a cell for every depth and arm; ``arms`` defines names that are not a learner's.
 
     DeepSea pays 1 at the goal, whatever the depth: there are no reward scales to vary.
     """
     at_unit_scale(chosen, "DeepSea")
     known = arms or {}
-    return [
-        Cell({"task": task, "arm": arm}, lifetimes(chosen, known.get(arm, Arm(arm)), task=task))
-        for task in chosen.tasks
-        for arm in chosen.arms
-    ]
+
+    def runs(labels: dict[str, Label]) -> tuple[RunSpec, ...]:
+        task, arm = map(str, labels.values())
+        return lifetimes(chosen, known.get(arm, Arm(arm)), task=task)
+
+    return sweep({"task": chosen.tasks, "arm": chosen.arms}, runs)
 
 
-class Dives(NamedTuple):
-    """What the lifetimes at one depth came to, each [arms, seeds]."""
+class DepthReadouts(NamedTuple):
+    """Readouts of the lifetimes at one depth, each [arms, seeds]."""
 
     returns: Floats
     """Mean logged return of the last fifth of a lifetime."""
@@ -100,68 +112,61 @@ class Dives(NamedTuple):
     log rows may leave no trace; the assay discovery counts the goals themselves."""
 
 
-def dives(frame: Frame, task: Label) -> Dives:
+def read_depth(frame: Frame, task: Label) -> DepthReadouts:
     """Read the lifetimes of ``frame`` in one sea."""
     here = frame.part(task=task)
     log = here.log("mean_return")
     returns = tail_mean(log, deep_sea_tail(here.iteration))
-    return Dives(returns, solved(returns), found_goal(log))
+    return DepthReadouts(returns, solved(returns), found_goal(log))
 
 
-def share(flags: Floats) -> Estimate:
+def estimate_share(flags: Floats) -> Estimate:
     """Return the share of one cell's lifetimes [seeds] whose flag is set, with its interval."""
     return wilson(int(np.nansum(flags)), int(finite_count(flags)))
 
 
 def analyse(frame: Frame, assay: str, label: str, depths: tuple[int, ...]) -> Results:
-    """Estimate who solves which depth, who has a goal in the log, final returns, and how deep.
+    """Estimate shares that solve each depth or log a goal, final returns, and the deepest majority.
 
     ``label`` is that of the table, ``depths`` are all that the assay has.
     """
     notes = missing(frame)
-    made: dict[str, Estimate] = {}
-    series: dict[str, Floats] = {}
+    found = Estimates()
     flags = []
     with collect_tail_warnings(notes):
         for task in frame.axes["task"]:
-            here = dives(frame, task)
+            here = read_depth(frame, task)
             flags.append(here.solved)
-            cells = estimates(here.returns, seed_blocks(len(frame.seeds), ATLAS_DRAWS))
+            returns = estimates(here.returns, seed_blocks(len(frame.seeds), ATLAS_DRAWS))
             for i, arm in enumerate(frame.axes["arm"]):
-                name = f"{arm}/{depth_of(task)}"
-                made[f"solved/{name}"] = share(here.solved[i])
-                made[f"{GOAL_IN_LOG}/{name}"] = share(here.logged[i])
-                made[f"return/{name}"] = cells[i]
-                series[f"seeds/return/{name}"] = here.returns[i]
-    deepest, other_grid, told = _deepest(frame, np.stack(flags, axis=1), depths)
-    made |= deepest
-    table = staircase(
-        label, frame, made, {str(task): depth_of(task) for task in frame.axes["task"]}
-    )
-    return make_results(assay, frame, made, (table,), [*notes, *told], series, other_grid)
+                labels = {"arm": arm, "depth": float(depth_of(task))}
+                found.add("solved", estimate_share(here.solved[i]), labels)
+                found.add(GOAL_IN_LOG, estimate_share(here.logged[i]), labels)
+                found.add("return", returns[i], labels, seeds=here.returns[i])
+    deepest, left_out = _deepest(frame, np.stack(flags, axis=1), depths)
+    found.update(deepest)
+    return make_results(assay, frame, found, (_table(label, frame, found),), [*notes, *left_out])
 
 
-def _deepest(
-    frame: Frame, flags: Floats, depths: tuple[int, ...]
-) -> tuple[dict[str, Estimate], frozenset[str], list[str]]:
+def _deepest(frame: Frame, flags: Floats, depths: tuple[int, ...]) -> tuple[Estimates, list[str]]:
     """Return the deepest majority of every arm, from solved ``flags`` [arms, depths, seeds].
 
-    And which of them are over other depths than ``depths``, and notes. A campaign in progress has
-    a lifetime or two at depths where most are still missing: such a depth does not count until
-    half of the seeds are there, because one lifetime is no majority.
+    And notes. It rests on another grid if it is over other depths than ``depths``. While a campaign
+    is in progress, some depths have only a few lifetimes: a depth does not count until half of the
+    seeds are there, because one lifetime is no majority.
     """
     every = np.array([depth_of(task) for task in frame.axes["task"]])
-    counts = finite_count(flags)
-    made: dict[str, Estimate] = {}
-    other: set[str] = set()
+    found = Estimates()
     notes: list[str] = []
-    for arm, each, n in zip(frame.axes["arm"], flags, counts, strict=True):
+    for arm, each, n in zip(frame.axes["arm"], flags, finite_count(flags), strict=True):
         kept = (n > 0) & (2 * n >= n.max())
-        key = f"deepest/{arm}"
         value = deepest_majority(every[kept], each[kept]) if kept.any() else np.nan
-        made[key] = exactly(float(value), int(n[kept].min(initial=n.max())))
-        if set(every[kept].tolist()) != set(depths):
-            other.add(key)
+        found.add(
+            "deepest",
+            exactly(float(value), int(n[kept].min(initial=n.max()))),
+            {"arm": arm},
+            other_grid=set(every[kept].tolist()) != set(depths),
+        )
         thin = every[(n > 0) & ~kept].tolist()
         if thin:
             name = arm_name(str(arm), frame.subject)
@@ -169,4 +174,40 @@ def _deepest(
                 f"the deepest majority of {name} leaves out depth {', '.join(map(str, thin))}, "
                 "where less than half of the lifetimes are there"
             )
-    return made, frozenset(other), notes
+    return found, notes
+
+
+def _table(label: str, frame: Frame, found: Estimates) -> Table:
+    """Return a row for every learner and depth that was run."""
+    rows: list[tuple[Value, ...]] = []
+    for arm in sorted(map(str, frame.axes["arm"])):
+        deepest = found.at("deepest", arm=arm)
+        for row in sorted(found.where("return", arm=arm), key=lambda row: row.labels["depth"]):
+            if row.estimate.n:
+                rows.append(
+                    (
+                        arm_name(arm, frame.subject),
+                        int(row.labels["depth"]),
+                        row.estimate.n,
+                        found.at("solved", **row.labels),
+                        found.at(GOAL_IN_LOG, **row.labels),
+                        row.estimate,
+                        "none" if deepest.missing else int(deepest.value),
+                    )
+                )
+    return Table(
+        label,
+        "DeepSea by depth: who solves it, who has a goal in the log, and final returns",
+        (
+            Column("Algorithm"),
+            Column("Depth"),
+            Column("n"),
+            Column("Solved fraction", 3, interval=False),
+            Column("Goal in the log", 3, interval=False),
+            Column("Tail return [95% CI]", 5),
+            Column("Deepest majority solved"),
+        ),
+        tuple(rows),
+        below(frame, READOUTS, ATLAS_DRAWS),
+        tells_n=False,
+    )

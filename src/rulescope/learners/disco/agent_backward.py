@@ -14,13 +14,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from rulescope.core.flat_vector import Parameters
+from rulescope.core.flat_vector import Parameters, linear, write_linear
 from rulescope.learners.disco.agent_network import (
     PER_ACTION_HEADS,
     Agent,
     Outputs,
-    linear,
-    write_linear,
 )
 
 ONE = torch.tensor(1.0)
@@ -72,7 +70,7 @@ class Evaluation:
         """[R, A]"""
         y = linear(params, "y", self._embedding)
         # The wide softmaxes take the place of their logits: written elsewhere, they would leave
-        # the cache, and nobody needs the logits again.
+        # the cache, and the logits are not used again.
         y, z, q = (torch.softmax(head, -1, out=head) for head in (y, z, q))
         self.probabilities = Outputs(self.logits.softmax(-1), y, z, aux.softmax(-1), q)
         """The softmax of every output."""
@@ -154,7 +152,7 @@ class _Convolution:
             transposed=False,
             output_padding=[0, 0],
             groups=1,
-            output_mask=[False, True, True],  # nobody asks for the gradient at the observations
+            output_mask=[False, True, True],  # the gradient at the observations is not needed
         )
         into["torso.conv.w"].copy_(at_kernels)
         into["torso.conv.b"].copy_(at_biases)
@@ -193,7 +191,7 @@ class _Cell:
 
 
 class _Model:
-    """What both action models share: inputs, parameters and where the gradients go."""
+    """Base of both action models: inputs, parameters and gradient views."""
 
     hidden: Tensor
     """[R * A, H] the imagined outcome of each action"""

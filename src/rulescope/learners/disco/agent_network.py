@@ -18,7 +18,7 @@ from torch.nn import functional
 
 from rulescope.core import initialisers, seeds
 from rulescope.core.errors import SpecError
-from rulescope.core.flat_vector import Layout, Parameters
+from rulescope.core.flat_vector import Layout, Parameters, linear
 from rulescope.spec.disco_config import AgentSizes, Conventions
 
 SMALL = 0.01
@@ -27,7 +27,7 @@ PER_ACTION_HEADS = ("z", "aux", "q")
 
 
 class Outputs(NamedTuple):
-    """What the agent says about R observations; every entry is a logit."""
+    """The agent's outputs for R observations; every entry is a logit."""
 
     logits: Tensor
     """[R, A] policy."""
@@ -184,14 +184,3 @@ class Agent:
         forget = forget + self.conventions.forget_bias if self.conventions.forget_bias else forget
         cell = forget.sigmoid() * cell + admit.sigmoid() * candidate.tanh()
         return emit.sigmoid() * cell.tanh(), cell
-
-
-def linear(params: Parameters, name: str, rows: Tensor) -> Tensor:
-    """Apply the linear layer called ``name`` to ``rows`` [R, inputs]."""
-    return torch.addmm(params[f"{name}.b"], rows, params[f"{name}.w"])
-
-
-def write_linear(name: str, inputs: Tensor, at_output: Tensor, into: Parameters) -> None:
-    """Write the gradients of a linear layer's weights and biases from the one at its output."""
-    torch.mm(inputs.T, at_output, out=into[f"{name}.w"])
-    torch.sum(at_output, 0, out=into[f"{name}.b"])

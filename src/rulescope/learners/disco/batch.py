@@ -45,7 +45,7 @@ class Batch:
 def loss_mask(batch: Batch, convention: str) -> Tensor:
     """Return the weights [T, B] of the transitions in the loss: 1.0, or 0.0 where masked.
 
-    A transition is masked when it is the first of an episode. ``in-trajectory`` knows of episode
+    A transition is masked when it is the first of an episode. ``in-trajectory`` uses episode
     starts only from inside the stored trajectory; ``stored-flag`` also looks at its first slot.
     """
     if convention == "none":

@@ -1,4 +1,4 @@
-"""What is logged about a Disco update; measuring reads, and never changes, the learner."""
+"""Logged metrics of a Disco update; measuring never changes the learner."""
 
 from __future__ import annotations
 

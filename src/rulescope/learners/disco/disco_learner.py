@@ -1,4 +1,4 @@
-"""The Disco learner: acts from its policy, stores trajectories, and learns as the rule tells it."""
+"""The Disco learner: samples from its policy, stores trajectories, learns the rule's targets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the rule reads: 27 numbers a transition, for each of its two sub-networks.
+"""Inputs of the rule: 27 numbers per transition, for each of its two sub-networks.
 
 The sub-networks (trajectory and lifetime) read the same quantities in the same order; only the
 encoders that squeeze predictions and per-action features into a few numbers are their own. So
@@ -36,7 +36,7 @@ class Predictions(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """What one sub-network reads of a batch."""
+    """Inputs of one sub-network for a batch."""
 
     steps: Tensor
     """[T, B, 27]"""

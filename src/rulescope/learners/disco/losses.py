@@ -1,4 +1,4 @@
-"""The losses as they are defined: readable, dense in time, differentiable.
+"""The losses by their definition: readable, dense in time, differentiable.
 
 This form is what meta-training differentiates and what the fast path is tested against; training
 itself uses :mod:`closed_form`.

@@ -40,7 +40,7 @@ class RuleState(NamedTuple):
 
 
 class Targets(NamedTuple):
-    """What the rule tells the agent to move towards."""
+    """The targets that the rule sets for the agent."""
 
     policy: Tensor
     """[T, B, A] logits"""
@@ -105,7 +105,7 @@ class Gates:
         if torch.is_grad_enabled():
             gates = torch.addmm(projected, hidden, self._recurrent).sigmoid()
         else:
-            gates = projected.addmm_(hidden, self._recurrent).sigmoid_()  # nobody else reads it
+            gates = projected.addmm_(hidden, self._recurrent).sigmoid_()  # it is not used again
         admit, forget, emit, candidate = gates.chunk(4, dim=1)
         kept = torch.addcmul(-admit, forget, cell)
         return self._emit(emit, torch.addcmul(kept, admit, candidate, value=2.0))

@@ -51,7 +51,7 @@ class LearnerState(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What one update looked like from inside."""
+    """Intermediate results of one update."""
 
     batch: Batch
     probabilities: Outputs
@@ -98,8 +98,8 @@ class DiscoUpdate:
         def objective(params: Tensor) -> tuple[Tensor, Losses]:
             # The rule's targets are constants of this derivative even where they depend on the
             # parameters: they were made outside of it.
-            said = self.agent.outputs(layout.views(params), batch.rows)
-            terms = losses(said, batch, targets, found.td, self.interface)
+            outputs = self.agent.outputs(layout.views(params), batch.rows)
+            terms = losses(outputs, batch, targets, found.td, self.interface)
             return total(terms, mask, config.coefficients), terms
 
         differentiate = torch.func.grad_and_value(objective, has_aux=True)
@@ -114,7 +114,7 @@ class DiscoUpdate:
     def fast_(self, state: LearnerState, batch: Batch) -> tuple[LearnerState, Step]:
         """Do the same by closed-form output gradients, changing the flat vectors in place.
 
-        What it returns is made in inference mode, the fastest there is for small agents: it can be
+        The result is computed in inference mode, the fastest for small agents: it can be
         read and copied, but no graph can be built on it.
         """
         config = self.config

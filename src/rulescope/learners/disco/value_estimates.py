@@ -25,7 +25,7 @@ class Averages(NamedTuple):
 
     @classmethod
     def fresh(cls, like: Tensor) -> Averages:
-        """Return the averages of a learner that has seen nothing: (0, 0, 1)."""
+        """Return the initial averages: (0, 0, 1)."""
         return cls(*(like.new_tensor([0.0, 0.0, 1.0]) for _ in range(2)))
 
 
@@ -45,7 +45,7 @@ def normalise(values: Tensor, average: Tensor, centre: bool) -> Tensor:
 
 
 class Estimate(NamedTuple):
-    """What the value function says of a batch; R rows are distinct observations."""
+    """Value estimates of a batch; R rows are distinct observations."""
 
     value: Tensor
     """[R] online value"""

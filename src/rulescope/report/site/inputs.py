@@ -16,7 +16,7 @@ from rulescope.core.arrays import Arrays
 from rulescope.core.errors import RecordError
 from rulescope.records import Logged, Record, Store
 from rulescope.records.columns import run_row
-from rulescope.records.index import size
+from rulescope.records.index import record_bytes
 from rulescope.records.store_layout import ID
 from rulescope.report.site.site_model import (
     Evaluation,
@@ -55,7 +55,7 @@ def read_runs(
     ids = list(store.ids())
     for done, run in enumerate(ids, start=1):
         try:
-            found[run] = recorded_run(store.read(run), size(store, run))
+            found[run] = recorded_run(store.read(run), record_bytes(store, run))
         except RecordError as fault:
             problems[run] = _without_folder(fault, store.root)
         report(done, len(ids), run[:12])

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from rulescope import __version__
 from rulescope.assays.results import Table, counted
+from rulescope.core.version import __version__
 from rulescope.render.table_formats import cell, note
 from rulescope.report.site.site_model import Site
 from rulescope.stats import Estimate

@@ -1,7 +1,7 @@
-"""The rules that ship with the package, each with the whole record of its discovery.
+"""The rules that are part of the package, each with the whole record of its discovery.
 
 A folder beside this file is what ``rulescope discover`` wrote: the rule, the meta-curves, and the
-manifest with the specification. The hash of every rule is pinned here, as it is of released ones.
+manifest with the specification. The hash of every rule is pinned here, as for released rules.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ class Embedded:
 
     name: str
     sha256: str
-    """Of the file's bytes."""
+    """Hash of the file."""
     content: str
-    """Of the names, shapes and values of its arrays: what ``start`` of a discovery names."""
+    """Hash of the names, shapes and values of its arrays, as in ``start`` of a discovery."""
     description: str
 
     @property
@@ -47,26 +47,26 @@ _ALL = (
         name="sprout-early",
         sha256="7182617dadc918a0362d416917f9670840ae0d511d088d3fa04b0ec460c52339",
         content="233e48f91e1c3e29cebe7fcbec762164eb9449fe53e9f5ef6fa75d889977e7d9",
-        description="Sprout as it was after its first discovery, of learners that died young",
+        description="Sprout after its first discovery, from short lifetimes",
     ),
     Embedded(
         name="sprout-scales",
         sha256="de529858013f0d418ddaaa85dfb32e4a54d8cc4f8471c9fd0c1dd64a24e4c315",
         content="81b12384cf049d3201a3dbf428ca20279128bc61620b5e7be264aead14e38aa9",
-        description="Sprout's variant whose agents were born with reward scales from 0.01 to 100",
+        description="Variant of Sprout whose agents had reward scales from 0.01 to 100",
     ),
     Embedded(
         name="sprout-start",
         sha256="9a24d53f208762b8aa69cd5c45fbc8088bda7932a6829714e542fbc80a2022dc",
         content="5917f7fdc3c830fd3e34dee84a556cb48db4e98815ed36afff2e7080d0d986c8",
-        description="What Sprout started from: a rule that imitates clipped-advantage improvement",
+        description="The start of Sprout: a rule that imitates clipped-advantage improvement",
     ),
 )
 
 EMBEDDED: Mapping[str, Embedded] = MappingProxyType({rule.name: rule for rule in _ALL})
-"""By name."""
+"""Embedded rules by name."""
 
 
 def of_content(content: str) -> Embedded | None:
-    """Return the rule with this content, if it is one of these."""
+    """Return the embedded rule with this content, if there is one."""
     return next((rule for rule in _ALL if rule.content == content), None)

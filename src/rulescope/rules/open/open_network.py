@@ -1,7 +1,7 @@
 """The rule's own network: one GRU cell, then two normalised layers, for all parameters at once.
 
-Every scalar parameter of the agent is a column: features are [19, n], the carry is [G, n]. So all
-sums over features are matrix products and everything else runs along memory.
+Every scalar parameter of the agent is a column: features are [19, n], the carry is [G, n]. So
+sums over features are matrix products, and everything else is contiguous in memory.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from rulescope.rules.open.open_weights import size_of, unpacked
 
 NORM_EPSILON = 1e-6
 BLOCK = 8192
-"""Columns computed at a time, so that what is made on the way stays in the processor's cache."""
+"""Columns computed at a time, so that intermediate results stay in the processor's cache."""
 
 
 class Matrices(NamedTuple):
-    """The rule's weights as the products want them: [outputs, inputs] and columns [outputs, 1]."""
+    """The rule's weights: matrices [outputs, inputs] and columns [outputs, 1]."""
 
     from_features: Tensor
     """[3 G, 19]: reset gate, update gate, candidate."""
@@ -31,7 +31,7 @@ class Matrices(NamedTuple):
     from_carry: Tensor
     """[3 G, G]"""
     candidate_bias: Tensor
-    """[G, 1]: added to what the candidate hears of the carry, before the reset gate."""
+    """[G, 1]: added to the carry's part of the candidate, before the reset gate."""
     first: Tensor
     """[H, G], centred: see :func:`_centred`."""
     first_bias: Tensor
@@ -72,13 +72,13 @@ def matrices(vector: Tensor) -> Matrices:
 def _centred(weight: Tensor) -> Tensor:
     """Return ``weight`` [outputs, ...] without its mean over the outputs.
 
-    A normalisation subtracts the mean of a layer's outputs; that is to subtract it from the layer.
+    The normalisation subtracts the mean of a layer's outputs, which equals centring its weights.
     """
     return (weight - weight.mean(dim=0)).contiguous()
 
 
 class RuleNetwork:
-    """Fixed weights, applied to columns."""
+    """The rule network with fixed weights, applied to columns."""
 
     def __init__(self, vector: NDArray[np.float32], device: torch.device) -> None:
         self._vector = torch.tensor(vector, device=device)
@@ -86,29 +86,29 @@ class RuleNetwork:
         self._matrices = matrices(self._vector)
 
     def __call__(self, features: Tensor, carry: Tensor) -> Tensor:
-        """Return the rule's answers [3, n]; ``carry`` [G, n] is renewed in place.
+        """Return the rule's outputs [3, n]; ``carry`` [G, n] is updated in place.
 
         ``features`` are [19, n].
         """
-        answers = features.new_empty(len(self._matrices.last), features.shape[1])
+        outputs = features.new_empty(len(self._matrices.last), features.shape[1])
         for start in range(0, features.shape[1], BLOCK):
             some = slice(start, start + BLOCK)
-            self._remember_(features[:, some], carry[:, some])
-            answers[:, some] = self._answer(carry[:, some])
-        return answers
+            self._update_carry_(features[:, some], carry[:, some])
+            outputs[:, some] = self._outputs(carry[:, some])
+        return outputs
 
-    def _remember_(self, features: Tensor, carry: Tensor) -> None:
+    def _update_carry_(self, features: Tensor, carry: Tensor) -> None:
         """Make one step of the GRU, in place."""
         m, width = self._matrices, self.size.carry
-        heard = torch.addmm(m.from_features_bias, m.from_features, features)
-        recalled = m.from_carry @ carry
-        gates = heard[: 2 * width].add_(recalled[: 2 * width]).sigmoid_()
+        from_features = torch.addmm(m.from_features_bias, m.from_features, features)
+        from_carry = m.from_carry @ carry
+        gates = from_features[: 2 * width].add_(from_carry[: 2 * width]).sigmoid_()
         reset, update = gates[:width], gates[width:]
-        candidate = recalled[2 * width :].add_(m.candidate_bias).mul_(reset)
-        candidate.add_(heard[2 * width :]).mul_(2.0).sigmoid_().mul_(2.0).sub_(1.0)
+        candidate = from_carry[2 * width :].add_(m.candidate_bias).mul_(reset)
+        candidate.add_(from_features[2 * width :]).mul_(2.0).sigmoid_().mul_(2.0).sub_(1.0)
         carry.sub_(candidate).mul_(update).add_(candidate)  # (1 - z) n + z h
 
-    def _answer(self, carry: Tensor) -> Tensor:
+    def _outputs(self, carry: Tensor) -> Tensor:
         m = self._matrices
         first = _normalised_(torch.addmm(m.first_bias, m.first, carry))
         first = first.mul_(m.first_scale).add_(m.first_shift).relu_()
@@ -117,7 +117,7 @@ class RuleNetwork:
         return torch.addmm(m.last_bias, m.last, second)
 
     def digest(self) -> str:
-        """Return the digest of the weights as they are in memory now (see :mod:`.loading`)."""
+        """Return the digest of the weights in memory now (see :mod:`rulescope.rules.loading`)."""
         held = {name: value.cpu().numpy() for name, value in self._matrices._asdict().items()}
         made = matrices(self._vector)._asdict()
         if all(np.array_equal(held[name], made[name].cpu().numpy()) for name in held):
@@ -127,6 +127,6 @@ class RuleNetwork:
 
 def _normalised_(columns: Tensor) -> Tensor:
     """Scale every column of ``columns`` [H, n], whose mean is zero, to variance one, in place."""
-    # (A sum over a product is thirty times as fast here as torch's own norms and variances.)
+    # (The mean of a product is thirty times as fast here as torch's norms and variances.)
     variance = (columns * columns).mean(dim=0)
     return columns.mul_(variance.add_(NORM_EPSILON).rsqrt_())

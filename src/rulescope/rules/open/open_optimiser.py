@@ -1,4 +1,4 @@
-"""OPEN as an optimiser like any other of torch's, for networks that have nothing to do with audits.
+"""OPEN as a torch optimiser, for use outside audits.
 
     actor, critic = ..., ...                       # modules whose layers are ``nn.Linear``
     optimiser = OPEN(actor, critic, rule="open-multi", updates=1000, epochs=4, minibatches=8)
@@ -8,8 +8,8 @@
         loss.backward()
         optimiser.step()
 
-There is no learning rate. What the rule knows besides gradients it finds out by itself: how active
-each unit was in the forward pass that made the loss, and how far training has come.
+There is no learning rate. The other inputs of the rule are collected automatically: the activity of
+each unit in the forward pass of the loss, and the progress of training.
 """
 
 from __future__ import annotations
@@ -50,19 +50,19 @@ class OPEN(torch.optim.Optimizer):
         generator: torch.Generator | None = None,
         weights: Path | None = None,
     ) -> None:
-        """Take charge of all ``nn.Linear`` layers of ``actor`` and ``critic``, in their order.
+        """Optimise all ``nn.Linear`` layers of ``actor`` and ``critic``, in their order.
 
-        ``updates`` is how many batches of data training will have, each passed over ``epochs``
-        times in ``minibatches`` steps: the rule wants to know how far it has come. Gradients are
-        clipped to ``max_norm`` for each network (None: they are not). ``activation`` follows
-        every layer but the last. Noise is drawn for the actor alone, from ``generator``.
-        ``weights`` says where the rule is, if not in the usual places.
+        ``updates`` is the number of data batches in training, each passed over ``epochs`` times in
+        ``minibatches`` steps: progress is an input of the rule. Gradients are clipped to
+        ``max_norm`` for each network (None: not clipped). ``activation`` follows every layer but
+        the last. Noise is drawn for the actor alone, from ``generator``. ``weights`` is the file or
+        folder of the rule, if not in the usual places.
         """
         self._networks = [_layers(network) for network in (actor, critic) if network is not None]
         params = [param for layers in self._networks for layer in layers for param in _own(layer)]
-        given = {id(p) for net in (actor, critic) if net is not None for p in net.parameters()}
-        if given != {id(param) for param in params}:
-            raise ValueError("OPEN knows dense layers only: every parameter must be an nn.Linear's")
+        all_params = {id(p) for net in (actor, critic) if net is not None for p in net.parameters()}
+        if all_params != {id(param) for param in params}:
+            raise ValueError("OPEN supports dense layers only: all parameters must be nn.Linear's")
         settings = {"updates": updates, "epochs": epochs, "minibatches": minibatches}
         super().__init__(params, {**settings, "max_norm": max_norm, "steps": 0})
         self._generator = generator
@@ -73,25 +73,25 @@ class OPEN(torch.optim.Optimizer):
         self._split = sizes[0]
         leaves = _leaves(self._networks)
         self._rule = Open(found.arrays[OPEN_KEY], leaves, self._split, params[0].device)
-        self._show_state()
+        self._link_state()
         self._activity: dict[int, Tensor] = {}
         for layers in self._networks:
             for place, layer in enumerate(layers):
                 after = activation if place < len(layers) - 1 else None
-                layer.register_forward_hook(partial(self._watch, after))
+                layer.register_forward_hook(partial(self._store_activity, after))
 
-    def _watch(
-        self, after: Activation | None, layer: nn.Module, _given: object, said: Tensor
+    def _store_activity(
+        self, after: Activation | None, layer: nn.Module, _inputs: object, output: Tensor
     ) -> None:
-        """Remember how active the units were, if this pass is one that will be differentiated."""
+        """Store the activity of the units, if this pass will be differentiated."""
         if torch.is_grad_enabled():
             with torch.no_grad():
-                heard = said if after is None else after(said)
-                self._activity[id(layer)] = heard.abs().flatten(0, -2).mean(dim=0)
+                activated = output if after is None else after(output)
+                self._activity[id(layer)] = activated.abs().flatten(0, -2).mean(dim=0)
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Make one step; parameters without a gradient are taken to have a gradient of zero."""
+        """Make one step; parameters without a gradient count as having gradient zero."""
         loss = None
         if closure is not None:
             with torch.enable_grad():
@@ -105,7 +105,7 @@ class OPEN(torch.optim.Optimizer):
         steps, epochs, minibatches = group["steps"], group["epochs"], group["minibatches"]
         training, epoch = proportions(steps, group["updates"], epochs, minibatches)
         noise = torch.randn(self._split, generator=self._generator, device=gradient.device)
-        activity = self._heard()
+        activity = self._layer_activity()
         update = self._rule.update(_flat(params), gradient, activity, training, epoch, noise)
         parts = torch.split(update, [param.numel() for param in params])
         for param, part in zip(params, parts, strict=True):
@@ -113,22 +113,22 @@ class OPEN(torch.optim.Optimizer):
         group["steps"] = steps + 1
         return loss
 
-    def _heard(self) -> list[Tensor]:
+    def _layer_activity(self) -> list[Tensor]:
         layers = [layer for network in self._networks for layer in network]
         if any(id(layer) not in self._activity for layer in layers):
             raise RuntimeError("a step needs a forward pass of every layer before it")
         return [self._activity[id(layer)] for layer in layers]
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Continue from what ``state_dict`` returned."""
+        """Restore what ``state_dict`` returned."""
         super().load_state_dict(state_dict)
         parts = [self.state[param] for param in self.param_groups[0]["params"]]
         for name, whole in (("momenta", self._rule.momenta), ("carry", self._rule.carry)):
             whole.copy_(torch.cat([part[name].flatten(0, -2) for part in parts]).T)
-        self._show_state()
+        self._link_state()
 
-    def _show_state(self) -> None:
-        """Let ``state`` show the memory that the rule works on."""
+    def _link_state(self) -> None:
+        """Make ``state`` views of the rule's memory."""
         start = 0
         for param in self.param_groups[0]["params"]:
             end = start + param.numel()
@@ -138,7 +138,7 @@ class OPEN(torch.optim.Optimizer):
             start = end
 
     def zero_carry(self) -> None:
-        """Make the rule forget what it remembers of the parameters (not the momenta)."""
+        """Set the rule's carry to zero (not the momenta)."""
         self._rule.carry.zero_()
 
 
@@ -151,7 +151,7 @@ def _own(layer: nn.Linear) -> list[Tensor]:
 
 
 def _leaves(networks: list[list[nn.Linear]]) -> list[Leaf]:
-    """Return every parameter tensor; units are along the first axis of each, as torch has it."""
+    """Return every parameter tensor; units are along the first axis of each, as in torch."""
     found, count = [], 0
     for layers in networks:
         for place, layer in enumerate(layers):

@@ -1,8 +1,8 @@
 """One step of the OPEN optimiser on a flat vector of parameters.
 
-The rule looks at every scalar parameter on its own. Parameters meet in three places only: features
-are normalised over the tensor in which the parameter sits, dormancy is that of a unit among the
-units of its layer, and in the end the mean of all updates is taken out.
+The rule processes every scalar parameter separately. Parameters interact in three places only:
+features are normalised over the parameter's tensor, dormancy is relative to the units of a layer,
+and the mean of all updates is subtracted at the end.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from rulescope.rules.open.open_network import RuleNetwork
 from rulescope.rules.open.open_weights import FEATURES
 
 DECAYS = (0.1, 0.5, 0.9, 0.99, 0.999, 0.9999)
-"""Of the momenta."""
+"""Decays of the momenta."""
 LOG_EPSILON = 1e-13
 SCALE_EPSILON = 1e-5
 ACTIVITY_EPSILON = 1e-11
@@ -40,9 +40,9 @@ class Leaf(NamedTuple):
     axis: int
     """The axis of ``shape`` along which the layer's units lie."""
     layer: int
-    """Which of all layers it belongs to."""
+    """Index of its layer among all layers."""
     depth: float
-    """Where in its network that layer is: 0 is the first, 1 the last."""
+    """Relative position of the layer in its network: 0 is the first, 1 the last."""
 
     @property
     def size(self) -> int:
@@ -51,7 +51,7 @@ class Leaf(NamedTuple):
 
 
 def proportions(step: int, updates: int, epochs: int, minibatches: int) -> tuple[float, float]:
-    """Return how far training and the present batch of data have come, each from 0 to 1.
+    """Return the progress of training and of the current data batch, each from 0 to 1.
 
     ``step`` counts the optimiser's steps from 0. There are ``updates`` batches of data, with
     ``epochs`` passes over each, of ``minibatches`` steps. The second proportion is that of epochs.
@@ -62,7 +62,7 @@ def proportions(step: int, updates: int, epochs: int, minibatches: int) -> tuple
 
 
 def dormancy(activity: Tensor) -> Tensor:
-    """Return how active each unit is against the average of its layer, which is 1.
+    """Return the activity [units] of each unit relative to the mean of its layer.
 
     ``activity`` [units] is the mean absolute output of each unit.
     """
@@ -71,7 +71,7 @@ def dormancy(activity: Tensor) -> Tensor:
 
 
 def clip_(gradient: Tensor, max_norm: float) -> float:
-    """Scale ``gradient`` [size] down to ``max_norm`` if it is longer; return its norm before."""
+    """Scale ``gradient`` [size] down to norm ``max_norm`` if larger; return its norm before."""
     norm = math.sqrt(float(torch.dot(gradient, gradient)))
     if not norm < max_norm:
         gradient.div_(norm).mul_(max_norm)
@@ -79,12 +79,12 @@ def clip_(gradient: Tensor, max_norm: float) -> float:
 
 
 def centred_(update: Tensor) -> Tensor:
-    """Take the mean of all networks' updates [parameters] together out of each, in place."""
+    """Subtract the mean over all networks' updates [parameters], in place."""
     return update.sub_(update.mean())
 
 
 class Open:
-    """The optimiser's state and its step; parameters are passed in, never kept."""
+    """The optimiser's state and its step; parameters are passed in, never stored."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class Open:
         self.momenta = torch.zeros(len(DECAYS), self.parameters, device=device)
         """[6, parameters]"""
         self.carry = torch.zeros(self.network.size.carry, self.parameters, device=device)
-        """[G, parameters]: what the rule remembers of each parameter."""
+        """[G, parameters]: the GRU state of each parameter."""
         self._decays = torch.tensor(DECAYS, device=device)[:, None]
         self._rest = 1.0 - self._decays  # in float32: 1 - 0.9999 is not 1e-4 there
         self._features = torch.zeros(FEATURES, self.parameters, device=device)
@@ -125,20 +125,20 @@ class Open:
         epoch: float,
         noise: Tensor,
     ) -> Tensor:
-        """Return what is to be subtracted from ``params`` [parameters]; the state moves on.
+        """Return the update [parameters] to subtract from ``params``, and update the state.
 
         ``gradient`` [parameters] has been clipped. ``activity`` has the mean absolute output of
         each unit for every layer, [units] each. ``training`` and ``epoch`` are
         :func:`proportions`. ``noise`` [explorers] is standard normal.
         """
         self.momenta.mul_(self._decays).add_(self._rest * gradient)
-        features = self._described(params, gradient, activity, training, epoch)
+        features = self._compute_features(params, gradient, activity, training, epoch)
         magnitude, exponent, spread = self.network(features, self.carry)
         update: Tensor = exponent.mul_(STEP).exp_().mul_(magnitude).mul_(STEP)
         update[: self.explorers] += (spread[: self.explorers] * STEP).mul_(noise)
         return centred_(update)
 
-    def _described(
+    def _compute_features(
         self,
         params: Tensor,
         gradient: Tensor,
@@ -146,7 +146,7 @@ class Open:
         training: float,
         epoch: float,
     ) -> Tensor:
-        """Return the features [19, parameters]; the memory is used again by the next step."""
+        """Return the features [19, parameters]; the next step reuses the memory."""
         features = self._features
         features[PARAMETER] = params
         torch.sign(self.momenta, out=features[SIGNS])
@@ -159,8 +159,10 @@ class Open:
         features[EPOCH].fill_(epoch)
         states = [dormancy(layer) for layer in activity]
         for leaf, (start, end) in zip(self.leaves, self._bounds(), strict=True):
-            told = features[NORMALISED, start:end]
-            told.mul_((told * told).mean(dim=1, keepdim=True).add_(SCALE_EPSILON).rsqrt_())
+            normalised = features[NORMALISED, start:end]
+            normalised.mul_(
+                (normalised * normalised).mean(dim=1, keepdim=True).add_(SCALE_EPSILON).rsqrt_()
+            )
             along = [1] * len(leaf.shape)
             along[leaf.axis] = -1
             features[DORMANCY, start:end].view(leaf.shape).copy_(states[leaf.layer].view(along))

@@ -1,7 +1,7 @@
-"""What the one vector of an OPEN rule holds: a GRU cell and a small network on top of it.
+"""Layout of the weight vector of an OPEN rule: a GRU cell and a small network on top of it.
 
 The order is alphabetical at every level, a bias before its kernel (or scale). Kernels are
-``[inputs, outputs]``. The length of the vector tells the two sizes apart.
+``[inputs, outputs]``. The length of the vector determines the size.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from rulescope.core.errors import WeightsError
 from rulescope.core.flat_vector import Layout
 
 FEATURES = 19
-"""Numbers that the rule is told of each parameter."""
+"""Features of each parameter."""
 OUTPUTS = 3
-"""What it answers: a magnitude, an exponent, and a scale of noise."""
+"""Outputs for each parameter: a magnitude, an exponent, and a scale of noise."""
 
 
 class Size(NamedTuple):
     """The widths of a rule."""
 
     carry: int
-    """G: numbers that the rule remembers of each parameter."""
+    """G: width of the GRU state of each parameter."""
     hidden: int
     """H: width of the two hidden layers."""
 
@@ -59,7 +59,7 @@ def shapes(size: Size) -> dict[str, tuple[int, ...]]:
 
 
 def length(size: Size) -> int:
-    """Return how many numbers a rule of this size consists of.
+    """Return the number of weights of a rule of this size.
 
     >>> length(SMALL), length(LARGE)
     (1211, 3571)

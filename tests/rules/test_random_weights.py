@@ -21,7 +21,7 @@ def test_sprouts_random_twin_is_what_a_discovery_starts_from() -> None:
     assert disco_format.fault(dict(twin.arrays)) is None
 
 
-def test_a_rule_in_a_file_is_known_by_its_content(tmp_path: Path) -> None:
+def test_a_rule_in_a_file_is_identified_by_its_content(tmp_path: Path) -> None:
     one, other = tmp_path / "one.npz", tmp_path / "other.npz"
     one.write_bytes(arrays.pack(fresh(disco_format.SPROUT, 0)))
     other.write_bytes(arrays.pack(fresh(disco_format.SPROUT, 1)))

@@ -180,7 +180,7 @@ def test_many_distinct_observations_make_the_table_grow_and_not_leak() -> None:
     assert replay.get()["tag"].tolist() == list(range(360, 400))
 
 
-def test_table_shares_equal_rows_and_gives_numbers_back() -> None:
+def test_table_shares_equal_rows_and_frees_numbers() -> None:
     table = ObservationTable((1,))
     a, b = np.array([[1.0]], np.float32), np.array([[2.0]], np.float32)
     first = table.intern(np.concatenate([a, b, a]))
@@ -193,7 +193,7 @@ def test_table_shares_equal_rows_and_gives_numbers_back() -> None:
 
 
 def test_zeros_of_either_sign_are_different_observations() -> None:
-    """Rows are told apart by their bits: what the agent sees is stored as it was."""
+    """Rows are distinguished by their bits: observations are stored unchanged."""
     replay = TrajectoryReplay(2, 2, (1,), {})
     replay.append(np.array([[0.0], [-0.0]], np.float32))
     rows = replay.get()["rows"]

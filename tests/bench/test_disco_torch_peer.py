@@ -3,9 +3,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from benchmarks.disco_torch_peer import MODULE, NAME, Peer, PeerAgent
-from benchmarks.peer_process import PeerMissingError, version
-from benchmarks.timed_lifetime import disco
+from benchmarks.disco_torch_peer import MODULE, NAME, DiscoTorchPeer, PeerAgent
+from benchmarks.peer_process import PeerMissingError, peer_version
+from benchmarks.timed_lifetime import disco_config
 from rulescope import envs
 from rulescope.envs.environment import Environment
 from rulescope.learners.disco.agent_network import Agent
@@ -20,7 +20,7 @@ def catch() -> Environment:
     return envs.make(Catch(), Boundary(), scale=1.0, lanes=2)
 
 
-def test_the_agent_says_what_disco_torch_wants_to_hear() -> None:
+def test_the_outputs_have_the_shapes_that_disco_torch_requires() -> None:
     agent = PeerAgent(INPUTS, ACTIONS, Disco())
     wanted = {"logits": (3,), "y": (600,), "z": (3, 600), "aux_pi": (3, 3), "q": (3, 601)}
     sequence = agent(torch.rand(5, 4, INPUTS), torch.zeros(5, 4))
@@ -36,8 +36,8 @@ def test_the_agent_says_what_disco_torch_wants_to_hear() -> None:
     assert [state.shape for state in carried] == [(4, 1), (4, 1)]
 
 
-def test_the_agent_is_ours() -> None:
-    """Copy our parameters into the module: both must then say the same."""
+def test_the_agent_computes_the_same_as_ours() -> None:
+    """With our parameters in the module both have the same outputs."""
     config = Disco()
     ours = Agent((8, 8), ACTIONS, 600, 601, config.agent, config.conventions)
     params = ours.layout.views(ours.initial(seed=3))
@@ -70,12 +70,12 @@ def test_the_agent_is_ours() -> None:
 
 def iterate(small: RunSpec, weights: Path) -> None:
     """Two lanes and a batch of four: the first iteration collects, the second learns."""
-    subject = Peer(catch(), disco(small), small.steps, weights)
-    before = [parameter.detach().clone() for parameter in subject.agent.parameters()]
-    assert not subject.iterate()
-    assert all(map(torch.equal, before, subject.agent.parameters()))
-    assert subject.iterate()
-    after = list(subject.agent.parameters())
+    peer = DiscoTorchPeer(catch(), disco_config(small), small.steps, weights)
+    before = [parameter.detach().clone() for parameter in peer.agent.parameters()]
+    assert not peer.iterate()
+    assert all(map(torch.equal, before, peer.agent.parameters()))
+    assert peer.iterate()
+    after = list(peer.agent.parameters())
     assert not any(map(torch.equal, before, after))
     assert all(bool(parameter.isfinite().all()) for parameter in after)
 
@@ -85,7 +85,7 @@ def test_an_iteration_collects_and_learns(
     small: RunSpec, weights: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     iterate(small, weights)
-    assert version(NAME, MODULE) == "0.0"
+    assert peer_version(NAME, MODULE) == "0.0"
     assert capsys.readouterr().out == ""
 
 
@@ -94,20 +94,20 @@ def test_an_iteration_of_disco_torch_itself(
 ) -> None:
     pytest.importorskip("disco_torch")
     iterate(small, weights)
-    assert version(NAME, MODULE)
+    assert peer_version(NAME, MODULE)
     assert capsys.readouterr().out == ""
 
 
 @pytest.mark.usefixtures("fake_peer")
 def test_warm_up_counts_updates(small: RunSpec, weights: Path) -> None:
-    subject = Peer(catch(), disco(small), small.steps, weights)
-    subject.warm_up(updates=3)
-    assert subject.trainer.stored == 2 * (1 + 3)
+    peer = DiscoTorchPeer(catch(), disco_config(small), small.steps, weights)
+    peer.warm_up(updates=3)
+    assert peer.trainer.stored == 2 * (1 + 3)
 
 
 @pytest.mark.usefixtures("no_peer")
-def test_a_missing_peer_is_told_of(small: RunSpec, weights: Path) -> None:
+def test_a_missing_peer_is_an_error(small: RunSpec, weights: Path) -> None:
     with pytest.raises(PeerMissingError, match=r"pip install rulescope\[bench\]"):
-        version(NAME, MODULE)
+        peer_version(NAME, MODULE)
     with pytest.raises(PeerMissingError):
-        Peer(catch(), disco(small), small.steps, weights)
+        DiscoTorchPeer(catch(), disco_config(small), small.steps, weights)

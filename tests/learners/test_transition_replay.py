@@ -55,7 +55,7 @@ def test_distinct_observations_are_kept_once() -> None:
     assert content["index"][0].tolist() == [0, 1]
 
 
-def test_content_is_restored_and_goes_on_alike() -> None:
+def test_content_is_restored_and_continues_equally() -> None:
     one = stored(20, 7)
     other = TransitionReplay(7, SHAPE)
     other.set(one.get())

@@ -48,6 +48,6 @@ def test_moments_that_fade_away_end_at_zero() -> None:
     assert adam.first.tolist() == [0.0, 0.0]
 
 
-def test_a_gradient_that_is_not_finite_is_told() -> None:
+def test_a_gradient_that_is_not_finite_is_reported() -> None:
     with pytest.raises(DivergedError):
         Adam(torch.ones(2), 0.1, 1.0).step_(torch.tensor([1.0, float("nan")]))

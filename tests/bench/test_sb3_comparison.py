@@ -1,4 +1,4 @@
-"""Baselines beside Stable-Baselines3: the same work on both sides, and a ratio within a round."""
+"""Baselines against Stable-Baselines3: both sides do the same work and are timed."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 from benchmarks import sb3_comparison
 from benchmarks.measurement import Plan
 from benchmarks.peer_process import PeerMissingError
-from benchmarks.sb3_comparison import lifetime_spec
-from benchmarks.sb3_peer import SB3, Lane
+from benchmarks.sb3_comparison import baseline_spec
+from benchmarks.sb3_peer import Lane, SB3Peer
 from rulescope import envs
 from rulescope.core.errors import SpecError
 from rulescope.lifetime import Lifetime
@@ -26,8 +26,8 @@ PLAN = Plan(rounds=2, iterations=2, warm_up=1)
 
 
 def little(learner: str) -> RunSpec:
-    """A lifetime as it is measured, with a small network and, for DQN, an early start."""
-    spec = lifetime_spec(learner)
+    """Return a measured lifetime with a small network and, for DQN, an early start."""
+    spec = baseline_spec(learner)
     config = msgspec.structs.replace(spec.learner, agent=LITTLE)
     if isinstance(config, DQN):
         config = msgspec.structs.replace(config, start=100, capacity=1000)
@@ -43,7 +43,7 @@ def lane() -> Lane:
     return Lane(envs.make(Catch(), Boundary(), scale=1.0, lanes=1), seed=0)
 
 
-def test_a_lane_is_the_game_itself() -> None:
+def test_a_lane_is_a_lane_of_our_world() -> None:
     ours = envs.make(Catch(), Boundary(), scale=1.0, lanes=1)
     theirs, first = lane(), ours.reset(0)
     np.testing.assert_array_equal(theirs.reset()[0], first[0])
@@ -56,7 +56,7 @@ def test_a_lane_is_the_game_itself() -> None:
 
 
 def trained(learner: str) -> Any:
-    peer = SB3(little(learner), iterations=2)
+    peer = SB3Peer(little(learner), iterations=2)
     peer.warm_up(updates=4)
     return peer
 
@@ -65,14 +65,14 @@ def trained(learner: str) -> Any:
 @pytest.mark.parametrize("learner", sb3_comparison.LEARNERS)
 def test_the_networks_have_as_many_parameters_as_ours(learner: str) -> None:
     ours = Lifetime(little(learner)).learner.carriers["params"].get()["flat"].size
-    policy = SB3(little(learner), iterations=2).model.policy
+    policy = SB3Peer(little(learner), iterations=2).model.policy
     online = policy.q_net if learner == "dqn" else policy
     assert sum(p.numel() for p in online.parameters()) == ours
 
 
 @pytest.mark.usefixtures("peer")
 @pytest.mark.parametrize(("learner", "epochs"), [("a2c", 1), ("ppo", 4)])
-def test_an_iteration_plays_and_learns_as_much_as_ours(learner: str, epochs: int) -> None:
+def test_an_iteration_has_as_many_steps_and_updates_as_ours(learner: str, epochs: int) -> None:
     peer = trained(learner)
     before = peer.model.num_timesteps, peer.model._n_updates
     peer.iterate()
@@ -89,7 +89,7 @@ def test_dqn_makes_as_many_updates_as_ours() -> None:
     for _ in range(2):
         peer.iterate()
     ours.run(until=14)
-    # The peer starts counting anew with every call, so it may be one update ahead.
+    # The peer restarts its count with every call, so it may be one update ahead.
     assert 29 <= peer.model._n_updates - counts[0] <= 30
     assert _updates(ours) - counts[1] == 29
 
@@ -101,9 +101,9 @@ def _updates(lifetime: Lifetime) -> int:
 @pytest.mark.usefixtures("peer")
 @pytest.mark.parametrize("learner", sb3_comparison.LEARNERS)
 def test_both_sides_are_timed(learner: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sb3_comparison, "lifetime_spec", little)
+    monkeypatch.setattr(sb3_comparison, "baseline_spec", little)
     rounds: list[str] = []
-    found = sb3_comparison.run(learner, PLAN, rounds.append)
+    found = sb3_comparison.measure_baseline(learner, PLAN, rounds.append)
     assert rounds == [learner] * 2
     assert found.peer is not None
     assert found.peer["name"] == "stable-baselines3"
@@ -113,18 +113,18 @@ def test_both_sides_are_timed(learner: str, monkeypatch: pytest.MonkeyPatch) -> 
         assert 0.0 < spread.q1 <= spread.median <= spread.q3
 
 
-def test_without_the_peer_only_if_asked_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sb3_comparison, "lifetime_spec", little)
+def test_a_missing_peer_is_an_error_unless_it_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sb3_comparison, "baseline_spec", little)
     monkeypatch.setitem(sys.modules, "stable_baselines3", None)
     with pytest.raises(
         PeerMissingError, match=r"stable-baselines3.*pip install rulescope\[bench\]"
     ):
-        sb3_comparison.run("a2c", PLAN)
-    found = sb3_comparison.run("a2c", msgspec.structs.replace(PLAN, peer=False))
+        sb3_comparison.measure_baseline("a2c", PLAN)
+    found = sb3_comparison.measure_baseline("a2c", msgspec.structs.replace(PLAN, peer=False))
     assert (found.peer, found.peer_ms, found.ratio_to_peer) == (None, None, None)
     assert found.ours_ms.median > 0.0
 
 
-def test_what_the_peer_does_not_have_is_refused() -> None:
+def test_a_learner_that_the_peer_lacks_is_refused() -> None:
     with pytest.raises(SpecError, match="valid: a2c, ppo, dqn"):
-        sb3_comparison.lifetime_spec("a2c-popart")
+        sb3_comparison.baseline_spec("a2c-popart")

@@ -3,23 +3,23 @@ from typing import Any
 import pytest
 import torch
 
-from benchmarks import measurement
+from benchmarks import disco_comparison
 from benchmarks.matmul_limit import (
-    Extent,
+    BatchExtent,
     ProductRate,
     ProductRecorder,
     multiply_adds,
     update_products,
 )
-from benchmarks.timed_lifetime import Subject
+from benchmarks.timed_lifetime import TimedLifetime
 from rulescope.learners.disco.batch import Batch
 from rulescope.spec.world_config import Catch
 
 
-def batch_and_products(subject: Subject) -> tuple[Batch, int]:
-    """Make one iteration; return its batch and the multiply-adds that its update really made."""
+def batch_and_products(lifetime: TimedLifetime) -> tuple[Batch, int]:
+    """Make one iteration; return its batch and the multiply-adds that its update made."""
     counts = []
-    update = subject.learner.update
+    update = lifetime.learner.update
     inner = update.fast_
 
     def counted(state: Any, batch: Batch) -> Any:
@@ -29,9 +29,9 @@ def batch_and_products(subject: Subject) -> tuple[Batch, int]:
         return result
 
     update.fast_ = counted  # type: ignore[method-assign]
-    subject.forget()
-    subject.iterate()
-    (batch,) = subject.batches
+    lifetime.clear_batches()
+    lifetime.iterate()
+    (batch,) = lifetime.batches
     return batch, counts[0]
 
 
@@ -44,13 +44,15 @@ def batch_and_products(subject: Subject) -> tuple[Batch, int]:
         ("historical", 16, 6, 0.08),
     ],
 )
-def test_an_update_makes_hardly_more_products_than_it_needs(
+def test_an_update_makes_few_products_that_it_does_not_need(
     bundle: str, grid: int, actions: int, slack: float
 ) -> None:
-    spec = measurement.lifetime_spec(measurement.FALLBACK, Catch(rows=grid, columns=grid), bundle)
-    subject = Subject(spec, actions)
-    batch, made = batch_and_products(subject)
-    needed = update_products(subject.learner, batch)
+    spec = disco_comparison.lifetime_spec(
+        disco_comparison.FALLBACK, Catch(rows=grid, columns=grid), bundle
+    )
+    lifetime = TimedLifetime(spec, actions)
+    batch, made = batch_and_products(lifetime)
+    needed = update_products(lifetime.learner, batch)
     # Made but not needed: the slow network's auxiliary head, the online one for actions not
     # taken, and gradients of rows and of chained actions that carry no loss. Needed but not
     # counted: some tiny products of the rule. The more actions there are, the more go untaken.
@@ -70,14 +72,14 @@ def batch_of(index: list[list[int]], actions: list[list[int]], terminals: list[l
     )
 
 
-def test_extent_counts_what_is_distinct() -> None:
+def test_the_extent_counts_distinct_rows_and_pairs() -> None:
     # Two trajectories of three transitions; row 3 only closes one of them.
     batch = batch_of(
         index=[[0, 0], [1, 1], [0, 2], [3, 1]],
         actions=[[2, 2], [0, 0], [1, 0]],
         terminals=[[0, 0], [1, 0], [0, 1]],
     )
-    extent = Extent.of(batch)
+    extent = BatchExtent.of(batch)
     assert extent.rows == 4
     assert extent.learning == 3
     assert extent.pairs == 4  # (0, 2), (1, 0), (0, 1), (2, 0)
@@ -87,10 +89,10 @@ def test_extent_counts_what_is_distinct() -> None:
 
 
 def test_fewer_distinct_rows_need_fewer_products() -> None:
-    spec = measurement.lifetime_spec(measurement.FALLBACK, Catch(), batch=8)
-    subject = Subject(spec)
-    subject.iterate()
-    (batch,) = subject.batches
+    spec = disco_comparison.lifetime_spec(disco_comparison.FALLBACK, Catch(), batch=8)
+    lifetime = TimedLifetime(spec)
+    lifetime.iterate()
+    (batch,) = lifetime.batches
     repeated = Batch(
         rows=batch.rows[:1],
         index=torch.zeros_like(batch.index),
@@ -100,7 +102,7 @@ def test_fewer_distinct_rows_need_fewer_products() -> None:
         behaviour=batch.behaviour,
         began=batch.began,
     )
-    assert update_products(subject.learner, repeated) < update_products(subject.learner, batch)
+    assert update_products(lifetime.learner, repeated) < update_products(lifetime.learner, batch)
 
 
 def test_the_rate_of_products_is_positive() -> None:
@@ -108,7 +110,7 @@ def test_the_rate_of_products_is_positive() -> None:
 
 
 @pytest.mark.parametrize("inference", [False, True])
-def test_the_recorder_sees_every_kind_of_product_but_those_with_vectors(inference: bool) -> None:
+def test_the_recorder_records_every_product_except_those_with_vectors(inference: bool) -> None:
     with torch.inference_mode(inference), ProductRecorder() as recorder:
         torch.rand(2, 3) @ torch.rand(3, 4)
         torch.addmm(torch.rand(5), torch.rand(6, 7), torch.rand(7, 5))

@@ -33,8 +33,8 @@ def test_published_settings() -> None:
 
 
 def values(learner: PopArtLearner, rows: torch.Tensor) -> torch.Tensor:
-    said = learner.network.outputs(learner.views, rows)[:, -1].double()
-    return said * learner.averages.scale(learner.config.floor) + learner.averages.mean
+    outputs = learner.network.outputs(learner.views, rows)[:, -1].double()
+    return outputs * learner.averages.scale(learner.config.floor) + learner.averages.mean
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
