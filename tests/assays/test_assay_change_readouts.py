@@ -1,4 +1,4 @@
-"""E3: what is read of a lifetime, who counts as attaining, and contrasts seed by seed."""
+"""E3: readouts of a lifetime, which lifetimes attain, and contrasts seed by seed."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def test_the_cohort_has_135_lifetimes_and_300_campaigns() -> None:
         assert {run.id for cell in few for run in cell.runs} <= {run.id for run in random}
 
 
-def test_first_goals_are_told_by_three_clocks_and_censored_at_the_horizon() -> None:
+def test_first_goals_are_timed_by_three_clocks_and_censored_at_the_horizon() -> None:
     small = budget(4, ("a2c", "random"), (12,), episodes=300, log_every=10)
     firsts = {0: 1, 1: 200, 2: None, 3: 17}
 
@@ -218,7 +218,7 @@ def test_nothing_at_all_can_be_analysed_too() -> None:
 
 @cache
 def really_lived() -> Frame:
-    """Return random campaigns that were lived: 50 iterations at depth 10, by 26 seeds."""
+    """Return random campaigns that were run: 50 iterations at depth 10, by 26 seeds."""
     cells = grid(budget(4, ("random",), (10,), episodes=1, log_every=10))
     records = {}
     for run in cells[0].runs:

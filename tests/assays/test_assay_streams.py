@@ -47,7 +47,7 @@ def test_the_paper_preset_has_the_published_size(
     assert {run.interactions for run in made} == {348_000}
 
 
-def test_exposures_are_worlds_and_what_is_told_of_them() -> None:
+def test_exposures_are_worlds_and_the_ends_signalled_in_them() -> None:
     made = {
         str(cell.labels["condition"]): cell.runs[0]
         for cell in EXPOSURE.grid(EXPOSURE.budget("paper"))
@@ -58,14 +58,14 @@ def test_exposures_are_worlds_and_what_is_told_of_them() -> None:
         "masked": (WORLDS["catch"], masked),
         "natural": (WORLDS["tracking"], Boundary()),
     }
-    told = {str(cell.labels["condition"]): cell.runs[0] for cell in SYNTHETIC.grid(paper())}
-    assert {name: run.boundary.interval for name, run in told.items()} == {
+    signalled = {str(cell.labels["condition"]): cell.runs[0] for cell in SYNTHETIC.grid(paper())}
+    assert {name: run.boundary.interval for name, run in signalled.items()} == {
         "synth7": 7,
         "synth29": 29,
         "synth100": 100,
     }
-    assert {run.boundary.terminals for run in told.values()} == {"synthetic"}
-    assert {run.environment for run in told.values()} == {WORLDS["catch"]}
+    assert {run.boundary.terminals for run in signalled.values()} == {"synthetic"}
+    assert {run.environment for run in signalled.values()} == {WORLDS["catch"]}
 
 
 def paper() -> Budget:

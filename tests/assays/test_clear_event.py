@@ -42,13 +42,13 @@ def analysed(uncleared: frozenset[int] = frozenset()) -> Results:
 def test_the_log_of_a_real_lifetime_shows_the_clearing() -> None:
     learner = DQN(agent=NetworkSizes(hidden=(8, 8)), batch=4, start=30)
     clear = (Reset(carrier="replay", at=4),)
-    lives = [
+    completed = [
         Lifetime(RunSpec(learner=learner, interventions=made, iterations=8, log_every=2))
         for made in (clear, ())
     ]
-    for life in lives:
-        life.run()
-    cleared, kept = (life.log()["stored"].tolist() for life in lives)
+    for lifetime in completed:
+        lifetime.run()
+    cleared, kept = (lifetime.log()["stored"].tolist() for lifetime in completed)
     assert kept == [58 * row for row in (2, 4, 6, 8)]
     assert cleared == [58 * stored for stored in (2, 0, 2, 4)]
 
@@ -77,8 +77,8 @@ def test_a_lifetime_that_was_not_cleared_is_found_out() -> None:
     results = analysed(uncleared=frozenset({1, 2}))
     share = results.estimates["cleared/action-flip/catch/dqn-cleared"]
     assert (share.value, share.n) == (0.5, 4)
-    said = "the replay of 2 of 4 lifetimes was not cleared at iteration 1,500"
-    assert f"action-flip/catch/dqn-cleared: {said}" in results.notes
+    note = "the replay of 2 of 4 lifetimes was not cleared at iteration 1,500"
+    assert f"action-flip/catch/dqn-cleared: {note}" in results.notes
     (table,) = (table for table in results.tables if table.label == "e3-clear-event")
     assert table.rows[0][5] == "1,160 to 88,160"
     assert table.rows[0][-1] == "2/4"

@@ -41,8 +41,8 @@ def test_a_world_that_is_not_repeated_is_found_out(monkeypatch: pytest.MonkeyPat
     plain, noise = catch_stream.CatchStreamEnv.step, np.random.default_rng(0)
 
     def step(self: catch_stream.CatchStreamEnv, actions: np.ndarray) -> Step:
-        told = plain(self, actions)
-        return told._replace(payoff=told.payoff + noise.normal(size=1))
+        made = plain(self, actions)
+        return made._replace(payoff=made.payoff + noise.normal(size=1))
 
     monkeypatch.setattr(catch_stream.CatchStreamEnv, "step", step)
     found = continuity(CatchStream(drift=0.0), Boundary())

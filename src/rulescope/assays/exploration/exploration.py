@@ -1,6 +1,6 @@
 """E-A5, exploration: how deep a sea is solved before chance alone no longer finds the goal?
 
-Five learners live 12,000 episodes in seas of five depths. The reward lies at the end of one path
+Five learners run for 12,000 episodes in seas of five depths. The reward lies at the end of one path
 of moves to the right, each of which costs a little.
 """
 
@@ -16,7 +16,7 @@ DEPTHS = (8, 10, 12, 14, 16)
 
 
 def analyse(frame: Frame) -> Results:
-    """Estimate who solves which depth, who has a goal in the log, final returns, and how deep."""
+    """Estimate shares that solve each depth or log a goal, final returns, deepest majorities."""
     return analyse_staircase(frame, "E-A5", "v5:tab:app-exploration-reference", DEPTHS)
 
 

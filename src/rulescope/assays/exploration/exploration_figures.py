@@ -20,7 +20,7 @@ from rulescope.assays.figure_data import (
     evidence,
     labels_run,
 )
-from rulescope.assays.panels import dots, name_rows, single
+from rulescope.assays.panels import curves_beside, dots, name_rows
 from rulescope.render.line_labels import End, inches, name_ends
 from rulescope.render.style import GREY, PALE, SMALL, Page, absent, look, styled, subject
 
@@ -42,7 +42,7 @@ DEFINITIONS = (
 
 @styled
 def app_exploration(results: Mapping[str, Results]) -> Figure:
-    """``v5:fig:app-exploration``: who solves, goals in the log, final returns; two conventions."""
+    """``v5:fig:app-exploration``: solved, goals in the log, final returns; two conventions."""
     stairs, pairs = results.get("E-A5"), results.get("F1")
     differences = cells(pairs, "difference")
     used = [e for readout in READOUTS for e in cells(stairs, readout)] + differences
@@ -98,27 +98,8 @@ def depth_curves(axes: Axes, results: Results | None, quantity: str) -> list[End
         return []
     depths = np.unique(np.concatenate([line.x for line in curves.values()]))
     apart = float(np.diff(depths).min(initial=4.0)) * min(0.1, 0.6 / len(curves))
-    ends = []
-    for turn, (arm, line) in enumerate(curves.items()):
-        how, shift = look(arm), apart * (turn - (len(curves) - 1) / 2)
-        x = line.x + shift
-        axes.vlines(x, line.low, line.high, color=how.colour, lw=1.0, alpha=0.4)
-        axes.plot(
-            x,
-            line.y,
-            color=how.colour,
-            ls=how.line,
-            lw=1.2,
-            marker=how.marker,
-            mfc=how.face,
-            ms=3.8,
-            mew=0.8,
-            zorder=3,
-        )
-        for place, values in zip(x, line.seeds, strict=False):
-            single(axes, float(place), values, how)
-        last, height = line.last
-        ends.append(End(how.name, how, last + shift, height, line.level))
+    lines = [(look(arm), line) for arm, line in curves.items()]
+    ends = curves_beside(axes, lines, apart, seeds=True)
     depth_axis(axes, depths)
     tops = [line.high for line in curves.values()] + [line.y for line in curves.values()]
     axes.set_ylim(-0.06, max(1.06, float(np.nanmax(np.concatenate(tops))) + 0.04))

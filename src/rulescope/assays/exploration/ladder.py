@@ -17,7 +17,7 @@ DEPTHS = (4, 6, 8, 10, 12, 14, 16, 20, 24, 30)
 
 
 def analyse(frame: Frame) -> Results:
-    """Estimate who solves which depth, who has a goal in the log, final returns, and how deep."""
+    """Estimate shares that solve each depth or log a goal, final returns, deepest majorities."""
     return analyse_staircase(frame, "ladder", "ladder", DEPTHS)
 
 

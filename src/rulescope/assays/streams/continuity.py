@@ -1,9 +1,9 @@
-"""Does a world really go on? A check of its dynamics, without a learner.
+"""A check, without a learner, that a world never resets.
 
-The paddle is moved away from the centre and left there, and nothing drifts, so that whatever jumps
-was put back by the world: a terminal that is told, the paddle at the centre again, the ball
-anywhere but one row further. CatchStream must show none of it; masked Catch, the control, tells of
-no end either but shows its resets.
+The paddle is moved away from the centre and left there, and nothing drifts. So a reset by the world
+shows as a reported terminal, as a paddle at the centre again, or as a ball that is not one row
+further. CatchStream must show none of these. Masked Catch, the control, reports no terminal either,
+but shows its resets.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ LEFT, STAY = 0, 1
 
 
 class Continuity(NamedTuple):
-    """What happened in ``STEPS`` steps of one lane."""
+    """Resets seen in ``STEPS`` steps of one lane."""
 
     terminals: int
-    """Ends that were told."""
+    """Terminals that were reported."""
     snaps: int
     """Steps at which the paddle was suddenly at the centre."""
     jumps: int
@@ -35,17 +35,17 @@ class Continuity(NamedTuple):
 
     @property
     def holds(self) -> bool:
-        """Whether the world is deterministic and never put anything back."""
+        """Whether the world is deterministic and never reset anything."""
         return self.repeats and not (self.terminals or self.snaps or self.jumps)
 
 
 def continuity(world: Catch | CatchStream, boundary: Boundary, seed: int = 0) -> Continuity:
-    """Return what ``world`` does to a paddle that is left alone off centre."""
-    first, second = (_followed(make(world, boundary, 1.0, lanes=1), seed) for _ in range(2))
+    """Return the resets of ``world`` while the paddle stays off centre."""
+    first, second = (_trace(make(world, boundary, 1.0, lanes=1), seed) for _ in range(2))
     centre = world.columns // 2
     arrived = (first.paddles[1:] == centre) & (first.paddles[:-1] != centre)
     return Continuity(
-        terminals=int(first.told.sum()),
+        terminals=int(first.terminals.sum()),
         snaps=int(arrived.sum()),
         jumps=int((np.abs(np.diff(first.rows)) != 1).sum()),
         repeats=first.equals(second),
@@ -61,27 +61,21 @@ def structural_check(seed: int = 0) -> dict[str, Continuity]:
     }
 
 
-class _Followed(NamedTuple):
+class _Trace(NamedTuple):
     """One lane over ``STEPS`` steps; places have one entry more, for the beginning."""
 
     rows: NDArray[np.int64]
     paddles: NDArray[np.int64]
-    told: NDArray[np.bool_]
+    terminals: NDArray[np.bool_]
     payoffs: NDArray[np.float64]
     boards: NDArray[np.float32]
 
-    def equals(self, other: _Followed) -> bool:
-        """Tell whether everything was the same at every step."""
-        return (
-            np.array_equal(self.rows, other.rows)
-            and np.array_equal(self.paddles, other.paddles)
-            and np.array_equal(self.told, other.told)
-            and np.array_equal(self.payoffs, other.payoffs)
-            and np.array_equal(self.boards, other.boards)
-        )
+    def equals(self, other: _Trace) -> bool:
+        """Return whether everything was the same at every step."""
+        return all(np.array_equal(mine, its) for mine, its in zip(self, other, strict=True))
 
 
-def _followed(env: Environment, seed: int) -> _Followed:
+def _trace(env: Environment, seed: int) -> _Trace:
     env.reset(seed)
     env.step(np.array([LEFT]))
     places = [_place(env)]
@@ -90,7 +84,7 @@ def _followed(env: Environment, seed: int) -> _Followed:
         steps.append(env.step(np.array([STAY])))
         places.append(_place(env))
     rows, paddles = np.array(places).T
-    return _Followed(
+    return _Trace(
         rows,
         paddles,
         np.array([step.terminal[0] for step in steps]),

@@ -1,7 +1,7 @@
-"""Checks of the worlds themselves, without a learner: do they reset, and what can be earned?
+"""Checks of the worlds without a learner: resets, and returns of random and optimal play.
 
-The first is the structural check of CatchStream, with masked Catch as its control. The second plays
-the random and the optimal policy in 64 lanes and compares what they earn with the exact references
+The first is the structural check of CatchStream, with masked Catch as its control. The second runs
+the random and the optimal policy in 64 lanes and compares their returns with the exact references
 by which scores are normalised.
 """
 
@@ -56,19 +56,19 @@ standard error.)"""
 
 
 class Structure(msgspec.Struct, frozen=True):
-    """What a world did to a paddle that was left off centre."""
+    """Resets by a world while the paddle stayed off centre."""
 
     world: str
     terminals: int
     """Ends that the learner would have seen."""
     snaps: int
-    """Steps at which the paddle was put back to the centre."""
+    """Steps at which the paddle was reset to the centre."""
     jumps: int
     """Steps at which the ball was not one row from where it had been."""
     repeats: bool
     """Whether the same seed gave the same steps again."""
     resets: bool
-    """Whether the world put anything back."""
+    """Whether the world reset anything."""
 
 
 class Reference(msgspec.Struct, frozen=True):
