@@ -12,14 +12,12 @@ import numpy as np
 from rulescope.assays.bimodal_cells import describe_cells, name_below, two_humped_cells
 from rulescope.assays.estimates import Estimates, join_labels
 from rulescope.assays.frame import Floats, Frame, Label
-from rulescope.assays.legacy_keys import as_rows
 from rulescope.assays.results import Results, Table, in_numbers
 from rulescope.stats import (
     Estimate,
     Family,
     Statistic,
     TailWarning,
-    Window,
     endpoint,
     last_fraction,
     seed_blocks,
@@ -83,16 +81,6 @@ def as_cells(frame: Frame, quantity: str, values: Floats, found: EstimateArray) 
     return rows
 
 
-def by_seed(frame: Frame, values: Floats, name: str) -> dict[str, Floats]:
-    """Return ``values`` [*axes, seeds] as series [seeds], one for each cell that has lifetimes.
-
-    Their keys are those that :meth:`Results.by_seed` looks for, of the estimate ``name/<labels>``.
-    """
-    return {
-        f"seeds/{name}/{key}": values[place] for key, place in frame.places() if frame.counts[place]
-    }
-
-
 def absent(family: int = 1) -> Estimate:
     """Return the estimate of something planned for which there are no lifetimes."""
     return Estimate(math.nan, math.nan, math.nan, n=0, family=family, method="none")
@@ -153,31 +141,24 @@ def _span(least: int, most: int) -> str:
 def make_results(
     assay: str,
     frame: Frame,
-    estimates: Mapping[str, Estimate],
+    found: Estimates,
     tables: Iterable[Table],
     notes: list[str],
     series: Mapping[str, Floats] | None = None,
-    other_grid: frozenset[str] = frozenset(),
-    windows: Mapping[str, Window] | None = None,
 ) -> Results:
     """Return the results of an analysis of ``frame``.
 
     Two-humped cells are named in notes, and tables without a row are left out.
     """
-    rows = (
-        estimates
-        if isinstance(estimates, Estimates)
-        else as_rows(assay, estimates, series or {}, windows or {}, other_grid)
-    )
-    humped = two_humped_cells(assay, rows)
+    humped = two_humped_cells(assay, found)
     notes = [*notes, describe_cells(humped)] if humped else notes
     return Results(
         assay=assay,
         budget=in_words(frame),
         axes=dict(frame.axes),
         seeds=len(frame.seeds),
-        estimates=rows,
-        tables=name_below((table for table in tables if table.rows), rows, humped),
+        estimates=found,
+        tables=name_below((table for table in tables if table.rows), found, humped),
         series=series or {},
         notes=tuple(notes),
         iterations=frame.iterations,

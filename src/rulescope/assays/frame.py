@@ -120,13 +120,6 @@ class Frame:
                 (*place,),
             )
 
-    def places(self) -> Iterator[tuple[str, tuple[int, ...]]]:
-        """Yield the labels of every planned cell as in keys (``none/a2c``), and its place."""
-        for place in np.argwhere(self.planned.any(axis=-1)).tolist():
-            labels = (values[i] for values, i in zip(self.axes.values(), place, strict=True))
-            shown = (f"{label:g}" if isinstance(label, float) else label for label in labels)
-            yield "/".join(shown), tuple(place)
-
     def log(self, column: str, **labels: Label) -> Floats:
         """Return a log column [..., seeds, rows]; each axis named in ``labels`` is taken there."""
         return self._at(_named(self.columns, column), labels)
