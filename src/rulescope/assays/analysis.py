@@ -146,10 +146,7 @@ def make_results(
     notes: list[str],
     series: Mapping[str, Floats] | None = None,
 ) -> Results:
-    """Return the results of an analysis of ``frame``.
-
-    Two-humped cells are named in notes, and tables without a row are left out.
-    """
+    """Return the results of an analysis of ``frame``; two-humped cells are named in notes."""
     humped = two_humped_cells(assay, found)
     notes = [*notes, describe_cells(humped)] if humped else notes
     return Results(
@@ -158,7 +155,7 @@ def make_results(
         axes=dict(frame.axes),
         seeds=len(frame.seeds),
         estimates=found,
-        tables=name_below((table for table in tables if table.rows), found, humped),
+        tables=name_below(tables, found, humped),
         series=series or {},
         notes=tuple(notes),
         iterations=frame.iterations,

@@ -24,7 +24,7 @@ from rulescope.assays.analysis import (
 from rulescope.assays.assay import Arm, Assay, Budget, Cell, learner, lifetimes, prefix, sweep
 from rulescope.assays.estimates import Estimates, Label, Row, label_text
 from rulescope.assays.frame import Frame
-from rulescope.assays.pivot import Entry, Index, count_of, known, names, pivot_table
+from rulescope.assays.pivot import Entry, Index, count_of, keep_filled, known, names, pivot_table
 from rulescope.assays.results import Column, Results, Table, Value
 from rulescope.spec.run_spec import Ablate, Intervention, RunSpec
 from rulescope.stats import Estimate, estimate, estimates, paired_differences, seed_blocks
@@ -138,7 +138,7 @@ def analyse(frame: Frame) -> Results:
                 found.add("contrast", one, {"scale": scale, "contrast": contrast})
     contrasts = [row.estimate for row in found.where("contrast")]
     found.add("spanning", _spanning(contrasts), {}, other_grid=not _whole(frame, contrasts))
-    tables = (_scores(frame, found), _contrasts(frame, found))
+    tables = keep_filled(_scores(frame, found), _contrasts(frame, found))
     return make_results("directions", frame, found, tables, notes)
 
 

@@ -35,7 +35,7 @@ from rulescope.assays.assay import (
 from rulescope.assays.comparison_families import PRIMARY
 from rulescope.assays.estimates import Estimates, Label
 from rulescope.assays.frame import Floats, Frame
-from rulescope.assays.pivot import Entry, Index, count_of, known, names, pivot_table
+from rulescope.assays.pivot import Entry, Index, count_of, keep_filled, known, names, pivot_table
 from rulescope.assays.results import Column, Results, Table
 from rulescope.core.errors import SpecError
 from rulescope.spec.run_spec import (
@@ -175,8 +175,8 @@ def analyse(frame: Frame) -> Results:
         found = estimate_cells(frame, "score", scores, CORE_DRAWS)
         series = {"iteration": frame.iteration, **trajectories(frame, "score", CORE_DRAWS)}
         found.update(_interactions(frame, scores))
-    tables = (_arms(frame, found), _cells(frame, found), _interaction_table(frame, found))
-    return make_results("E2", frame, found, tables, notes, series)
+    made = (_arms(frame, found), _cells(frame, found), _interaction_table(frame, found))
+    return make_results("E2", frame, found, keep_filled(*made), notes, series)
 
 
 def _interactions(frame: Frame, scores: Floats) -> Estimates:

@@ -23,7 +23,7 @@ from rulescope.assays.assay import Assay, Budget, Cell, learner, lifetime, sweep
 from rulescope.assays.comparison_families import INTERFACE_STATE
 from rulescope.assays.estimates import Estimates, Label
 from rulescope.assays.frame import Floats, Frame
-from rulescope.assays.pivot import Entry, Index, known, names, pivot, pivot_table
+from rulescope.assays.pivot import Entry, Index, keep_filled, known, names, pivot, pivot_table
 from rulescope.assays.results import Column, Results, Table, Value
 from rulescope.spec.run_spec import Pin, RunSpec
 from rulescope.stats import (
@@ -64,7 +64,7 @@ def analyse(frame: Frame) -> Results:
     with collect_tail_warnings(notes):
         found = estimate_cells(frame, "score", scores, CORE_DRAWS)
         found.update(_contrasts(frame, scores))
-    tables = (_complete(frame, found), _scores(frame, found))
+    tables = keep_filled(_complete(frame, found), _scores(frame, found))
     return make_results("P1", frame, found, tables, notes)
 
 
