@@ -119,13 +119,14 @@ def test_cells_may_differ_in_seeds_and_length_and_leave_holes() -> None:
     assert missing(frame) == []
 
 
-def test_planned_cells_have_names_and_places(frame: Frame) -> None:
-    assert list(ragged().places()) == [
-        ("deep-sea-8/a2c", (0, 0)),
-        ("deep-sea-12/a2c", (1, 0)),
-        ("deep-sea-12/random", (1, 1)),
+def test_planned_cells_have_labels_and_places(frame: Frame) -> None:
+    assert list(ragged().cells()) == [
+        ({"task": "deep-sea-8", "arm": "a2c"}, (0, 0)),
+        ({"task": "deep-sea-12", "arm": "a2c"}, (1, 0)),
+        ({"task": "deep-sea-12", "arm": "random"}, (1, 1)),
     ]
-    assert ("catch/pin/0.001", (0, 1, 0)) in list(frame.places())
+    cell = {"task": "catch", "arm": "pin", "scale": 0.001}
+    assert (cell, (0, 1, 0)) in list(frame.cells())
 
 
 def test_a_part_ends_where_its_lifetimes_do() -> None:

@@ -1,10 +1,10 @@
-"""What all analyses share: readouts of single lifetimes, and the words around estimates."""
+"""Readouts of single lifetimes, estimates of cells, and the results that analyses return."""
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 import numpy as np
@@ -12,14 +12,12 @@ import numpy as np
 from rulescope.assays.bimodal_cells import describe_cells, name_below, two_humped_cells
 from rulescope.assays.estimates import Estimates, join_labels
 from rulescope.assays.frame import Floats, Frame, Label
-from rulescope.assays.legacy_keys import as_rows
 from rulescope.assays.results import Results, Table, in_numbers
 from rulescope.stats import (
     Estimate,
     Family,
     Statistic,
     TailWarning,
-    Window,
     endpoint,
     last_fraction,
     seed_blocks,
@@ -64,11 +62,7 @@ def final(frame: Frame, column: str = "score", **labels: Label) -> Floats:
 
 
 def estimate_cells(
-    frame: Frame,
-    quantity: str,
-    values: Floats,
-    draws: int,
-    statistic: Statistic = trimmed_mean,
+    frame: Frame, quantity: str, values: Floats, draws: int, statistic: Statistic = trimmed_mean
 ) -> Estimates:
     """Return a row of ``quantity`` for every planned cell of ``values`` [*axes, seeds].
 
@@ -87,16 +81,6 @@ def as_cells(frame: Frame, quantity: str, values: Floats, found: EstimateArray) 
     return rows
 
 
-def by_seed(frame: Frame, values: Floats, name: str) -> dict[str, Floats]:
-    """Return ``values`` [*axes, seeds] as series [seeds], one for each cell that has lifetimes.
-
-    Their keys are those that :meth:`Results.by_seed` looks for, of the estimate ``name/<labels>``.
-    """
-    return {
-        f"seeds/{name}/{key}": values[place] for key, place in frame.places() if frame.counts[place]
-    }
-
-
 def absent(family: int = 1) -> Estimate:
     """Return the estimate of something planned for which there are no lifetimes."""
     return Estimate(math.nan, math.nan, math.nan, n=0, family=family, method="none")
@@ -109,7 +93,7 @@ def exactly(value: float, n: int) -> Estimate:
 
 @contextmanager
 def collect_tail_warnings(notes: list[str]) -> Iterator[None]:
-    """Turn warnings about thin tails into notes, each once; other warnings go their way."""
+    """Append warnings about thin tails to ``notes``, each once; pass other warnings on."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", TailWarning)
         yield
@@ -129,7 +113,7 @@ def missing(frame: Frame) -> list[str]:
 
 
 def in_words(frame: Frame) -> str:
-    """Return whose lifetimes ``frame`` holds, how many of each cell, and how long they are."""
+    """Return the subject of ``frame``, its seeds a cell and the length of its lifetimes."""
     counts = frame.counts[frame.counts > 0]
     seeds = in_numbers(int(counts.min(initial=len(frame.seeds))), int(counts.max(initial=0)))
     return f"{_subject(frame)}{seeds}, {_length(frame)}"
@@ -157,28 +141,21 @@ def _span(least: int, most: int) -> str:
 def make_results(
     assay: str,
     frame: Frame,
-    estimates: Mapping[str, Estimate],
-    tables: tuple[Table, ...],
+    found: Estimates,
+    tables: Iterable[Table],
     notes: list[str],
     series: Mapping[str, Floats] | None = None,
-    other_grid: frozenset[str] = frozenset(),
-    windows: Mapping[str, Window] | None = None,
 ) -> Results:
     """Return the results of an analysis of ``frame``; two-humped cells are named in notes."""
-    rows = (
-        estimates
-        if isinstance(estimates, Estimates)
-        else as_rows(assay, estimates, series or {}, windows or {}, other_grid)
-    )
-    humped = two_humped_cells(assay, rows)
+    humped = two_humped_cells(assay, found)
     notes = [*notes, describe_cells(humped)] if humped else notes
     return Results(
         assay=assay,
         budget=in_words(frame),
         axes=dict(frame.axes),
         seeds=len(frame.seeds),
-        estimates=rows,
-        tables=name_below(tables, rows, humped),
+        estimates=found,
+        tables=name_below(tables, found, humped),
         series=series or {},
         notes=tuple(notes),
         iterations=frame.iterations,

@@ -1,4 +1,4 @@
-"""What figures take out of results: curves along a scale, and words about the evidence."""
+"""Reads of results for figures: cells, curves along a column, and words about the evidence."""
 
 from __future__ import annotations
 
@@ -76,12 +76,7 @@ def cells(results: Results | None, quantity: str, **labels: Label) -> list[Estim
 
 
 def labels_run(
-    results: Results | None,
-    quantity: str,
-    column: str,
-    *,
-    planned: bool = False,
-    **labels: Label,
+    results: Results | None, quantity: str, column: str, *, planned: bool = False, **labels: Label
 ) -> list[Any]:
     """Return the labels in ``column`` that have an estimate of ``quantity``, each once.
 
@@ -142,14 +137,6 @@ def with_seeds(row: Row) -> Estimate:
     )
 
 
-def estimate(results: Results | None, key: str) -> Estimate | None:
-    """Return the estimate at ``key``; None if it was not planned or could not be made."""
-    if results is None or key not in results.estimates:
-        return None
-    row = results.estimates.row(key)
-    return with_seeds(row) if row.known else None
-
-
 def reach(found: Iterable[Estimate | None]) -> list[float]:
     """Return every number that is drawn of ``found``: values, bounds, and single lifetimes."""
     known = [one for one in found if one is not None]
@@ -158,49 +145,9 @@ def reach(found: Iterable[Estimate | None]) -> list[float]:
     return [end for end in ends if math.isfinite(end)]
 
 
-def estimates(results: Results | None, start: str) -> list[Estimate]:
-    """Return all estimates that could be made and whose key begins with ``start``."""
-    if results is None:
-        return []
-    return [
-        found
-        for key, found in results.estimates.items()
-        if key.startswith(start) and not math.isnan(found.value)
-    ]
-
-
-def parts(results: Results | None, start: str, place: int, *, planned: bool = False) -> set[str]:
-    """Return what stands at ``place`` in those keys after ``start`` that have an estimate.
-
-    With ``planned``, also in those whose estimate could not be made.
-    """
-    if results is None:
-        return set()
-    return {
-        key.removeprefix(start).split("/")[place]
-        for key, found in results.estimates.items()
-        if key.startswith(start) and (planned or not math.isnan(found.value))
-    }
-
-
 def _bounds(found: Estimate) -> tuple[float, float]:
     """Return the interval; a single lifetime has none, and must not look certain."""
     return (found.low, found.high) if found.n > 1 else (math.nan, math.nan)
-
-
-def curve(results: Results, start: str, end: str = "") -> Curve | None:
-    """Return the estimates at ``{start}{scale}{end}``; None if there is none."""
-    points: list[tuple[float, Estimate, tuple[float, ...]]] = []
-    for key, found in results.estimates.items():
-        middle = key.removeprefix(start).removesuffix(end)
-        if key == f"{start}{middle}{end}" and "/" not in middle:
-            points.append((float(middle), found, results.estimates.row(key).finite_seeds))
-    points.sort(key=lambda point: point[0])
-    if not any(math.isfinite(found.value) for _, found, _ in points):
-        return None
-    table = np.array([(x, e.value, *_bounds(e)) for x, e, _ in points], dtype=np.float64)
-    seeds = tuple(each for _, _, each in points)
-    return Curve(table[:, 0], table[:, 1], table[:, 2], table[:, 3], seeds if any(seeds) else ())
 
 
 def point(found: Estimate) -> Curve:

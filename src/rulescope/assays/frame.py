@@ -1,4 +1,4 @@
-"""The records of an assay as arrays: what an analysis gets to see, and all it gets to see."""
+"""The records of an assay as arrays along named axes, from which analyses are made."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ class Frame:
     intervals: NDArray[np.int64] | None = None
     """[*axes]: iterations between the log rows of each cell; None if all log every row."""
     ruled: bool = True
-    """Whether any of the learners is driven by the rule."""
+    """Whether the rule drives any of the learners."""
     spans: NDArray[np.int64] | None = None
-    """[*axes]: interactions of a lifetime in each cell, a fork's counted from birth; None if they
-    go with its iterations."""
+    """[*axes]: interactions of a lifetime in each cell, with those before a fork; None if they
+    follow from its iterations."""
     trial: int = 0
-    """Steps of each lane in which policies were tried when their lifetimes were over."""
+    """Steps of each lane in the evaluation of policies after their lifetimes."""
     episodes: int | None = None
-    """Episodes that a lifetime was planned for, where that is how its length is counted."""
+    """Planned episodes of a lifetime, where its length is counted in episodes."""
     learning_rates: Mapping[Label, float] = field(default_factory=dict)
     """By arm: the learning rate of its learner, if it has one."""
 
@@ -119,13 +119,6 @@ class Frame:
                 {axis: known[i] for (axis, known), i in zip(self.axes.items(), place, strict=True)},
                 (*place,),
             )
-
-    def places(self) -> Iterator[tuple[str, tuple[int, ...]]]:
-        """Yield the labels of every planned cell as in keys (``none/a2c``), and its place."""
-        for place in np.argwhere(self.planned.any(axis=-1)).tolist():
-            labels = (values[i] for values, i in zip(self.axes.values(), place, strict=True))
-            shown = (f"{label:g}" if isinstance(label, float) else label for label in labels)
-            yield "/".join(shown), tuple(place)
 
     def log(self, column: str, **labels: Label) -> Floats:
         """Return a log column [..., seeds, rows]; each axis named in ``labels`` is taken there."""
@@ -197,7 +190,7 @@ def gather(
     for cell in cells:
         where = tuple(axes[axis].index(label) for axis, label in cell.labels.items())
         lengths[where], intervals[where] = cell.runs[0].iterations, cell.runs[0].log_every
-        spans[where] = _from_birth(cell.runs[0])
+        spans[where] = _interactions(cell.runs[0])
         for run in cell.runs:
             place = (*where, seeds.index(run.seed))
             planned[place] = True
@@ -222,7 +215,7 @@ def gather(
         columns=logs,
         states=ends,
         iterations=longest.iterations,
-        interactions=_from_birth(longest),
+        interactions=_interactions(longest),
         completed=completed,
         planned=planned,
         lengths=lengths,
@@ -243,7 +236,7 @@ def gather(
 
 
 def _driven(learner: LearnerSpec, rule: str) -> bool:
-    """Tell whether ``rule`` drives ``learner``, or its twin: OPEN learns by no rule of Disco's."""
+    """Return whether ``rule``, or its null rule, drives ``learner``; only OPEN's drive OPEN."""
     if isinstance(learner, Open):
         return rule in ("open", learner.rule)
     return isinstance(learner, Plugin) or (
@@ -251,7 +244,7 @@ def _driven(learner: LearnerSpec, rule: str) -> bool:
     )
 
 
-def _from_birth(run: RunSpec) -> int:
+def _interactions(run: RunSpec) -> int:
     """Return the interactions of a lifetime, those before a fork too."""
     return run.interactions + run.start * run.steps * run.lanes
 
@@ -265,7 +258,7 @@ def _trial(runs: Sequence[RunSpec]) -> int:
 
 
 def _rows(runs: Sequence[RunSpec]) -> Floats:
-    """Return every iteration after which any of ``runs`` logs, in order."""
+    """Return the iterations of all log rows of ``runs``, ascending."""
     logs = {(run.log_every, run.iterations) for run in runs}
     return np.unique([i for every, last in logs for i in range(every, last + 1, every)]).astype(
         np.float64

@@ -9,14 +9,7 @@ import numpy as np
 
 from rulescope.assays.analysis import FEWEST, absent
 from rulescope.assays.frame import Floats
-from rulescope.stats import (
-    Estimate,
-    Estimates,
-    Statistic,
-    bootstrap,
-    estimate_from,
-    seed_blocks,
-)
+from rulescope.stats import Estimate, Estimates, Statistic, bootstrap, estimate_from, seed_blocks
 
 DRAWS = 200_000
 """Enough for the tails of families of more than thirty."""
@@ -72,10 +65,7 @@ class Marginals:
 
 
 def difference_of_cells(
-    cells: Estimates,
-    here: tuple[int, ...],
-    there: tuple[int, ...],
-    others: Estimates | None = None,
+    cells: Estimates, here: tuple[int, ...], there: tuple[int, ...], others: Estimates | None = None
 ) -> Estimate:
     """Estimate the difference between the centres of two cells, from common draws of seeds.
 

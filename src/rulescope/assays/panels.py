@@ -1,4 +1,4 @@
-"""Panels that several figures share: curves over reward scale, dots with intervals."""
+"""Panels that several figures share: curves, forests of estimates, widths, and their axes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 from matplotlib.transforms import ScaledTranslation
 
-from rulescope.assays.figure_data import Cell, Curve, Floats
+from rulescope.assays.figure_data import Cell, Curve, Floats, reach
 from rulescope.render.line_labels import End, inches
 from rulescope.render.style import GREY, PALE, SMALL, Look, in_order, look
 
@@ -194,6 +194,15 @@ def score_axis(axes: Axes, curves: Iterable[Curve], thresholds: Sequence[float] 
     axes.set_ylabel("score (0 random, 1 optimal)", labelpad=2)
 
 
+def score_axis_across(axes: Axes, found: Iterable[Estimate | None]) -> None:
+    """Make the horizontal axis one of scores, with 0, 1 and all of ``found`` in sight."""
+    ends = [0.0, 1.0, *reach(found)]
+    axes.set_xlim(min(ends) - 0.05, max(ends) + 0.05)
+    axes.set_xticks([0, 0.5, 1.0], ["0", "0.5", "1"])
+    for reference in (0.0, 0.5, 1.0):
+        axes.axvline(reference, color=PALE, lw=0.6 if reference == 0.5 else 0.8, zorder=0)
+
+
 def dots(
     axes: Axes,
     places: Sequence[float],
@@ -297,12 +306,7 @@ def write_beside(axes: Axes, words: Sequence[str]) -> None:
 
 
 def difference_axis(
-    panels: Sequence[Axes],
-    label: str,
-    *,
-    room: float = 0.08,
-    least: float = 0.1,
-    ticks: int = 3,
+    panels: Sequence[Axes], label: str, *, room: float = 0.08, least: float = 0.1, ticks: int = 3
 ) -> None:
     """Give panels of differences that lie across one horizontal axis, with zero in sight.
 

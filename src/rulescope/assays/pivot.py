@@ -104,3 +104,8 @@ def pivot_table(
     """Return the table of :func:`pivot` with its headings."""
     columns = (*(Column(one.heading) for one in index), *(entry.column for entry in entries))
     return Table(label, title, columns, pivot(found, index, entries, shown), note, tells_n)
+
+
+def keep_filled(*tables: Table) -> tuple[Table, ...]:
+    """Return the tables that have a line."""
+    return tuple(table for table in tables if table.rows)

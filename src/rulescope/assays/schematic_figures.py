@@ -1,4 +1,4 @@
-"""Figures that show no data: what is audited, and what is done to a history."""
+"""Schematic figures without data: the audited loop, and the interventions on a history."""
 
 from __future__ import annotations
 

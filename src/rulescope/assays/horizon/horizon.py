@@ -32,7 +32,7 @@ from rulescope.assays.assay import (
 from rulescope.assays.display_names import rate_label
 from rulescope.assays.estimates import Estimates, Row
 from rulescope.assays.frame import Floats, Frame
-from rulescope.assays.pivot import Entry, Index, names, pivot_table
+from rulescope.assays.pivot import Entry, Index, keep_filled, names, pivot_table
 from rulescope.assays.results import Column, Results, Table, Value
 from rulescope.spec.run_spec import Freeze
 from rulescope.stats import Estimate, estimate, mastery, paired_differences, seed_blocks
@@ -95,7 +95,7 @@ def analyse(frame: Frame) -> Results:
                 for arm in (arm for arm in others if {reference, arm} <= set(each)):
                     one = estimate(paired_differences(each[reference], each[arm]), blocks)
                     found.add(quantity, one, {"readout": readout, "arm": arm})
-    tables = tuple(table for table in (_paired(frame, found), _levels(frame, found)) if table.rows)
+    tables = keep_filled(_paired(frame, found), _levels(frame, found))
     return make_results("F2", frame, found, tables, notes)
 
 

@@ -24,7 +24,7 @@ from rulescope.assays.analysis import (
 from rulescope.assays.assay import Arm, Assay, Budget, Cell, learner, lifetimes, prefix, sweep
 from rulescope.assays.estimates import Estimates, Label, Row, label_text
 from rulescope.assays.frame import Frame
-from rulescope.assays.pivot import Entry, Index, count_of, known, names, pivot_table
+from rulescope.assays.pivot import Entry, Index, count_of, keep_filled, known, names, pivot_table
 from rulescope.assays.results import Column, Results, Table, Value
 from rulescope.spec.run_spec import Ablate, Intervention, RunSpec
 from rulescope.stats import Estimate, estimate, estimates, paired_differences, seed_blocks
@@ -138,8 +138,8 @@ def analyse(frame: Frame) -> Results:
                 found.add("contrast", one, {"scale": scale, "contrast": contrast})
     contrasts = [row.estimate for row in found.where("contrast")]
     found.add("spanning", _spanning(contrasts), {}, other_grid=not _whole(frame, contrasts))
-    tables = (_scores(frame, found), _contrasts(frame, found))
-    return make_results("directions", frame, found, tuple(t for t in tables if t.rows), notes)
+    tables = keep_filled(_scores(frame, found), _contrasts(frame, found))
+    return make_results("directions", frame, found, tables, notes)
 
 
 def _spanning(contrasts: list[Estimate]) -> Estimate:
@@ -178,10 +178,7 @@ def _scores(frame: Frame, found: Estimates) -> Table:
             Index("Recipient scale", "scale", names(frame.axes["scale"])),
             Index("State", "arm", names(arms, ARM_NAMES)),
         ),
-        (
-            Entry(Column("n"), "score", show=count_of),
-            Entry(Column("Score [95% CI]", 4), "score"),
-        ),
+        (Entry(Column("n"), "score", show=count_of), Entry(Column("Score [95% CI]", 4), "score")),
         _note(frame, SCORE.format(part="fifth")),
         shown=known,
         tells_n=False,
@@ -215,10 +212,7 @@ def _arms_of(row: Row) -> Value:
 PRESETS = {
     "smoke": Budget(seeds=1, iterations=60, arms=(LIVE, "without-principal"), scales=(1e-3,)),
     "quick": Budget(
-        seeds=2,
-        iterations=600,
-        arms=(LIVE, "without-principal", "without-random"),
-        scales=(1e-3,),
+        seeds=2, iterations=600, arms=(LIVE, "without-principal", "without-random"), scales=(1e-3,)
     ),
     "standard": Budget(seeds=4, iterations=2000, arms=ARMS, scales=SCALES),
     "paper": Budget(seeds=12, iterations=2000, arms=ARMS, scales=SCALES),

@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 
 from rulescope.assays.figure_data import caption, cell, cells, evidence, labels_run
 from rulescope.assays.inheritance.directions import CONTRAST_NAMES, SCALES
-from rulescope.assays.panels import forest
-from rulescope.render.style import DARK, GREY, PALE, Look, Page, absent, look, styled
+from rulescope.assays.panels import forest, score_axis_across
+from rulescope.render.style import DARK, GREY, Look, Page, absent, look, styled
 
 if TYPE_CHECKING:
     from rulescope.assays.results import Results
@@ -53,23 +53,18 @@ def directions(results: Mapping[str, Results]) -> Figure:
             (name, gap, cell(found, "contrast", scale=scale, contrast=contrast))
             for contrast, name in CONTRAST_NAMES.items()
         ]
-        for axes, rows, finish in ((left, scores, _score_axis), (right, gaps, _difference_axis)):
+        for axes, rows in ((left, scores), (right, gaps)):
             known = [(name, how, one) for name, how, one in rows if one is not None]
-            if known:
-                forest(axes, known)
-                finish(axes)
-            else:
+            if not known:
                 absent(axes)
+                continue
+            forest(axes, known)
+            if axes is left:
+                score_axis_across(axes, [one for _, _, one in known])
+                axes.set_xlabel("score (0 random, 1 optimal)", labelpad=2)
+            else:
+                _difference_axis(axes)
     return page.figure
-
-
-def _score_axis(axes: Axes) -> None:
-    low, high = axes.get_xlim()
-    axes.set_xlim(min(low, -0.05), max(high, 1.05))
-    axes.set_xticks([0.0, 0.5, 1.0], ["0", "0.5", "1"])
-    for reference in (0.0, 0.5, 1.0):
-        axes.axvline(reference, color=PALE, lw=0.8, zorder=0)
-    axes.set_xlabel("score (0 random, 1 optimal)", labelpad=2)
 
 
 def _difference_axis(axes: Axes) -> None:

@@ -35,7 +35,7 @@ from rulescope.assays.assay import (
 from rulescope.assays.comparison_families import PRIMARY
 from rulescope.assays.estimates import Estimates, Label
 from rulescope.assays.frame import Floats, Frame
-from rulescope.assays.pivot import Entry, Index, count_of, known, names, pivot_table
+from rulescope.assays.pivot import Entry, Index, count_of, keep_filled, known, names, pivot_table
 from rulescope.assays.results import Column, Results, Table
 from rulescope.core.errors import SpecError
 from rulescope.spec.run_spec import (
@@ -48,13 +48,7 @@ from rulescope.spec.run_spec import (
     RunSpec,
     Transplant,
 )
-from rulescope.stats import (
-    estimate,
-    exact_iqm,
-    interaction_differences,
-    seed_blocks,
-    trimmed_mean,
-)
+from rulescope.stats import estimate, exact_iqm, interaction_differences, seed_blocks, trimmed_mean
 
 SCALES = (1e-3, 1e3)
 PUBLISHED = (
@@ -181,7 +175,8 @@ def analyse(frame: Frame) -> Results:
         found = estimate_cells(frame, "score", scores, CORE_DRAWS)
         series = {"iteration": frame.iteration, **trajectories(frame, "score", CORE_DRAWS)}
         found.update(_interactions(frame, scores))
-    return make_results("E2", frame, found, _tables(frame, found), notes, series)
+    made = (_arms(frame, found), _cells(frame, found), _interaction_table(frame, found))
+    return make_results("E2", frame, found, keep_filled(*made), notes, series)
 
 
 def _interactions(frame: Frame, scores: Floats) -> Estimates:
@@ -206,12 +201,6 @@ def _interactions(frame: Frame, scores: Floats) -> Estimates:
             )
             found.add(quantity, one, {"scale": scale})
     return found
-
-
-def _tables(frame: Frame, found: Estimates) -> tuple[Table, ...]:
-    """Return every table of E2 that has a row."""
-    made = (_arms(frame, found), _cells(frame, found), _interaction_table(frame, found))
-    return tuple(table for table in made if table.rows)
 
 
 def _arm_names(frame: Frame) -> dict[str, str]:

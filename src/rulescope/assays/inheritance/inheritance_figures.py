@@ -23,7 +23,6 @@ from rulescope.assays.figure_data import (
     evidence,
     labels_run,
     point,
-    reach,
 )
 from rulescope.assays.inheritance.inheritance import SCALES
 from rulescope.assays.interface.interface_figures import measured
@@ -34,12 +33,13 @@ from rulescope.assays.panels import (
     line_end,
     scale_text,
     score_axis,
+    score_axis_across,
     score_curves,
     widths,
 )
 from rulescope.assays.scale.scale_figures import THRESHOLD, tasks_run, window_groups
 from rulescope.render.line_labels import End, name_ends
-from rulescope.render.style import DARK, PALE, SMALL, Page, absent, look, styled
+from rulescope.render.style import DARK, SMALL, Page, absent, look, styled
 
 if TYPE_CHECKING:
     from rulescope.assays.results import Results
@@ -269,12 +269,7 @@ def _finals(page: Page, axes: Axes, results: Results | None, scale: float) -> No
         return
     rows = [(arm.replace("-", ", "), look(arm), _score(results, scale, arm)) for arm in arms]
     forest(axes, rows)
-    ends = reach(e for _, _, e in rows)
-    axes.set_xlim(min(-0.05, min(ends) - 0.05), max(1.05, max(ends) + 0.05))
-    axes.set_xticks([0, 0.5, 1.0], ["0", "0.5", "1"])
-    for reference in (0.0, 1.0):
-        axes.axvline(reference, color=PALE, lw=0.8, zorder=0)
-    axes.axvline(0.5, color=PALE, lw=0.6, zorder=0)
+    score_axis_across(axes, [e for _, _, e in rows])
     interaction = cell(results, "interaction", scale=scale)
     if interaction is not None:
         box = axes.get_position()

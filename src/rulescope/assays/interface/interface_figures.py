@@ -111,12 +111,7 @@ def _transform(axes: Axes) -> None:
         axis.set_major_formatter(FixedFormatter([power(e) for e in exponents]))
         axis.set_minor_locator(NullLocator())
     axes.annotate(
-        "linear",
-        (1.4e4, 300.0),
-        annotation_clip=False,
-        size=SMALL,
-        color="#555555",
-        va="center",
+        "linear", (1.4e4, 300.0), annotation_clip=False, size=SMALL, color="#555555", va="center"
     )
     axes.annotate(
         "h(x)",

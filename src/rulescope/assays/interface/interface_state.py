@@ -23,7 +23,7 @@ from rulescope.assays.assay import Assay, Budget, Cell, learner, lifetime, sweep
 from rulescope.assays.comparison_families import INTERFACE_STATE
 from rulescope.assays.estimates import Estimates, Label
 from rulescope.assays.frame import Floats, Frame
-from rulescope.assays.pivot import Entry, Index, known, names, pivot, pivot_table
+from rulescope.assays.pivot import Entry, Index, keep_filled, known, names, pivot, pivot_table
 from rulescope.assays.results import Column, Results, Table, Value
 from rulescope.spec.run_spec import Pin, RunSpec
 from rulescope.stats import (
@@ -64,8 +64,8 @@ def analyse(frame: Frame) -> Results:
     with collect_tail_warnings(notes):
         found = estimate_cells(frame, "score", scores, CORE_DRAWS)
         found.update(_contrasts(frame, scores))
-    tables = (_complete(frame, found), _scores(frame, found))
-    return make_results("P1", frame, found, tuple(t for t in tables if t.rows), notes)
+    tables = keep_filled(_complete(frame, found), _scores(frame, found))
+    return make_results("P1", frame, found, tables, notes)
 
 
 def _contrasts(frame: Frame, scores: Floats) -> Estimates:
@@ -112,10 +112,7 @@ def _complete(frame: Frame, found: Estimates) -> Table:
     for quantity, interfaces in CONTRASTED.items():
         less = "" if quantity == "effect" else " − Δ Default"
         shown: dict[Label, str] = {name: f"Δ {INTERFACES[name]}{less}" for name in interfaces}
-        entries = (
-            Entry(columns[0], quantity),
-            Entry(columns[1], quantity, {"level": "family"}),
-        )
+        entries = (Entry(columns[0], quantity), Entry(columns[1], quantity, {"level": "family"}))
         rows += pivot(found, (Index("Contrast", "arm", shown), scale), entries, known)
     return Table(
         "tab:p1-complete",

@@ -25,7 +25,7 @@ from rulescope.assays.assay import Arm, Assay, Budget, Cell, lifetimes, sweep
 from rulescope.assays.cohorts import NO_DISCO
 from rulescope.assays.estimates import Estimates, Label, Row, label_text
 from rulescope.assays.frame import Frame
-from rulescope.assays.pivot import Entry, Index, names, pivot_table
+from rulescope.assays.pivot import Entry, Index, keep_filled, names, pivot_table
 from rulescope.assays.results import Column, Results, Table, Value
 from rulescope.core.errors import SpecError
 from rulescope.spec.run_spec import RunSpec
@@ -69,7 +69,7 @@ def analyse(frame: Frame) -> Results:
             found.update(estimate_cells(part, "score", tail15(part), ATLAS_DRAWS))
         if "floor" in frame.axes["condition"]:
             found.update(_above(frame.part(condition="floor")))
-    tables = tuple(table for table in (_scores(frame, found), _floor(frame, found)) if table.rows)
+    tables = keep_filled(_scores(frame, found), _floor(frame, found))
     return make_results("E-POP", frame, found, tables, notes)
 
 

@@ -8,7 +8,7 @@ from rulescope.assays.analysis import CORE_DRAWS, SCORE, adjusted, below
 from rulescope.assays.comparison_families import PRIMARY
 from rulescope.assays.estimates import Estimates
 from rulescope.assays.frame import Frame
-from rulescope.assays.pivot import Entry, Index, names, pivot_table, window_of
+from rulescope.assays.pivot import Entry, Index, keep_filled, names, pivot_table, window_of
 from rulescope.assays.results import Column, Table
 from rulescope.assays.scale.state_geometry import VECTORS
 from rulescope.envs.references import catch_references
@@ -37,7 +37,7 @@ CRITERIA = ("0.7", "0.8", "0.9")
 
 def make_tables(frame: Frame, found: Estimates) -> tuple[Table, ...]:
     """Return every table of E1 that has a row."""
-    made = [
+    return keep_filled(
         _contrasts(frame, found),
         _widths(frame, found),
         _relative(frame, found),
@@ -45,8 +45,7 @@ def make_tables(frame: Frame, found: Estimates) -> tuple[Table, ...]:
         _displacements(frame, found),
         _geometry(frame, found),
         _references(frame),
-    ]
-    return tuple(table for table in made if table.rows)
+    )
 
 
 def _cells(frame: Frame) -> tuple[Index, Index]:

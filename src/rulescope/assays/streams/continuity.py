@@ -72,7 +72,9 @@ class _Trace(NamedTuple):
 
     def equals(self, other: _Trace) -> bool:
         """Return whether everything was the same at every step."""
-        return all(np.array_equal(mine, its) for mine, its in zip(self, other, strict=True))
+        return all(
+            np.array_equal(getattr(self, name), getattr(other, name)) for name in self._fields
+        )
 
 
 def _trace(env: Environment, seed: int) -> _Trace:
