@@ -39,7 +39,7 @@ PRINTED_ARMS = {
     "DQN 28,672": "dqn-28672",
     "DQN cleared": "dqn-cleared",
 }
-SYSTEMS = {"rule": "Disco", "DQN clear": "DQN cleared"}
+SYSTEMS = {"disco": "Disco", "DQN clear": "DQN cleared"}
 
 
 def printed_cells() -> dict[tuple[str, str, str], dict[str, Any]]:

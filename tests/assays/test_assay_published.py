@@ -145,3 +145,11 @@ def test_comparison_tells_agreement_and_budget() -> None:
 
 def test_an_assay_without_published_values_has_none() -> None:
     assert published.estimates("E99") == {}
+
+
+@pytest.mark.parametrize("assay", ASSAYS)
+def test_the_published_rows_are_the_printed_numbers(assay: str) -> None:
+    rows, printed = published.estimates(assay), printed_tables.estimates(assay)
+    assert list(rows) == list(printed)
+    for name, row in rows.items():
+        assert row == pytest.approx(printed[name], nan_ok=True), name

@@ -16,6 +16,7 @@ from made_up_records import fill
 from rulescope.assays import ASSAYS, Budget, narrowed, published
 from rulescope.assays.assay import Assay
 from rulescope.assays.comparison import compare
+from rulescope.assays.display_names import canonical_arm
 from rulescope.assays.frame import Floats
 from rulescope.assays.plan import Plan, write
 from rulescope.core.errors import SpecError
@@ -129,7 +130,7 @@ def as_printed(assay: Assay) -> dict[tuple[str, str], list[Floats]]:
         ):
             log[: first - 1] = 0.0
             log[first - 1] = max(score, 0.8)
-        made[row["Exposure"], row["Algorithm"]] = logs
+        made[row["Exposure"], canonical_arm(row["Algorithm"])] = logs
     return made
 
 

@@ -61,6 +61,15 @@ def variant_of(learner: str) -> str:
     return f"disco{dash}{rest}" if first == "rule" else learner
 
 
+def in_printed_order(arms: Iterable[str]) -> list[str]:
+    """Return ``arms`` in the order of the published tables: alphabetical, the rule as Disco.
+
+    >>> in_printed_order(["rule", "dqn", "a2c"])
+    ['a2c', 'rule', 'dqn']
+    """
+    return sorted(arms, key=variant_of)
+
+
 def rate_label(rate: float) -> str:
     """Return a learning rate as it is printed.
 

@@ -19,7 +19,7 @@ from rulescope.assays.analysis import (
     missing,
 )
 from rulescope.assays.assay import Arm, Budget, Cell, at_unit_scale, lifetimes, sweep
-from rulescope.assays.display_names import arm_name
+from rulescope.assays.display_names import arm_name, in_printed_order
 from rulescope.assays.estimates import Estimates
 from rulescope.assays.frame import Floats, Frame, Label
 from rulescope.assays.results import Column, Results, Table, Value
@@ -180,7 +180,7 @@ def _deepest(frame: Frame, flags: Floats, depths: tuple[int, ...]) -> tuple[Esti
 def _table(label: str, frame: Frame, found: Estimates) -> Table:
     """Return a row for every learner and depth that was run."""
     rows: list[tuple[Value, ...]] = []
-    for arm in sorted(map(str, frame.axes["arm"])):
+    for arm in in_printed_order(map(str, frame.axes["arm"])):
         deepest = found.at("deepest", arm=arm)
         for row in sorted(found.where("return", arm=arm), key=lambda row: row.labels["depth"]):
             if row.estimate.n:

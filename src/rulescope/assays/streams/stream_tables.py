@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rulescope.assays.analysis import ATLAS_DRAWS, below
-from rulescope.assays.display_names import arm_name
+from rulescope.assays.display_names import arm_name, in_printed_order
 from rulescope.assays.estimates import Estimates
 from rulescope.assays.frame import Frame
 from rulescope.assays.pivot import Entry, Index, count_of, names, pivot_table
@@ -39,5 +39,5 @@ def exposure_table(label: str, title: str, frame: Frame, found: Estimates) -> Ta
 
 def algorithms(frame: Frame) -> Index:
     """Return the column of arms in the order of the printed tables."""
-    arms = sorted(map(str, frame.axes["arm"]))
+    arms = in_printed_order(map(str, frame.axes["arm"]))
     return Index("Algorithm", "arm", {arm: arm_name(arm, frame.subject) for arm in arms})
