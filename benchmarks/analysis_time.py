@@ -15,8 +15,8 @@ from pathlib import Path
 
 from rulescope import assays
 from rulescope.assays.plan import Plan
+from rulescope.assays.results_folder import write_results
 from rulescope.records import Store
-from rulescope.report.results_folder import write_results
 
 TESTS = Path(__file__).parents[1] / "tests"
 

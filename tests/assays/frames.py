@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 
 from rulescope.assays.assay import Assay, Budget
-from rulescope.assays.display_names import arm_name, canonical_arm
 from rulescope.assays.frame import Floats, Frame, Label
+from rulescope.render.display_names import arm_name, canonical_arm
 
 Axes = Mapping[str, tuple[Label, ...]]
 

@@ -13,12 +13,12 @@ from scipy import stats as scipy_stats  # type: ignore[import-untyped]
 import printed_tables
 from rulescope.assays import ASSAYS, gather, narrowed, published
 from rulescope.assays.comparison import compare
-from rulescope.assays.display_names import canonical_arm
 from rulescope.assays.exploration.discovery import analyse, campaigns, events, expected_first, grid
 from rulescope.assays.exploration.staircase import budget, depth_of
 from rulescope.assays.frame import Floats, Frame
 from rulescope.assays.results import Results
 from rulescope.lifetime import Lifetime
+from rulescope.render.display_names import canonical_arm
 from rulescope.spec.baseline_config import RandomPolicy
 from rulescope.spec.run_spec import RunSpec
 from rulescope.spec.world_config import DeepSea

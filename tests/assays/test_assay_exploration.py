@@ -12,12 +12,12 @@ import pytest
 import printed_tables
 from rulescope.assays import ASSAYS, Assay, Budget, narrowed, published
 from rulescope.assays.comparison import compare
-from rulescope.assays.display_names import canonical_arm
 from rulescope.assays.exploration.exploration import analyse
 from rulescope.assays.exploration.exploration_conventions import analyse as analyse_conventions
 from rulescope.assays.exploration.staircase import depth_of
 from rulescope.assays.frame import Floats, Frame
 from rulescope.core.errors import SpecError
+from rulescope.render.display_names import canonical_arm
 from rulescope.spec.baseline_config import A2C
 from rulescope.spec.disco_config import Disco
 from rulescope.spec.run_spec import RunSpec

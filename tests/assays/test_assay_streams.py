@@ -16,12 +16,12 @@ from made_up_records import fill
 from rulescope.assays import ASSAYS, Budget, narrowed, published
 from rulescope.assays.assay import Assay
 from rulescope.assays.comparison import compare
-from rulescope.assays.display_names import canonical_arm
 from rulescope.assays.frame import Floats
 from rulescope.assays.plan import Plan, write
 from rulescope.core.errors import SpecError
 from rulescope.episode_stats import RATE_WINDOW
 from rulescope.records import Store
+from rulescope.render.display_names import canonical_arm
 from rulescope.spec.run_spec import RunSpec
 from rulescope.spec.world_config import WORLDS, Boundary
 from rulescope.stats import Estimate

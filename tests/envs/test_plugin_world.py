@@ -10,11 +10,11 @@ import pytest
 
 from plugin_packages import example_installed
 from rulescope import envs
+from rulescope.assays.lifetime_figures import describe
 from rulescope.core.errors import SpecError
 from rulescope.envs.plugin_world import pin_plugin_world
 from rulescope.lifetime import Lifetime
 from rulescope.records import Store
-from rulescope.report.lifetime_figures import describe
 from rulescope.runner import find_or_make
 from rulescope.spec import run_spec
 from rulescope.spec.baseline_config import A2C, NetworkSizes

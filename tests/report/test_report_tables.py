@@ -164,12 +164,12 @@ def test_the_terminal_shows_brackets_and_all() -> None:
 def test_files_are_named_after_labels_and_the_same_every_time(tmp_path: Path) -> None:
     made = (table(("a", LIVE)), table(("b", PIN), label="v5:tab:app-x"))
     results = Results("E1", "4 seeds", {}, 4, rows("E1", {}), made)
-    written = table_formats.write_tables(results, tmp_path / "new")
+    written = table_formats.write_tables(results.tables, tmp_path / "new")
     names = [f"{n}.{e}" for n in ("tab-e1-all", "v5-tab-app-x") for e in ("md", "csv", "tex")]
     assert [path.name for path in written] == names
     before = [path.read_bytes() for path in written]
     assert [
-        path.read_bytes() for path in table_formats.write_tables(results, tmp_path / "new")
+        path.read_bytes() for path in table_formats.write_tables(results.tables, tmp_path / "new")
     ] == before
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == sorted(names)
     assert all(content.endswith(b"\n") and b"\r" not in content for content in before)

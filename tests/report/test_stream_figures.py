@@ -26,9 +26,9 @@ from report.stream_samples import (
 )
 from report.test_report_figures import clashes, said, words
 from rulescope.assays import ASSAYS, published
-from rulescope.assays.display_names import arm_name
 from rulescope.assays.figures import FIGURES
 from rulescope.assays.results import Results
+from rulescope.render.display_names import arm_name
 from rulescope.render.style import look, save
 from rulescope.stats import Estimate
 

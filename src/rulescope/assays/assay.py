@@ -12,11 +12,11 @@ import msgspec
 import numpy as np
 
 from rulescope.assays.cohorts import REFERENCE_INDEXED, Cohort
-from rulescope.assays.display_names import canonical_arm, variant_of
 from rulescope.assays.frame import Frame, Label
 from rulescope.assays.results import Results
 from rulescope.assays.subject import Subject, apply_agent, apply_variant, named
 from rulescope.core.errors import SpecError, nearest
+from rulescope.render.display_names import canonical_arm, variant_of
 from rulescope.spec.baseline_config import RandomPolicy
 from rulescope.spec.disco_config import AGENTS, Disco
 from rulescope.spec.learner_base import RunShape

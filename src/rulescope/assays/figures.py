@@ -25,6 +25,7 @@ from rulescope.assays.inheritance.inheritance_figures import (
     scale,
 )
 from rulescope.assays.interface.interface_figures import app_interface, interface_state
+from rulescope.assays.lifetime_figures import arms, describe, learning_curve
 from rulescope.assays.open.open_figures import minatar_context, open_carry
 from rulescope.assays.scale.scale_figures import app_scale, detail_scale, scale_audit
 from rulescope.assays.schematic_figures import SCHEMATICS
@@ -32,7 +33,6 @@ from rulescope.assays.streams.stream_figures import app_streams, synthetic_termi
 from rulescope.core.errors import RulescopeError, nearest
 from rulescope.render.result_files import stem
 from rulescope.render.style import save
-from rulescope.report.lifetime_figures import arms, describe, learning_curve
 
 if TYPE_CHECKING:
     from rulescope.assays.results import Results

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rulescope.assays.display_names import subject_name
 from rulescope.core.errors import RulescopeError, nearest
+from rulescope.render.display_names import subject_name
 from rulescope.spec.disco_config import Disco
 from rulescope.spec.open_config import Open
 from rulescope.spec.plugin_config import Plugin

@@ -213,7 +213,7 @@ def write(
 
     Unless it stands ``alone``: then figures have its own panels only.
     """
-    from rulescope.report.results_folder import (
+    from rulescope.assays.results_folder import (
         write_results,  # here, because drawing is not always needed
     )
 

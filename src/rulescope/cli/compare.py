@@ -76,8 +76,8 @@ def _select(rows: list[Comparison], only: str) -> list[Comparison]:
 
 
 def _save_draws(results: Results, folder: Path) -> Path:
+    from rulescope.assays.results_folder import DRAWS
     from rulescope.render.result_files import write_whole
-    from rulescope.report.results_folder import DRAWS
 
     return write_whole(folder / DRAWS, arrays.pack(results.draws))
 

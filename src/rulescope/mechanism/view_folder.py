@@ -198,7 +198,7 @@ def write_view(
         save(figure, folder / f"{view.label}.{ending}", title=view.label)
         for ending in FIGURE_FORMATS
     ]
-    tables = write_tables(results, folder)
+    tables = write_tables(results.tables, folder)
     data = write_whole(folder / DATA, arrays.pack(results.series))
     overview = write_whole(folder / "README.md", _overview(view, results).encode())
     paths = [overview, data, *figures, *tables]

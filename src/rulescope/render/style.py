@@ -18,8 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox, BboxBase
 
-from rulescope.assays.display_names import UNKNOWN, arm_name, canonical_arm, subject_of
-from rulescope.assays.results import Results
+from rulescope.render.display_names import UNKNOWN, OfRule, arm_name, canonical_arm, subject_of
 from rulescope.render.result_files import write_whole
 
 WIDTH = 7.2
@@ -218,7 +217,7 @@ def styled(function: Callable[P, R]) -> Callable[P, R]:
     @wraps(function)
     def drawn(*args: P.args, **kwargs: P.kwargs) -> R:
         given = args[0] if args and isinstance(args[0], Mapping) else {}
-        found = [one for one in given.values() if isinstance(one, Results)]
+        found = [one for one in given.values() if isinstance(one, OfRule)]
         name = subject_of(found)
         short = abbreviated(name)
         with drawing(), naming(short):

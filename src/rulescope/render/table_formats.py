@@ -6,19 +6,19 @@ import csv
 import io
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.table import Table as TerminalTable
 from rich.text import Text
 
-from rulescope.assays.results import in_numbers
 from rulescope.render.result_files import stem, write_whole
+from rulescope.render.tables import in_numbers
 from rulescope.stats import Estimate
 
 if TYPE_CHECKING:
-    from rulescope.assays.results import Column, Results, Table, Value
+    from rulescope.render.tables import Column, Table, Value
 
 DASH = "—"
 """Printed for missing values."""
@@ -28,9 +28,9 @@ RANGE_NOTE = f"{RANGE_MARK}: lowest and highest value over the seeds, no confide
 MINUS = "−"
 
 
-def write_tables(results: Results, folder: Path) -> list[Path]:
-    """Write every table of ``results`` into ``folder`` as .md, .csv and .tex; return the paths."""
-    return [path for table in results.tables for path in write_table(table, folder)]
+def write_tables(tables: Iterable[Table], folder: Path) -> list[Path]:
+    """Write ``tables`` into ``folder`` as .md, .csv and .tex; return the paths."""
+    return [path for table in tables for path in write_table(table, folder)]
 
 
 def write_table(table: Table, folder: Path) -> list[Path]:

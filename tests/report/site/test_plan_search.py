@@ -82,9 +82,9 @@ def test_arms_that_a_plug_in_cannot_have_are_not_planned() -> None:
     change = assays.ASSAYS["E3"]
     plan = Plan.of(
         change,
-        narrowed(change, change.budget("paper"), subject=PLUGIN, arms=["disco", "disco-freeze"]),
+        narrowed(change, change.budget("paper"), subject=PLUGIN, arms=["rule", "rule-freeze"]),
     )
     [shown] = [s for s in plan_selection.select_plans(dict(plan.runs)) if s.plan.assay.id == "E3"]
     arms = {cell.labels["arm"] for cell in shown.plan.cells}
-    assert {"disco", "disco-freeze", "dqn"} <= arms
-    assert "disco-no-aux" not in arms
+    assert {"rule", "rule-freeze", "dqn"} <= arms
+    assert "rule-no-aux" not in arms

@@ -26,12 +26,12 @@ from rulescope.assays.analysis import (
 )
 from rulescope.assays.assay import Arm, Assay, Budget, Cell, lifetimes
 from rulescope.assays.cohorts import EVENTS
-from rulescope.assays.display_names import arm_name
 from rulescope.assays.estimates import Estimates, Row, count_text, join_labels
 from rulescope.assays.exploration.staircase import budget, depth_of, estimate_share, task_at
 from rulescope.assays.exploration.staircase import grid as staircase_grid
 from rulescope.assays.frame import Floats, Frame, Label
 from rulescope.assays.results import Column, Results, Table, Value
+from rulescope.render.display_names import arm_name
 from rulescope.stats import (
     deep_sea_tail,
     estimate,

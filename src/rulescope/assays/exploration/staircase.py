@@ -19,11 +19,11 @@ from rulescope.assays.analysis import (
     missing,
 )
 from rulescope.assays.assay import Arm, Budget, Cell, at_unit_scale, lifetimes, sweep
-from rulescope.assays.display_names import arm_name, in_printed_order
 from rulescope.assays.estimates import Estimates
 from rulescope.assays.frame import Floats, Frame, Label
 from rulescope.assays.results import Column, Results, Table, Value
 from rulescope.core.errors import SpecError
+from rulescope.render.display_names import arm_name, in_printed_order
 from rulescope.spec.run_spec import RunSpec
 from rulescope.spec.world_config import WORLDS, DeepSea
 from rulescope.stats import (

@@ -29,11 +29,11 @@ from rulescope.assays.assay import (
     sweep,
 )
 from rulescope.assays.cohorts import HISTORICAL
-from rulescope.assays.display_names import arm_name
 from rulescope.assays.estimates import Estimates
 from rulescope.assays.frame import Floats, Frame
 from rulescope.assays.results import Column, Results, Table, Value
 from rulescope.assays.streams.stream_readouts import RATE
+from rulescope.render.display_names import arm_name
 from rulescope.stats import (
     estimate,
     paired_differences,

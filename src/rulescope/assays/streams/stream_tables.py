@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from rulescope.assays.analysis import ATLAS_DRAWS, below
-from rulescope.assays.display_names import arm_name, in_printed_order
 from rulescope.assays.estimates import Estimates
 from rulescope.assays.frame import Frame
 from rulescope.assays.pivot import Entry, Index, count_of, names, pivot_table
 from rulescope.assays.results import Column, Table
 from rulescope.assays.streams.stream_readouts import CROSSED, RATE_SCORE, THRESHOLD
+from rulescope.render.display_names import arm_name, in_printed_order
 
 
 def exposure_table(label: str, title: str, frame: Frame, found: Estimates) -> Table:

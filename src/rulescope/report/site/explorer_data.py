@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from rulescope.assays.lifetime_figures import describe
 from rulescope.episode_stats import HEADLINES, headline
 from rulescope.records import Record
-from rulescope.report.lifetime_figures import describe
 from rulescope.report.site.inputs import json_numbers
 from rulescope.report.site.learning_curves import STATE_NORMS
 from rulescope.report.site.provenance_page import IDENTITY_NAMES

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from rulescope.assays import Cell
-from rulescope.assays.display_names import subject_name
 from rulescope.episode_stats import HEADLINES
+from rulescope.render.display_names import subject_name
 from rulescope.render.style import Look, in_order, naming
 from rulescope.report.site.arm_styles import distinct_styles, style_data
 from rulescope.report.site.inputs import json_numbers

@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import Protocol, runtime_checkable
 
 from rulescope.rules.loading import short
 from rulescope.spec.disco_config import VARIANTS
 
-if TYPE_CHECKING:
-    from rulescope.assays.results import Results
+
+@runtime_checkable
+class OfRule(Protocol):
+    """Results of lifetimes under a rule."""
+
+    @property
+    def rule(self) -> str:
+        """The rule under audit."""
+        ...
+
+    @property
+    def axes(self) -> Mapping[str, tuple[str | float, ...]]:
+        """The labels that were run, by axis."""
+        ...
+
 
 SUBJECTS = {"disco103": "Disco103", "sprout": "Sprout", "open": "OPEN"}
 """Names of rules that are written otherwise than they are typed."""
@@ -26,7 +39,7 @@ def subject_name(rule: str) -> str:
     return SUBJECTS.get(rule, short(rule))
 
 
-def subject_of(results: Iterable[Results]) -> str:
+def subject_of(results: Iterable[OfRule]) -> str:
     """Return the printed name of the rule under audit in ``results``.
 
     Baselines have no rule, and OPEN is audited by itself: where an arm is named after the rule

@@ -41,7 +41,7 @@ def write_results(
     labels = [label for label in figures or assay.figures if label in FIGURES]
     everything = {**others, results.assay: results}
     drawn = [path for label in labels for path in write_figure(label, everything, folder)]
-    tables = write_tables(results, folder)
+    tables = write_tables(results.tables, folder)
     beside = compare(results)
     if beside:
         tables += write_table(comparison_table(results, beside), folder)
