@@ -8,10 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 import machine
 import markers
 from plugin_packages import Site, importable
+
+settings.register_profile("untimed", deadline=None)  # no test depends on the load of the machine
+settings.load_profile("untimed")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -8,12 +8,7 @@ from typing import Any
 
 import pytest
 
-import rulescope
-
 ROOT = Path(__file__).parents[1]
-pytestmark = pytest.mark.skipif(
-    not hasattr(rulescope, "make_spec"), reason="the public interface is not there"
-)
 
 
 def run_blocks(page: str) -> dict[str, Any]:
