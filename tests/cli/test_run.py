@@ -55,7 +55,10 @@ def test_an_assay_is_run_written_and_resumed(tmp_path: Path) -> None:
     assert {f"tab-unified-scores-catch.{ending}" for ending in ("md", "csv", "tex")} <= written
     data = json.loads((folder / "results.json").read_text())
     assert set(data["runs"]) == set(Store(tmp_path / "store").ids())
-    scores = data["estimates"]
+    scores = {
+        name: {key: value for key, value in row.items() if key != "labels"}
+        for name, row in data["estimates"].items()
+    }
     assert scores["score/catch/live/1"] == scores["score/catch/placebo/1"]
     # The runs of live and placebo are identical, at each of the two scales.
     hashes = invoke_json("records", "hashes", *places[:2])

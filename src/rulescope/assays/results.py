@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rulescope.assays.estimates import Estimates
+from rulescope.assays.estimates import Estimates, Row
 from rulescope.core.wording import counted as counted
 from rulescope.render.tables import Column as Column
 from rulescope.render.tables import Table as Table
@@ -94,23 +94,30 @@ def as_data(results: Results) -> dict[str, Any]:
         "seeds": results.seeds,
         "iterations": results.iterations,
         "axes": {name: list(labels) for name, labels in results.axes.items()},
-        "estimates": {
-            key: {
-                "value": _finite(one.value),
-                "low": _finite(one.low),
-                "high": _finite(one.high),
-                "n": one.n,
-                "draws": one.draws,
-                "family": one.family,
-                "method": one.method,
-            }
-            for key, one in results.estimates.items()
-        },
+        "estimates": {row.name: _row_data(row) for row in results.estimates.rows},
         "windows": {
             key: {"kind": one.kind, "low": _finite(one.low), "high": _finite(one.high)}
             for key, one in results.windows.items()
         },
         "notes": list(results.notes),
+    }
+
+
+def _row_data(row: Row) -> dict[str, Any]:
+    """Return the columns of a row, with the values of single lifetimes where they are known."""
+    one = row.estimate
+    return {
+        "quantity": row.quantity,
+        "labels": dict(row.labels),
+        "value": _finite(one.value),
+        "low": _finite(one.low),
+        "high": _finite(one.high),
+        "n": one.n,
+        "draws": one.draws,
+        "family": one.family,
+        "method": one.method,
+        "seeds": None if row.seeds is None else [_finite(value) for value in row.seeds],
+        "other_grid": row.other_grid,
     }
 
 
