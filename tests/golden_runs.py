@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from rulescope.assays import ASSAYS, PRESETS, Assay, Budget, narrowed
-from rulescope.audit import audit_plan, subjects
+from rulescope.assays.subject import find_subject
+from rulescope.audit import audit_plan
 from rulescope.core import runtime
 from rulescope.core.errors import SpecError
 from rulescope.records import Store
@@ -70,7 +71,7 @@ def audits() -> dict[str, str]:
     """Return the fingerprint of every preset of the audit of several rules."""
     found = {}
     for name in AUDITED:
-        audited, _ = subjects.find(name)
+        audited, _ = find_subject(name)
         for preset in PRESETS:
             planned = audit_plan.budgets(audited.rule, audited.subject, preset)
             runs = [run for assay, budget in planned for run in _runs(assay, budget)]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rulescope.assays import ASSAYS, PRESETS, narrowed
-from rulescope.audit import audit_plan, subjects
+from rulescope.assays.subject import find_subject
+from rulescope.audit import audit_plan
 from rulescope.spec.disco_config import AGENTS, Conventions, Disco
 from rulescope.spec.run_spec import RunSpec, with_donors
 
@@ -59,6 +60,6 @@ def test_defaults_of_a_spec_are_the_historical_agent_for_ever() -> None:
 
 @pytest.mark.parametrize("agent", [None, "historical"])
 def test_an_audit_has_one_agent_in_all_its_assays(agent: str | None) -> None:
-    audited, _ = subjects.find("disco103")
+    audited, _ = find_subject("disco103")
     chosen = audit_plan.budgets(audited.rule, audited.subject, "smoke", agent=agent)
     assert {budget.agent for _, budget in chosen} == {agent or "published"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -147,14 +147,6 @@ class Estimates(Mapping[str, Estimate]):
         """
         rows = [row for row in self.where(quantity, **labels) if planned or row.known]
         return list(dict.fromkeys(row.labels[column] for row in rows if column in row.labels))
-
-    def marked(self, names: frozenset[str]) -> Estimates:
-        """Return the same rows, those in ``names`` marked as resting on another grid."""
-        rows = {
-            name: replace(row, other_grid=True) if name in names else row
-            for name, row in self._rows.items()
-        }
-        return Estimates(rows)
 
     def row(self, name: str) -> Row:
         """Return the row whose printed name is ``name``."""

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 from rulescope.assays import PRESETS, Results
 from rulescope.assays.plan import Plan
-from rulescope.audit import audit_plan, evidence, history, optimiser_profile, profile_axes, subjects
+from rulescope.assays.subject import Subject, find_subject
+from rulescope.audit import audit_plan, evidence, history, optimiser_profile, profile_axes
 from rulescope.audit.profile import Profile
 from rulescope.core.errors import SpecError, nearest
 from rulescope.records import Store
@@ -21,7 +22,7 @@ from rulescope.spec.run_spec import RunSpec
 class Audit:
     """The assays of an audit, each with the runs that the store has and lacks."""
 
-    audited: subjects.Audited
+    audited: Subject
     preset: str
     agent: str | None
     """As asked for; None is the usual one."""
@@ -70,12 +71,12 @@ def plan_audit(
 ) -> Audit:
     """Return the audit of the rule called so, as far as ``store`` has it.
 
-    ``rule`` is anything that :func:`rulescope.audit.subjects.find` knows. ``seeds`` overrides the
+    ``rule`` is anything that :func:`find_subject` knows. ``seeds`` overrides the
     preset's, ``only`` names the assays (all if empty).
     """
     if preset not in PRESETS:
         raise SpecError(f"--preset: no {preset!r}{nearest(preset, PRESETS)}")
-    audited, weights = subjects.find(rule, weights)
+    audited, weights = find_subject(rule, weights)
     chosen = audit_plan.budgets(
         audited.rule, audited.subject, preset, seeds=seeds, only=only, agent=agent
     )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rulescope.assays import Assay, Budget, narrowed
-from rulescope.audit import subjects
+from rulescope.assays.subject import find_subject
 from rulescope.core.errors import SpecError
 from rulescope.spec.disco_config import Disco
 from rulescope.spec.open_config import Open
@@ -29,9 +29,9 @@ def select_budget(
 ) -> Budget:
     """Return the budget ``preset`` of ``assay``, narrowed to what is given.
 
-    ``rule`` is anything that :func:`rulescope.audit.subjects.find` knows; the assay's own if None.
+    ``rule`` is anything that :func:`find_subject` knows; the assay's own if None.
     """
-    found = None if rule is None else subjects.find(rule, weights)[0]
+    found = None if rule is None else find_subject(rule, weights)[0]
     budget = narrowed(
         assay,
         assay.budget(preset),
@@ -63,4 +63,4 @@ def _require_open(assay: Assay, budget: Budget, rule: str) -> None:
 
 def locate_weights(rule: str | None, weights: Path | None) -> Path | None:
     """Return where the weights of ``rule`` are: the rule itself, if it is a file or a folder."""
-    return weights if rule is None else subjects.find(rule, weights)[1]
+    return weights if rule is None else find_subject(rule, weights)[1]

@@ -8,8 +8,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from rulescope.assays.subject import Subject, apply_agent, apply_variant, named
-from rulescope.audit import subjects
+from rulescope.assays.subject import Subject, apply_agent, apply_variant, find_subject, named
 from rulescope.core.entry_points import list_names
 from rulescope.core.errors import SpecError, nearest
 from rulescope.envs.plugin_world import pin_plugin_world
@@ -48,7 +47,7 @@ def make_spec(
     """Return the spec of one run, checked.
 
     ``learner`` and ``env`` are names of this package or of plug-ins. ``rule`` is a rule for a
-    Disco or OPEN learner, instead of its own: anything that :func:`rulescope.audit.subjects.find`
+    Disco or OPEN learner, instead of its own: anything that :func:`find_subject`
     knows; ``weights`` is where its weights are, if not in the usual places. ``agent`` (conventions)
     and ``interface`` (of values) are names that a Disco learner can have. The length and the size
     of an iteration are the learner's usual ones if None. A name that is unknown, or does not apply
@@ -100,7 +99,7 @@ def _make_learner(
     if isinstance(chosen, Open):
         if rule is None:
             return chosen
-        return replace(chosen, rule=subjects.find(rule, weights)[0].rule)
+        return replace(chosen, rule=find_subject(rule, weights)[0].rule)
     if not isinstance(chosen, Disco):
         if rule is not None:
             raise _not_applicable("rule", name)
@@ -109,7 +108,7 @@ def _make_learner(
     pick("interface", interface or "default", INTERFACES)
     subject: Subject | None = named(Disco().rule)
     if rule is not None:
-        subject = subjects.find(rule, weights)[0].subject
+        subject = find_subject(rule, weights)[0].subject
     if subject is None or not isinstance(subject.learner, Disco):
         raise SpecError(f"--rule: {rule!r} is not a Disco rule, such as disco103 or sprout")
     if subject.has_agents:

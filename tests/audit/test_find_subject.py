@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rulescope.assays.subject import named
-from rulescope.audit import subjects
+from rulescope.assays.subject import find_subject, named
 from rulescope.core import arrays, entry_points
 from rulescope.core.errors import SpecError, WeightsError
 from rulescope.rules import disco_format, loading
@@ -20,16 +19,16 @@ TINY = disco_format.DiscoSizes(predictions=4, trajectory=8, lifetime=4)
 
 
 def test_a_name_is_that_of_an_embedded_or_released_or_random_rule() -> None:
-    found, weights = subjects.find("sprout")
+    found, weights = find_subject("sprout")
     assert (found.family, found.rule, weights) == ("disco", "sprout", None)
     assert found.subject == named("sprout")
     assert found.subject is not None
     assert found.subject.learner == SPROUT
     assert found.subject.null == "sprout-random:0"
-    assert subjects.find("disco103")[0].subject == named("disco103")
-    assert subjects.find("random:3")[0].rule == "random:3"
-    assert subjects.find("open-breakout")[0].family == "open"
-    assert subjects.find("open")[0].subject is None
+    assert find_subject("disco103")[0].subject == named("disco103")
+    assert find_subject("random:3")[0].rule == "random:3"
+    assert find_subject("open-breakout")[0].family == "open"
+    assert find_subject("open")[0].subject is None
 
 
 def test_a_file_is_known_by_its_content_and_driven_by_what_goes_with_its_size(
@@ -37,7 +36,7 @@ def test_a_file_is_known_by_its_content_and_driven_by_what_goes_with_its_size(
 ) -> None:
     path = tmp_path / "mine.npz"
     path.write_bytes(arrays.pack(fresh(TINY, seed=1)))
-    found, weights = subjects.find(str(path))
+    found, weights = find_subject(str(path))
     assert weights == path
     assert found.name == "mine"
     assert found.rule == loading.name_of(path)
@@ -49,25 +48,25 @@ def test_a_file_is_known_by_its_content_and_driven_by_what_goes_with_its_size(
 
 
 def test_the_folder_of_a_discovery_is_as_good_as_its_rule() -> None:
-    found, weights = subjects.find(str(EMBEDDED["sprout-start"].folder))
+    found, weights = find_subject(str(EMBEDDED["sprout-start"].folder))
     assert weights == EMBEDDED["sprout-start"].path
     content = EMBEDDED["sprout-start"].content
     assert found.rule == f"sha256:{content}"
     assert found.folder == f"sprout-start-{content[:8]}"
     with pytest.raises(SpecError, match="give one of the two"):
-        subjects.find(str(weights), weights)
+        find_subject(str(weights), weights)
 
 
 def test_a_rule_in_the_folder_where_one_stands_is_called_by_that_folder(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(EMBEDDED["sprout"].folder)
-    assert {subjects.find(text)[0].name for text in (".", "rule.npz")} == {"sprout"}
+    assert {find_subject(text)[0].name for text in (".", "rule.npz")} == {"sprout"}
 
 
 def test_content_names_a_rule_as_a_specification_does() -> None:
     mine = EMBEDDED["sprout"]
-    found, _ = subjects.find(f"sha256:{mine.content}")
+    found, _ = find_subject(f"sha256:{mine.content}")
     assert (found.rule, found.folder) == (
         f"sha256:{mine.content}",
         f"sha256-{mine.content[:12]}",
@@ -76,29 +75,29 @@ def test_content_names_a_rule_as_a_specification_does() -> None:
     assert isinstance(found.subject.learner, Disco)
     assert found.subject.learner.agent == SPROUT.agent
     with pytest.raises(WeightsError, match="name the file with --weights"):
-        subjects.find(f"sha256:{'0' * 64}")
+        find_subject(f"sha256:{'0' * 64}")
     with pytest.raises(WeightsError, match="holds another rule"):
-        subjects.find(f"sha256:{'0' * 64}", mine.path)
+        find_subject(f"sha256:{'0' * 64}", mine.path)
 
 
 def test_a_plug_in_may_not_have_the_name_of_a_known_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(entry_points, "list_names", lambda _: ["sprout"])
     with pytest.raises(SpecError, match="'sprout' is also the name of a plug-in"):
-        subjects.find("sprout")
+        find_subject("sprout")
 
 
 def test_a_vector_is_a_rule_of_the_other_family(tmp_path: Path) -> None:
     path = tmp_path / "mine.npy"
     np.save(path, np.zeros(1211, np.float32))
-    found, weights = subjects.find(str(path))
+    found, weights = find_subject(str(path))
     assert (found.family, found.subject, weights) == ("open", None, path)
     assert loading.load(found.rule, path).parameter_count == 1211
 
 
 def test_anything_else_is_refused(tmp_path: Path) -> None:
     with pytest.raises(WeightsError, match="nearest: 'disco103'"):
-        subjects.find("disco13")
+        find_subject("disco13")
     with pytest.raises(WeightsError, match=r"rule\.npz"):
-        subjects.find(str(tmp_path))
+        find_subject(str(tmp_path))
     with pytest.raises(WeightsError, match="14 sizes"):
         loading.load("fresh-1-2:0")
