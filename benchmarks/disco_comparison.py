@@ -35,10 +35,10 @@ from benchmarks.timed_lifetime import Iteration, TimedLifetime, disco_config, ma
 from rulescope import __version__
 from rulescope.core import arrays, runtime
 from rulescope.core.errors import SpecError
+from rulescope.envs.world_config import WORLDS, Catch, EnvironmentSpec
+from rulescope.learners.disco_config import AGENTS, Disco
 from rulescope.rules import loading, locate, registry
-from rulescope.spec.disco_config import AGENTS, Disco
-from rulescope.spec.run_spec import RunSpec
-from rulescope.spec.world_config import WORLDS, Catch, EnvironmentSpec
+from rulescope.run_spec import RunSpec
 
 RULE = "disco103"
 FALLBACK = "random:20240"

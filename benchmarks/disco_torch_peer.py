@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from benchmarks.peer_process import import_peer
 from rulescope.envs.environment import Environment
-from rulescope.spec.disco_config import Disco
+from rulescope.learners.disco_config import Disco
 
 NAME, MODULE = "disco-torch", "disco_torch"
 PREDICTIONS, BINS = 600, 601

@@ -19,10 +19,10 @@ import msgspec
 
 from rulescope.engine import local_engine, ray_engine
 from rulescope.engine.campaign import Campaign
+from rulescope.learners.baseline_config import RandomPolicy
 from rulescope.records import Store
+from rulescope.run_spec import RunSpec
 from rulescope.runner import find_or_make
-from rulescope.spec.baseline_config import RandomPolicy
-from rulescope.spec.run_spec import RunSpec
 
 TINY = RunSpec(learner=RandomPolicy(), iterations=1, log_every=1, steps=2, lanes=1)
 

@@ -40,9 +40,9 @@ def peak_resident_set() -> int:
 
 
 def _main(rule: str, iterations: int) -> None:
+    from rulescope.learners.disco_config import Disco
     from rulescope.lifetime import Lifetime
-    from rulescope.spec.disco_config import Disco
-    from rulescope.spec.run_spec import RunSpec
+    from rulescope.run_spec import RunSpec
 
     Lifetime(RunSpec(learner=Disco(rule=rule), iterations=iterations, log_every=1)).run()
     print(peak_resident_set())

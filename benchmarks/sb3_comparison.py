@@ -14,10 +14,10 @@ from benchmarks.sb3_peer import MODULE, NAME, SB3Peer
 from rulescope import __version__
 from rulescope.core import runtime
 from rulescope.core.errors import SpecError
+from rulescope.envs.world_config import WORLDS
+from rulescope.learners.baseline_config import VARIANTS
 from rulescope.lifetime import Lifetime
-from rulescope.spec.baseline_config import VARIANTS
-from rulescope.spec.run_spec import RunSpec
-from rulescope.spec.world_config import WORLDS
+from rulescope.run_spec import RunSpec
 
 LEARNERS = ("a2c", "ppo", "dqn")
 """The baselines that the peer has as well."""

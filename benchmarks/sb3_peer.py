@@ -26,8 +26,8 @@ from benchmarks.peer_process import import_peer
 from rulescope import envs
 from rulescope.core.errors import SpecError
 from rulescope.envs.environment import Environment
-from rulescope.spec.baseline_config import A2C, DQN, PPO, NetworkSizes
-from rulescope.spec.run_spec import RunSpec
+from rulescope.learners.baseline_config import A2C, DQN, PPO, NetworkSizes
+from rulescope.run_spec import RunSpec
 
 NAME, MODULE = "stable-baselines3", "stable_baselines3"
 NEVER = 10**9

@@ -24,10 +24,10 @@ from rulescope.learners.disco.batch import Batch
 from rulescope.learners.disco.disco_learner import DiscoLearner
 from rulescope.learners.disco.update import LearnerState
 from rulescope.learners.disco.update import Step as UpdateStep
+from rulescope.learners.disco_config import Disco
 from rulescope.learners.learner import Rollout
 from rulescope.lifetime import Lifetime
-from rulescope.spec.disco_config import Disco
-from rulescope.spec.run_spec import RunSpec
+from rulescope.run_spec import RunSpec
 
 FILLING_LANES = 64
 

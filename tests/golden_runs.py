@@ -15,16 +15,16 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from rulescope import run_spec
 from rulescope.assays import ASSAYS, PRESETS, Assay, Budget, narrowed
 from rulescope.assays.subject import find_subject
 from rulescope.audit import audit_plan
 from rulescope.core import runtime
 from rulescope.core.errors import SpecError
+from rulescope.learners.disco_config import AGENTS
 from rulescope.records import Store
+from rulescope.run_spec import RunSpec, with_donors
 from rulescope.runner import find_or_make
-from rulescope.spec import run_spec
-from rulescope.spec.disco_config import AGENTS
-from rulescope.spec.run_spec import RunSpec, with_donors
 
 FOLDER = Path(__file__).parent / "golden" / "runs"
 IDS, SPECS, HASHES = FOLDER / "ids.json", FOLDER / "specs.json", FOLDER / "hashes.json"

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from rulescope.core import seeds
 from rulescope.episode_stats import HEADLINES
 from rulescope.records import Record, Store
-from rulescope.spec.run_spec import RunSpec
+from rulescope.run_spec import RunSpec
 
 UNITS = 128
 """Width of the made-up recurrent state, as in Disco103."""

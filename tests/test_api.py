@@ -14,7 +14,7 @@ import rulescope as rs
 from learners.small import small_spec
 from plugin_packages import RULE, Site
 from rulescope.engine import local_engine
-from rulescope.spec.open_config import Open
+from rulescope.learners.open_config import Open
 
 PACKAGE = Path(rs.__file__).parent
 

@@ -13,11 +13,12 @@ from learners.baseline_cases import SMALL
 from rulescope.core.arrays import Arrays
 from rulescope.core.errors import SpecError
 from rulescope.core.structs import expanded
+from rulescope.envs.world_config import ActionFlip, Catch, DeepSea, Tracking
 from rulescope.intervention_conformance import check_intervention
+from rulescope.learners.baseline_config import A2C, RandomPolicy
 from rulescope.lifetime import Lifetime
 from rulescope.records import Record
-from rulescope.spec.baseline_config import A2C, RandomPolicy
-from rulescope.spec.run_spec import (
+from rulescope.run_spec import (
     Freeze,
     Hold,
     Intervention,
@@ -31,7 +32,6 @@ from rulescope.spec.run_spec import (
     checked,
     decode,
 )
-from rulescope.spec.world_config import ActionFlip, Catch, DeepSea, Tracking
 
 ALL = {**SMALL, "random": RandomPolicy()}
 ITERATIONS = 8

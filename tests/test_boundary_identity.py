@@ -14,11 +14,11 @@ import pytest
 
 from learners.small import small_disco
 from rulescope.core import arrays
+from rulescope.envs.world_config import Boundary
+from rulescope.learners.baseline_config import A2C, NetworkSizes
+from rulescope.learners.disco_config import Disco
 from rulescope.lifetime import Lifetime
-from rulescope.spec.baseline_config import A2C, NetworkSizes
-from rulescope.spec.disco_config import Disco
-from rulescope.spec.run_spec import RunSpec
-from rulescope.spec.world_config import Boundary
+from rulescope.run_spec import RunSpec
 
 EPISODIC = Boundary()
 MASKED = Boundary(terminals="masked")

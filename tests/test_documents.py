@@ -19,11 +19,11 @@ from documents.tables import OTHERS, TABLES, Tables
 from documents.values import FACTS, Values
 from rulescope.assays import ASSAYS, PRESETS
 from rulescope.assays.figures import FIGURES
+from rulescope.envs.world_config import EnvironmentSpec
+from rulescope.learners.disco_config import AGENTS
+from rulescope.learners.learner_config import LearnerSpec
 from rulescope.report.site import publication
-from rulescope.spec.disco_config import AGENTS
-from rulescope.spec.learner_config import LearnerSpec
-from rulescope.spec.run_spec import Intervention
-from rulescope.spec.world_config import EnvironmentSpec
+from rulescope.run_spec import Intervention
 
 ROOT = Path(__file__).parents[1]
 AGENT = "historical"

@@ -14,12 +14,12 @@ from learners.small import small_disco
 from learners.test_open_ppo import SMALL as OPEN
 from rulescope.core.arrays import bit_equal
 from rulescope.core.errors import SpecError
+from rulescope.envs.world_config import ActionFlip, Catch, MinAtar
 from rulescope.evaluation import evaluate_policies, evaluation_streams, play
+from rulescope.learners.learner_config import LearnerSpec
 from rulescope.lifetime import Lifetime
 from rulescope.records import Record
-from rulescope.spec.learner_config import LearnerSpec
-from rulescope.spec.run_spec import Evaluation, RunSpec, canonical, checked, decode
-from rulescope.spec.world_config import ActionFlip, Catch, MinAtar
+from rulescope.run_spec import Evaluation, RunSpec, canonical, checked, decode
 
 LEARNERS: dict[str, LearnerSpec] = {
     "small": OPEN["small"],

@@ -15,11 +15,11 @@ from learners.test_open_ppo import SMALL as OPEN
 from rulescope.assays.plan import iteration_seconds
 from rulescope.core.arrays import bit_equal, unprefix
 from rulescope.core.errors import RecordError, SpecError
+from rulescope.envs.world_config import ActionFlip, Catch
+from rulescope.learners.learner_config import LearnerSpec
 from rulescope.lifetime import Lifetime
 from rulescope.records import Record, Store
-from rulescope.runner import find_or_make
-from rulescope.spec.learner_config import LearnerSpec
-from rulescope.spec.run_spec import (
+from rulescope.run_spec import (
     Fork,
     Freeze,
     Pin,
@@ -30,7 +30,7 @@ from rulescope.spec.run_spec import (
     checked,
     decode,
 )
-from rulescope.spec.world_config import ActionFlip, Catch
+from rulescope.runner import find_or_make
 
 LEARNERS: dict[str, LearnerSpec] = {
     **OPEN,

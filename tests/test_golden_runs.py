@@ -10,7 +10,7 @@ import pytest
 import golden_runs
 from rulescope.core import runtime
 from rulescope.records import Store
-from rulescope.spec.run_spec import RunSpec
+from rulescope.run_spec import RunSpec
 
 SPECS = golden_runs.short_specs()
 GOLDEN = json.loads(golden_runs.HASHES.read_text())

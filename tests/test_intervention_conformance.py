@@ -13,9 +13,9 @@ from rulescope import intervention_conformance, interventions
 from rulescope.core.arrays import Arrays
 from rulescope.core.errors import SpecError
 from rulescope.intervention_conformance import check_intervention
+from rulescope.learners.disco_config import Disco
 from rulescope.lifetime import Lifetime
-from rulescope.spec.disco_config import Disco
-from rulescope.spec.run_spec import (
+from rulescope.run_spec import (
     Ablate,
     Freeze,
     Hold,

@@ -21,7 +21,7 @@ from rulescope.interventions import (
     zeros_like_content,
 )
 from rulescope.learners.learner import Carrier, Choice, Learner, Rollout
-from rulescope.spec.run_spec import (
+from rulescope.run_spec import (
     Ablate,
     Freeze,
     Hold,

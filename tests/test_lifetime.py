@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from learners.small import small_disco, small_spec
 from rulescope.core import arrays
 from rulescope.core.errors import RecordError, SpecError, WeightsError
+from rulescope.envs.world_config import ActionFlip, Boundary
 from rulescope.episode_stats import STREAMS
+from rulescope.learners.baseline_config import DQN, NetworkSizes
 from rulescope.learners.disco.diagnostics import METRICS
+from rulescope.learners.disco_config import AGENTS, Disco
 from rulescope.lifetime import Lifetime, Progress
-from rulescope.spec.baseline_config import DQN, NetworkSizes
-from rulescope.spec.disco_config import AGENTS, Disco
-from rulescope.spec.run_spec import Freeze, Intervention, Pin, Placebo, Reset, RunSpec
-from rulescope.spec.world_config import ActionFlip, Boundary
+from rulescope.run_spec import Freeze, Intervention, Pin, Placebo, Reset, RunSpec
 
 ITERATIONS = 28
 STOPS = sorted(random.Random(0).sample(range(ITERATIONS), 20))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rulescope.spec.run_spec import RunSpec, checked
+from rulescope.run_spec import RunSpec, checked
 
 PAGE = Path(__file__).parents[1] / "docs" / "open.md"
 

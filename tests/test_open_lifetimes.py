@@ -16,11 +16,12 @@ from rulescope.cli.main import app
 from rulescope.core.arrays import Arrays
 from rulescope.core.errors import SpecError
 from rulescope.core.structs import expanded
+from rulescope.envs.world_config import WORLDS, Catch
 from rulescope.intervention_conformance import check_intervention
+from rulescope.learners.learner_config import VARIANTS, adapt_to_world
+from rulescope.learners.open_config import Open, OpenAdam
 from rulescope.lifetime import Lifetime
-from rulescope.spec.learner_config import VARIANTS, adapt_to_world
-from rulescope.spec.open_config import Open, OpenAdam
-from rulescope.spec.run_spec import (
+from rulescope.run_spec import (
     Ablate,
     Freeze,
     Hold,
@@ -35,7 +36,6 @@ from rulescope.spec.run_spec import (
     Transplant,
     decode,
 )
-from rulescope.spec.world_config import WORLDS, Catch
 
 ITERATIONS = 4
 QUICK = {name: msgspec.structs.replace(SMALL[name], epochs=1, minibatches=2) for name in SMALL}

@@ -14,20 +14,19 @@ import pytest
 import torch
 
 from plugin_packages import RULE, Site, importable
-from rulescope import package_versions, plugin_sources
+from rulescope import package_versions, plugin_sources, run_spec
 from rulescope.core import entry_points, source_hash
 from rulescope.core.errors import RecordError, SpecError, WorldError
 from rulescope.engine.local_engine import run_all
 from rulescope.envs.plugin_world import make_plugin_world, pin_plugin_world
+from rulescope.envs.world_config import Catch
+from rulescope.learners.baseline_config import A2C, NetworkSizes
+from rulescope.learners.plugin_config import Plugin
 from rulescope.learners.plugin_rule import pin_rule
 from rulescope.lifetime import Lifetime
 from rulescope.records import Store
+from rulescope.run_spec import Pin, RunSpec, Transplant
 from rulescope.runner import Paused, find_or_make
-from rulescope.spec import run_spec
-from rulescope.spec.baseline_config import A2C, NetworkSizes
-from rulescope.spec.plugin_config import Plugin
-from rulescope.spec.run_spec import Pin, RunSpec, Transplant
-from rulescope.spec.world_config import Catch
 
 pytestmark = pytest.mark.usefixtures("site")
 
@@ -35,7 +34,7 @@ SMALL = NetworkSizes(hidden=(8, 8))
 
 WORLD = """
 from rulescope.envs.catch import CatchEnv
-from rulescope.spec.world_config import Catch
+from rulescope.envs.world_config import Catch
 
 def small(lanes):
     return CatchEnv(Catch(rows=5, columns=5), lanes)
@@ -410,7 +409,7 @@ FAULTY = """
 import sys
 import numpy as np
 from rulescope.envs.catch import CatchEnv
-from rulescope.spec.world_config import Catch
+from rulescope.envs.world_config import Catch
 
 class Faulty(CatchEnv):
     def __init__(self, lanes):

@@ -111,10 +111,10 @@ def test_a_checkpoint_of_another_version_is_not_gone_on_from(
 PART = """
 import sys
 from pathlib import Path
-from rulescope.spec.baseline_config import A2C, NetworkSizes
+from rulescope.learners.baseline_config import A2C, NetworkSizes
 from rulescope.records import Store
 from rulescope.runner import Paused, find_or_make
-from rulescope.spec.run_spec import RunSpec
+from rulescope.run_spec import RunSpec
 
 learner = A2C(agent=NetworkSizes(hidden=(4, 4)))
 spec = RunSpec(learner=learner, iterations=8, log_every=2, steps=6)

@@ -12,11 +12,11 @@ from typing import get_args
 
 import msgspec
 
-from rulescope.spec.baseline_config import NetworkSizes
-from rulescope.spec.disco_config import Conventions, Disco
-from rulescope.spec.learner_config import LearnerSpec
-from rulescope.spec.run_spec import Evaluation, Fork, Intervention, RunSpec
-from rulescope.spec.world_config import Boundary, Change, EnvironmentSpec
+from rulescope.envs.world_config import Boundary, Change, EnvironmentSpec
+from rulescope.learners.baseline_config import NetworkSizes
+from rulescope.learners.disco_config import Conventions, Disco
+from rulescope.learners.learner_config import LearnerSpec
+from rulescope.run_spec import Evaluation, Fork, Intervention, RunSpec
 
 Struct = type[msgspec.Struct]
 
@@ -100,7 +100,7 @@ def _type(annotation: ast.expr) -> str:
 def _plain(text: str) -> str:
     """Return a docstring as Markdown in one line: roles become code.
 
-    >>> _plain("See :data:`~rulescope.spec.disco_config.AGENTS`,\\nor ``a | b``.")
+    >>> _plain("See :data:`~rulescope.learners.disco_config.AGENTS`,\\nor ``a | b``.")
     'See `AGENTS`, or `a \\\\| b`.'
     """
     text = re.sub(r":\w+:`~?(?:[\w.]*\.)?(\w+)`", r"`\1`", " ".join(text.split()))

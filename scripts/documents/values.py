@@ -35,11 +35,11 @@ from rulescope.assays import ASSAYS
 from rulescope.assays.plan import Plan
 from rulescope.assays.results import Column
 from rulescope.core.errors import nearest
+from rulescope.learners.disco_config import Conventions
 from rulescope.render.table_formats import MINUS, cell, number
 from rulescope.rules import registry
 from rulescope.rules.embedded import EMBEDDED
 from rulescope.rules.loading import load
-from rulescope.spec.disco_config import Conventions
 from rulescope.stats import Estimate
 
 PARTS: dict[str, Callable[[Estimate, int], str]] = {

@@ -28,12 +28,12 @@ Errors
 The subpackages, from the bottom to the top; each imports only those above it in this list:
 
 * ``core``: errors, seeds, arrays, files on disk, the hash of the source.
-* ``spec``: a run as data: worlds, learners, interventions.
 * ``stats``: estimates, intervals, paired contrasts, windows.
-* ``render``: tables and charts as text, the style of figures.
-* ``envs``: the worlds and their exact references.
+* ``envs``: the worlds, their configurations and their exact references.
 * ``rules``: the weights of rules: released, embedded, random.
-* ``learners``: Disco, OPEN, the baselines, and the base class of plug-in rules.
+* ``learners``: Disco, OPEN, the baselines and their configurations; the base class of plug-ins.
+* ``run_spec``: a run as data: world, learner, interventions, length, seed.
+* ``render``: tables and charts as text, the style of figures.
 * ``records``: the record of a run, the store, its index and queries.
 * ``lifetime``, ``interventions``, ``runner`` and other modules beside: one run, step by step.
 * ``engine``: many runs at once, on this machine or on a Ray cluster.
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from rulescope.core.errors import RulescopeError
     from rulescope.learners.update_rule import UpdateRule
     from rulescope.records import Record, Store
-    from rulescope.spec.run_spec import (
+    from rulescope.run_spec import (
         Ablate,
         Freeze,
         Hold,
@@ -121,7 +121,7 @@ _PLACES = {
     "run": "api:run",
     "run_assay": "api:run_assay",
 }
-"""Module and attribute of each public name; the others are in ``spec.run_spec``."""
+"""Module and attribute of each public name; the others are in ``run_spec``."""
 
 
 if not TYPE_CHECKING:  # so that a type checker knows the names above, and no others
@@ -130,7 +130,7 @@ if not TYPE_CHECKING:  # so that a type checker knows the names above, and no ot
         """Import a public name when it is first used."""
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        module, attribute = _PLACES.get(name, f"spec.run_spec:{name}").split(":")
+        module, attribute = _PLACES.get(name, f"run_spec:{name}").split(":")
         value = getattr(import_module(f"rulescope.{module}"), attribute)
         globals()[name] = value
         return value

@@ -19,7 +19,7 @@ from rulescope.engine.execution import Execution
 from rulescope.records import Record, Store
 from rulescope.rules import loading
 from rulescope.rules.loading import RuleWeights
-from rulescope.spec.run_spec import RunSpec
+from rulescope.run_spec import RunSpec
 
 if TYPE_CHECKING:
     from rulescope.lifetime import Progress

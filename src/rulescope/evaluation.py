@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from rulescope import envs
 from rulescope.core import seeds
 from rulescope.core.arrays import Arrays
+from rulescope.envs.world_config import Boundary, EnvironmentSpec
 from rulescope.learners.learner import Learner
-from rulescope.spec.run_spec import Evaluation, RunSpec
-from rulescope.spec.world_config import Boundary, EnvironmentSpec
+from rulescope.run_spec import Evaluation, RunSpec
 
 Act = Callable[[NDArray[np.float32]], NDArray[np.int64]]
 """Maps observations [N, *shape] to actions [N]."""

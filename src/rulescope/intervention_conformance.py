@@ -20,7 +20,7 @@ from rulescope.core.contract_assertions import require
 from rulescope.core.errors import SpecError
 from rulescope.interventions import Content, States, flatten_floats
 from rulescope.lifetime import Lifetime
-from rulescope.spec.run_spec import (
+from rulescope.run_spec import (
     Ablate,
     Freeze,
     Hold,

@@ -1,6 +1,6 @@
 """Interventions on carriers.
 
-An intervention is data (:mod:`rulescope.spec.run_spec`). A :class:`Treatment` applies one: it is
+An intervention is data (:mod:`rulescope.run_spec`). A :class:`Treatment` applies one: it is
 called before the first iteration and after each one, and can only replace the value of its
 carrier. The functions that compute a new value are pure.
 """
@@ -18,7 +18,7 @@ from rulescope.core import seeds
 from rulescope.core.arrays import Arrays, bit_equal, unprefix
 from rulescope.core.errors import RecordError
 from rulescope.learners.learner import Learner
-from rulescope.spec.run_spec import (
+from rulescope.run_spec import (
     Ablate,
     Freeze,
     Hold,

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rulescope import envs, evaluation, learners, package_versions
+from rulescope import run_spec as specs
 from rulescope.core import runtime
 from rulescope.core.arrays import Arrays, digest, prefix_names, unprefix
 from rulescope.core.errors import DivergedError, ExitError, RecordError, WorldError, refusing_exit
@@ -22,8 +23,7 @@ from rulescope.episode_stats import EpisodeStats
 from rulescope.interventions import States, Treatment
 from rulescope.learners.learner import Learner, Rollout
 from rulescope.records.record import Record, RuleIdentity
-from rulescope.spec import run_spec as specs
-from rulescope.spec.run_spec import Fork, RunSpec
+from rulescope.run_spec import Fork, RunSpec
 
 
 class Progress(NamedTuple):

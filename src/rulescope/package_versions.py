@@ -14,9 +14,9 @@ from types import ModuleType
 
 from rulescope import plugin_sources
 from rulescope.core.runtime import Identity
-from rulescope.spec.plugin_config import Plugin
-from rulescope.spec.run_spec import RunSpec
-from rulescope.spec.world_config import Gymnasium, MinAtar, PluginWorld
+from rulescope.envs.world_config import Gymnasium, MinAtar, PluginWorld
+from rulescope.learners.plugin_config import Plugin
+from rulescope.run_spec import RunSpec
 
 _KNOWN = ("rulescope", "numpy", "torch")
 """Distributions that every manifest names anyway."""

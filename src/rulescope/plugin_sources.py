@@ -15,10 +15,10 @@ from rulescope.core import entry_points
 from rulescope.core.entry_points import Kind
 from rulescope.core.errors import RecordError, SpecError
 from rulescope.envs import gymnasium_adapter
+from rulescope.envs.world_config import Gymnasium, PluginWorld
+from rulescope.learners.plugin_config import Plugin
 from rulescope.records.record import Manifest
-from rulescope.spec.plugin_config import Plugin
-from rulescope.spec.run_spec import Intervention, RunSpec
-from rulescope.spec.world_config import Gymnasium, PluginWorld
+from rulescope.run_spec import Intervention, RunSpec
 
 _log = logging.getLogger(__name__)
 

@@ -12,12 +12,12 @@ from typing import Any, Protocol
 from numpy.typing import NDArray
 
 from rulescope import plugin_sources
+from rulescope import run_spec as specs
 from rulescope.core.arrays import Arrays
 from rulescope.core.signals import Interrupts
 from rulescope.lifetime import Lifetime, Progress
 from rulescope.records import Record
-from rulescope.spec import run_spec as specs
-from rulescope.spec.run_spec import RunSpec
+from rulescope.run_spec import RunSpec
 
 _log = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ import numpy as np
 from rulescope.assays.assay import Assay, Budget
 from rulescope.assays.frame import Floats, Frame, Label, gather
 from rulescope.records import Record
-from rulescope.spec.run_spec import RunSpec
+from rulescope.run_spec import RunSpec
 
 Labels = Mapping[str, Label]
 

@@ -23,9 +23,9 @@ from rulescope.assays.identity.agent_identity import (
 )
 from rulescope.assays.results import Results
 from rulescope.core.errors import SpecError
-from rulescope.spec.disco_config import AGENTS, Disco
-from rulescope.spec.run_spec import RunSpec
-from rulescope.spec.world_config import ActionFlip
+from rulescope.envs.world_config import ActionFlip
+from rulescope.learners.disco_config import AGENTS, Disco
+from rulescope.run_spec import RunSpec
 
 from .lives import Labels, lived
 

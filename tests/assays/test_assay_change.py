@@ -18,10 +18,10 @@ from rulescope.assays.comparison import compare
 from rulescope.assays.frame import Floats
 from rulescope.assays.results import Results, Table
 from rulescope.core.errors import SpecError
-from rulescope.spec.baseline_config import DQN
-from rulescope.spec.disco_config import Disco
-from rulescope.spec.run_spec import Freeze, Reset, RunSpec
-from rulescope.spec.world_config import ActionFlip, RewardMove
+from rulescope.envs.world_config import ActionFlip, RewardMove
+from rulescope.learners.baseline_config import DQN
+from rulescope.learners.disco_config import Disco
+from rulescope.run_spec import Freeze, Reset, RunSpec
 from rulescope.stats import Estimate
 
 from .change_frames import STEPS

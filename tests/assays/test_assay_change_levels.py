@@ -15,11 +15,11 @@ from rulescope.assays.change.switch_readouts import readouts
 from rulescope.assays.comparison import compare
 from rulescope.assays.frame import Floats
 from rulescope.core.errors import SpecError
+from rulescope.envs.world_config import ActionFlip, MinAtar, ObservationFlip, RewardSign
+from rulescope.learners.baseline_config import A2C, PPO
+from rulescope.learners.disco_config import AgentSizes, Disco
 from rulescope.lifetime import Lifetime
-from rulescope.spec.baseline_config import A2C, PPO
-from rulescope.spec.disco_config import AgentSizes, Disco
-from rulescope.spec.run_spec import Freeze, RunSpec
-from rulescope.spec.world_config import ActionFlip, MinAtar, ObservationFlip, RewardSign
+from rulescope.run_spec import Freeze, RunSpec
 from rulescope.stats import Estimate
 
 from .change_frames import recovering

@@ -15,8 +15,8 @@ from rulescope.assays.frame import Floats
 from rulescope.assays.identity.conventions import COMPARISONS, analyse
 from rulescope.assays.results import Results
 from rulescope.core.errors import SpecError
-from rulescope.spec.disco_config import AGENTS, Conventions, Disco
-from rulescope.spec.world_config import ActionFlip, Boundary
+from rulescope.envs.world_config import ActionFlip, Boundary
+from rulescope.learners.disco_config import AGENTS, Conventions, Disco
 from rulescope.stats import Estimate
 
 from .frames import bounds, drawn_seeds, our_name, trim

@@ -28,8 +28,8 @@ from rulescope.assays.inheritance.directions import (
 )
 from rulescope.assays.results import Results
 from rulescope.records import Store
+from rulescope.run_spec import Ablate
 from rulescope.runner import Paused, find_or_make
-from rulescope.spec.run_spec import Ablate
 
 from .frames import bounds, drawn_seeds, trim
 from .lives import Labels, lived

@@ -17,11 +17,11 @@ from rulescope.assays.exploration.discovery import analyse, campaigns, events, e
 from rulescope.assays.exploration.staircase import budget, depth_of
 from rulescope.assays.frame import Floats, Frame
 from rulescope.assays.results import Results
+from rulescope.envs.world_config import DeepSea
+from rulescope.learners.baseline_config import RandomPolicy
 from rulescope.lifetime import Lifetime
 from rulescope.render.display_names import canonical_arm
-from rulescope.spec.baseline_config import RandomPolicy
-from rulescope.spec.run_spec import RunSpec
-from rulescope.spec.world_config import DeepSea
+from rulescope.run_spec import RunSpec
 from rulescope.stats import random_discovery
 
 from .frames import bounds, drawn_seeds, our_name, trim

@@ -17,10 +17,10 @@ from rulescope.assays.exploration.exploration_conventions import analyse as anal
 from rulescope.assays.exploration.staircase import depth_of
 from rulescope.assays.frame import Floats, Frame
 from rulescope.core.errors import SpecError
+from rulescope.learners.baseline_config import A2C
+from rulescope.learners.disco_config import Disco
 from rulescope.render.display_names import canonical_arm
-from rulescope.spec.baseline_config import A2C
-from rulescope.spec.disco_config import Disco
-from rulescope.spec.run_spec import RunSpec
+from rulescope.run_spec import RunSpec
 from rulescope.stats import Estimate
 
 from .frames import bounds, drawn_seeds, our_name, trim

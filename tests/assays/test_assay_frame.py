@@ -15,7 +15,7 @@ from rulescope.assays.assay import Arm, Cell, lifetimes
 from rulescope.assays.frame import Frame
 from rulescope.core.errors import RulescopeError
 from rulescope.records import Record, RuleIdentity
-from rulescope.spec.run_spec import RunSpec
+from rulescope.run_spec import RunSpec
 
 ASSAY = ASSAYS["E1"]
 CELLS = ASSAY.grid(replace(ASSAY.budget("smoke"), seeds=2))

@@ -21,8 +21,8 @@ from rulescope.assays.comparison_families import (
 )
 from rulescope.assays.inheritance.inheritance import donor, panel, reciprocal
 from rulescope.core.errors import SpecError
-from rulescope.spec.disco_config import AGENTS, Disco
-from rulescope.spec.run_spec import (
+from rulescope.learners.disco_config import AGENTS, Disco
+from rulescope.run_spec import (
     Freeze,
     Hold,
     Permute,

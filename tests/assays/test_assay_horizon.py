@@ -19,10 +19,10 @@ from rulescope.assays.horizon.learning_rate import RATES, usual_rate
 from rulescope.assays.results import Results
 from rulescope.core.errors import SpecError
 from rulescope.envs.references import catch_references
-from rulescope.spec.baseline_config import A2C
-from rulescope.spec.disco_config import Disco
-from rulescope.spec.run_spec import Freeze, Pin
-from rulescope.spec.world_config import WORLDS
+from rulescope.envs.world_config import WORLDS
+from rulescope.learners.baseline_config import A2C
+from rulescope.learners.disco_config import Disco
+from rulescope.run_spec import Freeze, Pin
 from rulescope.stats import Estimate
 
 from .frames import bounds, drawn_seeds, our_name, trim

@@ -13,9 +13,9 @@ from assays.lives import Labels, lived
 from rulescope.assays import ASSAYS, Budget, narrowed, published
 from rulescope.assays.comparison import compare
 from rulescope.assays.frame import Floats
-from rulescope.spec.disco_config import Disco
-from rulescope.spec.run_spec import RunSpec
-from rulescope.spec.world_config import WORLDS, Boundary
+from rulescope.envs.world_config import WORLDS, Boundary
+from rulescope.learners.disco_config import Disco
+from rulescope.run_spec import RunSpec
 from rulescope.stats import Estimate
 
 MASKING = ASSAYS["masking"]

@@ -22,10 +22,10 @@ from rulescope.assays.open.open_carry import SCALES, TASKS, analyse, rates
 from rulescope.assays.plan import Plan
 from rulescope.assays.results import Results, scale_label
 from rulescope.core.errors import SpecError
+from rulescope.learners.open_config import Open, OpenAdam
 from rulescope.records import Store
 from rulescope.render.table_formats import markdown
-from rulescope.spec.open_config import Open, OpenAdam
-from rulescope.spec.run_spec import Pin, PinSteps, Reset, RunSpec, checked
+from rulescope.run_spec import Pin, PinSteps, Reset, RunSpec, checked
 from rulescope.stats import Estimate
 
 from .lives import Labels, lived

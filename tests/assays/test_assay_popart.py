@@ -15,7 +15,7 @@ from rulescope.assays.results import scale_label
 from rulescope.assays.scale.popart import CONDITIONS, analyse
 from rulescope.core.errors import RulescopeError, SpecError
 from rulescope.envs.references import catch_references
-from rulescope.spec.world_config import WORLDS
+from rulescope.envs.world_config import WORLDS
 from rulescope.stats import Estimate
 
 from .lives import Labels, lived

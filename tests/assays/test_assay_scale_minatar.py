@@ -15,8 +15,8 @@ from rulescope.assays.assay import Budget
 from rulescope.assays.frame import Floats
 from rulescope.assays.minatar.scale_minatar import SCALES, TASKS, analyse
 from rulescope.assays.results import Results, scale_label
-from rulescope.spec.disco_config import Disco
-from rulescope.spec.run_spec import Hold, Pin
+from rulescope.learners.disco_config import Disco
+from rulescope.run_spec import Hold, Pin
 
 from .frames import bounds, drawn_seeds, trim
 from .lives import Labels, lived

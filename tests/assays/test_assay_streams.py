@@ -19,11 +19,11 @@ from rulescope.assays.comparison import compare
 from rulescope.assays.frame import Floats
 from rulescope.assays.plan import Plan, write
 from rulescope.core.errors import SpecError
+from rulescope.envs.world_config import WORLDS, Boundary
 from rulescope.episode_stats import RATE_WINDOW
 from rulescope.records import Store
 from rulescope.render.display_names import canonical_arm
-from rulescope.spec.run_spec import RunSpec
-from rulescope.spec.world_config import WORLDS, Boundary
+from rulescope.run_spec import RunSpec
 from rulescope.stats import Estimate
 
 EXPOSURE, SYNTHETIC, STREAM = (ASSAYS[name] for name in ("exposure", "synthetic", "E-A3c"))

@@ -9,7 +9,7 @@ import printed_tables
 from rulescope.assays import ASSAYS
 from rulescope.assays.design_tables import AXES, LABELS, tables
 from rulescope.assays.results import Table
-from rulescope.spec.run_spec import Intervention
+from rulescope.run_spec import Intervention
 
 EVERY = list(ASSAYS.values())
 

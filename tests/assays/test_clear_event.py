@@ -10,9 +10,9 @@ import pytest
 from rulescope.assays import ASSAYS, narrowed
 from rulescope.assays.frame import Floats
 from rulescope.assays.results import Results
+from rulescope.learners.baseline_config import DQN, NetworkSizes
 from rulescope.lifetime import Lifetime
-from rulescope.spec.baseline_config import DQN, NetworkSizes
-from rulescope.spec.run_spec import Reset, RunSpec
+from rulescope.run_spec import Reset, RunSpec
 
 from .change_frames import recovering
 from .lives import Labels, lived

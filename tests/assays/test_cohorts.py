@@ -7,8 +7,8 @@ import pytest
 from rulescope.assays import ASSAYS, PRESETS, narrowed
 from rulescope.assays.subject import find_subject
 from rulescope.audit import audit_plan
-from rulescope.spec.disco_config import AGENTS, Conventions, Disco
-from rulescope.spec.run_spec import RunSpec, with_donors
+from rulescope.learners.disco_config import AGENTS, Conventions, Disco
+from rulescope.run_spec import RunSpec, with_donors
 
 REFERENCE_INDEXED = {"E1", "E2", "E3", "P1", "E-IF", "F2", "E-A4x", "E-A4m", "E-A5", "E-A3c"}
 EARLIER = {"exposure", "synthetic", "masking", "M1", "minatar-context", "conventions", "F1"}

@@ -8,7 +8,7 @@ import pytest
 from rulescope.assays.streams.continuity import STEPS, Continuity, continuity
 from rulescope.envs import catch_stream
 from rulescope.envs.environment import Step
-from rulescope.spec.world_config import Boundary, Catch, CatchStream
+from rulescope.envs.world_config import Boundary, Catch, CatchStream
 
 MASKED = Boundary(terminals="masked")
 

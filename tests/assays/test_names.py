@@ -13,8 +13,8 @@ from rulescope.assays import ASSAYS, narrowed
 from rulescope.assays.frame import Floats
 from rulescope.assays.results import Results, Table
 from rulescope.assays.subject import Subject
+from rulescope.learners.disco_config import driven_by
 from rulescope.render.display_names import UNKNOWN, rate_label, subject_name, subject_of
-from rulescope.spec.disco_config import driven_by
 
 from .lives import Labels, lived
 

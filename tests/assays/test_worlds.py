@@ -23,7 +23,7 @@ from rulescope.assays.streams.world_checks import (
 from rulescope.core.errors import RecordError
 from rulescope.core.runtime import runtime_identity
 from rulescope.envs.environment import Actions, Array
-from rulescope.spec.world_config import WORLDS, Catch, DeepSea
+from rulescope.envs.world_config import WORLDS, Catch, DeepSea
 
 
 @pytest.fixture(scope="module")

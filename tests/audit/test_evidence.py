@@ -14,7 +14,7 @@ from rulescope.assays.results import Results
 from rulescope.assays.subject import named
 from rulescope.audit import audit_plan, evidence, history, optimiser_profile, profile_axes
 from rulescope.audit.profile import PINNED, RULE
-from rulescope.spec.run_spec import RunSpec
+from rulescope.run_spec import RunSpec
 
 WITHOUT = ("pin", "rule-pin", "rule-freeze")
 """Arms that lack the history, in part or wholly: those that score 0.1 here; others score 0.95."""

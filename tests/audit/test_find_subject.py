@@ -10,10 +10,10 @@ import pytest
 from rulescope.assays.subject import find_subject, named
 from rulescope.core import arrays, entry_points
 from rulescope.core.errors import SpecError, WeightsError
+from rulescope.learners.disco_config import SPROUT, Disco
 from rulescope.rules import disco_format, loading
 from rulescope.rules.embedded import EMBEDDED
 from rulescope.rules.random_weights import fresh
-from rulescope.spec.disco_config import SPROUT, Disco
 
 TINY = disco_format.DiscoSizes(predictions=4, trajectory=8, lifetime=4)
 

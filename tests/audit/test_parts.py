@@ -9,10 +9,10 @@ from rulescope.assays.subject import Subject, named
 from rulescope.audit import audit_plan
 from rulescope.audit.history import LEAST_SEEDS
 from rulescope.core.errors import SpecError
-from rulescope.spec.disco_config import Disco
-from rulescope.spec.open_config import Open
-from rulescope.spec.plugin_config import Plugin
-from rulescope.spec.run_spec import with_donors
+from rulescope.learners.disco_config import Disco
+from rulescope.learners.open_config import Open
+from rulescope.learners.plugin_config import Plugin
+from rulescope.run_spec import with_donors
 
 FIVE = {"exposure", "E1", "E2", "E-A3c", "E3", "E-A5"}
 

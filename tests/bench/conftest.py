@@ -10,9 +10,9 @@ from torch import Tensor
 
 from benchmarks import disco_comparison
 from rulescope.core import arrays
+from rulescope.learners.disco_config import Disco
 from rulescope.rules import loading
-from rulescope.spec.disco_config import Disco
-from rulescope.spec.run_spec import RunSpec
+from rulescope.run_spec import RunSpec
 
 RULE = disco_comparison.FALLBACK
 

@@ -10,10 +10,10 @@ from typer.testing import CliRunner
 from benchmarks import disco_comparison, sb3_comparison
 from benchmarks.bench_command import bench
 from benchmarks.measurement import Spread
-from rulescope.spec.baseline_config import A2C, NetworkSizes
-from rulescope.spec.disco_config import AGENTS, Disco
-from rulescope.spec.run_spec import RunSpec
-from rulescope.spec.world_config import Catch
+from rulescope.envs.world_config import Catch
+from rulescope.learners.baseline_config import A2C, NetworkSizes
+from rulescope.learners.disco_config import AGENTS, Disco
+from rulescope.run_spec import RunSpec
 
 
 @pytest.fixture(autouse=True)

@@ -7,9 +7,9 @@ from benchmarks import disco_comparison
 from benchmarks.disco_comparison import Round
 from benchmarks.measurement import Plan, scaling_settings
 from benchmarks.timed_lifetime import Iteration
+from rulescope.envs.world_config import Catch
 from rulescope.rules import locate
-from rulescope.spec.run_spec import RunSpec
-from rulescope.spec.world_config import Catch
+from rulescope.run_spec import RunSpec
 
 PLAN = Plan(rounds=2, iterations=2, warm_up=1, scaling_rounds=1, memory_iterations=2)
 

@@ -8,10 +8,10 @@ from benchmarks.peer_process import PeerMissingError, peer_version
 from benchmarks.timed_lifetime import disco_config
 from rulescope import envs
 from rulescope.envs.environment import Environment
+from rulescope.envs.world_config import Boundary, Catch
 from rulescope.learners.disco.agent_network import Agent
-from rulescope.spec.disco_config import Disco
-from rulescope.spec.run_spec import RunSpec
-from rulescope.spec.world_config import Boundary, Catch
+from rulescope.learners.disco_config import Disco
+from rulescope.run_spec import RunSpec
 
 ACTIONS, INPUTS = 3, 64
 

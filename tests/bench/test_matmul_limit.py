@@ -12,8 +12,8 @@ from benchmarks.matmul_limit import (
     update_products,
 )
 from benchmarks.timed_lifetime import TimedLifetime
+from rulescope.envs.world_config import Catch
 from rulescope.learners.disco.batch import Batch
-from rulescope.spec.world_config import Catch
 
 
 def batch_and_products(lifetime: TimedLifetime) -> tuple[Batch, int]:

@@ -16,10 +16,10 @@ from benchmarks.sb3_comparison import baseline_spec
 from benchmarks.sb3_peer import Lane, SB3Peer
 from rulescope import envs
 from rulescope.core.errors import SpecError
+from rulescope.envs.world_config import Boundary, Catch
+from rulescope.learners.baseline_config import DQN, NetworkSizes
 from rulescope.lifetime import Lifetime
-from rulescope.spec.baseline_config import DQN, NetworkSizes
-from rulescope.spec.run_spec import RunSpec
-from rulescope.spec.world_config import Boundary, Catch
+from rulescope.run_spec import RunSpec
 
 LITTLE = NetworkSizes(hidden=(24, 16))
 PLAN = Plan(rounds=2, iterations=2, warm_up=1)

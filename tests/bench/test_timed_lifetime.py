@@ -3,7 +3,7 @@ import numpy as np
 
 from benchmarks.timed_lifetime import MoreActions, TimedLifetime, disco_config, make_world
 from rulescope.envs import check_env
-from rulescope.spec.run_spec import RunSpec
+from rulescope.run_spec import RunSpec
 
 
 def test_more_actions_is_a_valid_world(small: RunSpec) -> None:

@@ -13,9 +13,9 @@ from plugin_packages import Site, importable
 from rulescope.assays import assay_run
 from rulescope.core.errors import RulescopeError
 from rulescope.engine import resources
-from rulescope.spec.baseline_config import A2C, NetworkSizes
-from rulescope.spec.run_spec import RunSpec, canonical
-from rulescope.spec.world_config import PluginWorld
+from rulescope.envs.world_config import PluginWorld
+from rulescope.learners.baseline_config import A2C, NetworkSizes
+from rulescope.run_spec import RunSpec, canonical
 from test_plugins import OUTRIGHT
 
 RUN = ["run", "E1", "--rule", "random:0", "--preset", "smoke", "--iterations", "20"]

@@ -19,7 +19,7 @@ from made_up_records import made_up
 from rulescope.cli import records_transfer
 from rulescope.core.errors import RecordError
 from rulescope.records import Record, Store
-from rulescope.spec.run_spec import RunSpec, Transplant
+from rulescope.run_spec import RunSpec, Transplant
 
 DONOR = RunSpec(iterations=100, seed=0)
 RECIPIENT = RunSpec(

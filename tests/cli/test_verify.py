@@ -21,8 +21,8 @@ from rulescope.engine.local_engine import Campaign
 from rulescope.lifetime import Lifetime
 from rulescope.records import Record, Store
 from rulescope.records import record as records
+from rulescope.run_spec import Pin, RunSpec, Transplant
 from rulescope.runner import find_or_make
-from rulescope.spec.run_spec import Pin, RunSpec, Transplant
 
 SPECS = [small_spec(seed=seed, iterations=4, log_every=2) for seed in range(3)]
 RECIPIENT = msgspec.structs.replace(

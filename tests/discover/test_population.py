@@ -10,9 +10,9 @@ from discover.tiny_discovery import LEARNER, TINY, tiny
 from rulescope.discover import rule_weights
 from rulescope.discover.discovery_spec import World
 from rulescope.discover.population import Population, to_batch
+from rulescope.envs.world_config import Boundary, Catch
 from rulescope.learners.disco.rule_network import MetaNetwork
 from rulescope.learners.disco.update import DiscoUpdate
-from rulescope.spec.world_config import Boundary, Catch
 
 
 def population(world: World = TINY.worlds[0], **changes: object) -> Population:

@@ -6,7 +6,7 @@ import pytest
 from rulescope import envs
 from rulescope.discover.discovery_spec import World
 from rulescope.discover.world_mix import WorldMix
-from rulescope.spec.world_config import Boundary, Catch, DeepSea, Tracking
+from rulescope.envs.world_config import Boundary, Catch, DeepSea, Tracking
 
 WORLDS = [
     World(environment=Catch(rows=4, columns=3), agents=2),

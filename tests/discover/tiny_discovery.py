@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from rulescope.discover.discovery_spec import Discovery, Objective, RuleSizes, World
-from rulescope.spec.disco_config import SPROUT, AgentSizes, Interface
-from rulescope.spec.world_config import Catch
+from rulescope.envs.world_config import Catch
+from rulescope.learners.disco_config import SPROUT, AgentSizes, Interface
 
 LEARNER = msgspec.structs.replace(
     SPROUT,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from learners.small import small_spec
+from rulescope.learners.baseline_config import A2C, NetworkSizes
 from rulescope.records import Store
-from rulescope.spec.baseline_config import A2C, NetworkSizes
-from rulescope.spec.run_spec import RunSpec, Transplant
+from rulescope.run_spec import RunSpec, Transplant
 
 SMALL = small_spec(iterations=4, log_every=2)
 LONG = msgspec.structs.replace(

@@ -17,10 +17,10 @@ from rulescope import runner
 from rulescope.core import runtime
 from rulescope.core.errors import DivergedError, ExitError, PassingError, RecordError, WorldError
 from rulescope.engine import worker
+from rulescope.learners.baseline_config import RandomPolicy
 from rulescope.lifetime import Progress
 from rulescope.records import Store
-from rulescope.spec.baseline_config import RandomPolicy
-from rulescope.spec.run_spec import RunSpec
+from rulescope.run_spec import RunSpec
 
 STEP_SECONDS = 0.002
 DIVERGES, RAISES, RAISES_TWICE, STUCK_ONCE, STUCK = 1001, 1002, 1003, 1004, 1005

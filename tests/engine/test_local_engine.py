@@ -17,8 +17,8 @@ from rulescope.cli.main import app
 from rulescope.cli.progress import Meter
 from rulescope.engine.local_engine import Campaign, run_all
 from rulescope.records import Store
+from rulescope.run_spec import with_donors
 from rulescope.runner import find_or_make
-from rulescope.spec.run_spec import with_donors
 
 
 @pytest.mark.usefixtures("fast_heartbeats")

@@ -11,18 +11,18 @@ import pytest
 
 from engine.campaigns import DONOR, LONG, SMALL, recipient
 from made_up_records import made_up
+from rulescope import run_spec as specs
 from rulescope import runner
 from rulescope.core import runtime
 from rulescope.engine.messages import Ready, RunEnded, StartFailed
 from rulescope.engine.ray_actor import Files, RayActor, RunReport
 from rulescope.engine.ray_pool import ActorHandle
+from rulescope.learners.disco_config import Disco
 from rulescope.lifetime import Lifetime
 from rulescope.records import Record, Store
 from rulescope.records.record import decode
 from rulescope.rules import locate, registry
-from rulescope.spec import run_spec as specs
-from rulescope.spec.disco_config import Disco
-from rulescope.spec.run_spec import RunSpec
+from rulescope.run_spec import RunSpec
 
 
 def new_actor() -> RayActor:

@@ -27,8 +27,8 @@ from rulescope.engine.campaign import Campaign
 from rulescope.engine.pool import EngineError
 from rulescope.engine.ray_engine import Share
 from rulescope.records import Store
+from rulescope.run_spec import RunSpec
 from rulescope.runner import find_or_make
-from rulescope.spec.run_spec import RunSpec
 
 SHORT = msgspec.structs.replace(LONG, iterations=300)
 LENGTHS = (3_000, 12_000, 48_000, 192_000)

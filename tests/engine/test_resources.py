@@ -14,13 +14,13 @@ from learners.small import RULE, small_spec
 from rulescope.core import arrays
 from rulescope.engine import resources
 from rulescope.engine.local_engine import EngineError, run_all
+from rulescope.learners.baseline_config import A2C, DQN, RandomPolicy
+from rulescope.learners.disco_config import Disco
+from rulescope.learners.learner_config import LearnerSpec
 from rulescope.lifetime import Lifetime
 from rulescope.records import Store
 from rulescope.records.record import encode
-from rulescope.spec.baseline_config import A2C, DQN, RandomPolicy
-from rulescope.spec.disco_config import Disco
-from rulescope.spec.learner_config import LearnerSpec
-from rulescope.spec.run_spec import RunSpec
+from rulescope.run_spec import RunSpec
 
 SPECS = [fake(seed) for seed in range(3)]
 

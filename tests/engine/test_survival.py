@@ -19,7 +19,7 @@ from rulescope.engine.campaign import RunProgress
 from rulescope.engine.local_engine import Campaign, run_all
 from rulescope.engine.pool import EngineError, Timeouts
 from rulescope.records import Store
-from rulescope.spec.run_spec import RunSpec
+from rulescope.run_spec import RunSpec
 
 pytestmark = pytest.mark.usefixtures("fake_workers")
 
@@ -214,7 +214,7 @@ UNGUARDED = """
 from pathlib import Path
 from rulescope.engine.local_engine import run_all
 from rulescope.records import Store
-from rulescope.spec.run_spec import RunSpec
+from rulescope.run_spec import RunSpec
 print("begun", flush=True)
 run_all([RunSpec(seed=seed) for seed in range(4)], Store(Path("store")), workers=4)
 """

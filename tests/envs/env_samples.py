@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 
 from rulescope.envs.environment import Actions, Environment, Step
-from rulescope.spec.world_config import (
+from rulescope.envs.world_config import (
     WORLDS,
     ActionFlip,
     Catch,

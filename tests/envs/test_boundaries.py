@@ -11,7 +11,7 @@ from rulescope.envs import make
 from rulescope.envs.boundaries import Masked, Scaled, Synthetic
 from rulescope.envs.catch import CatchEnv
 from rulescope.envs.environment import Step
-from rulescope.spec.world_config import Boundary, Catch
+from rulescope.envs.world_config import Boundary, Catch
 
 EPISODIC = Boundary()
 MASKED = Boundary(terminals="masked")

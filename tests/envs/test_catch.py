@@ -10,7 +10,7 @@ import pytest
 
 from rulescope.envs.catch import CatchEnv
 from rulescope.envs.environment import Step
-from rulescope.spec.world_config import Catch
+from rulescope.envs.world_config import Catch
 
 
 def placed(config: Catch, balls: list[int]) -> CatchEnv:

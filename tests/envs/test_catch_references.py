@@ -18,7 +18,7 @@ from rulescope.envs.references import (
     sample_references,
     uniform,
 )
-from rulescope.spec.world_config import WORLDS, Boundary, Catch
+from rulescope.envs.world_config import WORLDS, Boundary, Catch
 
 
 def enumerated(config: Catch, best: bool) -> Fraction:

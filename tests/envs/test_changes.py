@@ -23,7 +23,7 @@ from rulescope.envs.catch import CatchEnv
 from rulescope.envs.changes import ChangingWorld, FlippedActions, MovedReward
 from rulescope.envs.environment import Actions, Array, Environment, Step
 from rulescope.envs.references import catch_oracle, chase, sample_references
-from rulescope.spec.world_config import (
+from rulescope.envs.world_config import (
     ActionFlip,
     Boundary,
     Catch,

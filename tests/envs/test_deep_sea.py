@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from rulescope.envs.deep_sea import DeepSeaEnv, right_actions
 from rulescope.envs.references import deep_sea_references, sample_references, uniform
 from rulescope.envs.tabular_worlds import deep_sea_tables, rate
-from rulescope.spec.world_config import DeepSea
+from rulescope.envs.world_config import DeepSea
 
 LEFT, RIGHT = 0, 1
 DEPTHS = (2, 4, 6, 8, 10, 12, 14, 16)

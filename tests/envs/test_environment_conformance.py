@@ -15,7 +15,7 @@ from rulescope.core import seeds
 from rulescope.envs import check_env, make
 from rulescope.envs.catch import CatchEnv
 from rulescope.envs.environment import Actions, Array, Environment, References, State, Step
-from rulescope.spec.world_config import WORLDS, Boundary, Catch, Change, MinAtar
+from rulescope.envs.world_config import WORLDS, Boundary, Catch, Change, MinAtar
 
 BOUNDARIES = [
     Boundary(),

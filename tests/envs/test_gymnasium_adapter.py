@@ -24,12 +24,12 @@ from rulescope.engine.local_engine import run_all
 from rulescope.envs import check_env, gymnasium_adapter, make
 from rulescope.envs.environment import References
 from rulescope.envs.gymnasium_adapter import GymnasiumEnv
+from rulescope.envs.world_config import ActionFlip, Argument, Boundary, Gymnasium
+from rulescope.learners.baseline_config import A2C, NetworkSizes
 from rulescope.lifetime import Lifetime
 from rulescope.records import Store
+from rulescope.run_spec import RunSpec, canonical
 from rulescope.runner import find_or_make
-from rulescope.spec.baseline_config import A2C, NetworkSizes
-from rulescope.spec.run_spec import RunSpec, canonical
-from rulescope.spec.world_config import ActionFlip, Argument, Boundary, Gymnasium
 
 gymnasium: Any = pytest.importorskip("gymnasium")
 spaces = gymnasium.spaces

@@ -16,7 +16,7 @@ from rulescope.envs import make
 from rulescope.envs.environment import Environment
 from rulescope.envs.minatar import STATE, MinAtarEnv
 from rulescope.envs.references import sample_references, uniform
-from rulescope.spec.world_config import WORLDS, ActionFlip, Boundary, MinAtar
+from rulescope.envs.world_config import WORLDS, ActionFlip, Boundary, MinAtar
 
 installed = pytest.mark.skipif(MINATAR is None, reason="needs the extra 'minatar'")
 

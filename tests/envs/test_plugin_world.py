@@ -9,17 +9,11 @@ from pathlib import Path
 import pytest
 
 from plugin_packages import example_installed
-from rulescope import envs
+from rulescope import envs, run_spec
 from rulescope.assays.lifetime_figures import describe
 from rulescope.core.errors import SpecError
 from rulescope.envs.plugin_world import pin_plugin_world
-from rulescope.lifetime import Lifetime
-from rulescope.records import Store
-from rulescope.runner import find_or_make
-from rulescope.spec import run_spec
-from rulescope.spec.baseline_config import A2C, NetworkSizes
-from rulescope.spec.run_spec import RunSpec
-from rulescope.spec.world_config import (
+from rulescope.envs.world_config import (
     ActionFlip,
     Boundary,
     Change,
@@ -28,6 +22,11 @@ from rulescope.spec.world_config import (
     RewardMove,
     RewardSign,
 )
+from rulescope.learners.baseline_config import A2C, NetworkSizes
+from rulescope.lifetime import Lifetime
+from rulescope.records import Store
+from rulescope.run_spec import RunSpec
+from rulescope.runner import find_or_make
 
 ABSENT = PluginWorld(name="not-installed", source="0" * 64)
 

@@ -16,7 +16,7 @@ from rulescope.envs.references import (
 )
 from rulescope.envs.tabular_worlds import catch_stream_tables, rate, tracking_tables
 from rulescope.envs.tracking import TrackingEnv
-from rulescope.spec.world_config import Catch, CatchStream, Tracking
+from rulescope.envs.world_config import Catch, CatchStream, Tracking
 
 STAY = 1
 

@@ -13,9 +13,9 @@ from rulescope import learners
 from rulescope.envs.boundaries import Masked, Synthetic
 from rulescope.envs.catch import CatchEnv
 from rulescope.envs.environment import Environment, Step
+from rulescope.envs.world_config import Catch
+from rulescope.learners.baseline_config import A2C, DQN, PPO, A2CPopArt, Baseline, NetworkSizes
 from rulescope.learners.learner import Choice, Learner, Rollout
-from rulescope.spec.baseline_config import A2C, DQN, PPO, A2CPopArt, Baseline, NetworkSizes
-from rulescope.spec.world_config import Catch
 
 LITTLE = NetworkSizes(hidden=(24, 16))
 LITTLE_CHANNEL = NetworkSizes(torso="channel", hidden=(1, 16), channels=4)

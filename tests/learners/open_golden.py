@@ -17,13 +17,13 @@ from torch import Tensor
 
 import machine
 from rulescope.core import arrays
+from rulescope.learners.baseline_config import NetworkSizes
 from rulescope.learners.learner import Rollout
+from rulescope.learners.open_config import Open
 from rulescope.learners.open_ppo import OpenLearner
 from rulescope.learners.torso import Network
 from rulescope.rules.loading import OPEN_KEY, RuleWeights
 from rulescope.rules.open import open_step
-from rulescope.spec.baseline_config import NetworkSizes
-from rulescope.spec.open_config import Open
 
 HERE = Path(__file__).parents[1] / "golden" / "open"
 BESIDE = machine.BESIDE / "golden" / "open"

@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
-from rulescope.spec.disco_config import AGENTS, AgentSizes, Disco
-from rulescope.spec.run_spec import RunSpec
-from rulescope.spec.world_config import Catch
+from rulescope.envs.world_config import Catch
+from rulescope.learners.disco_config import AGENTS, AgentSizes, Disco
+from rulescope.run_spec import RunSpec
 
 RULE = "random:20240"
 SIZES = AgentSizes(hidden=(32, 32), model=16, head=16)

@@ -13,9 +13,9 @@ from learners.baseline_cases import (
     in_channels,
 )
 from rulescope.learners.a2c import A2CLearner
+from rulescope.learners.baseline_config import A2C, VARIANTS, NetworkSizes
 from rulescope.learners.learner import Rollout
 from rulescope.learners.learner_conformance import check_learner
-from rulescope.spec.baseline_config import A2C, VARIANTS, NetworkSizes
 
 pytestmark = pytest.mark.usefixtures("deterministic")
 

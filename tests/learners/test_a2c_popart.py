@@ -6,9 +6,9 @@ import torch
 
 from learners.baseline_cases import LITTLE, SMALL, catch_score, factory, in_channels
 from rulescope.learners.a2c_popart import Moments, PopArtLearner
+from rulescope.learners.baseline_config import VARIANTS, A2CPopArt, NetworkSizes
 from rulescope.learners.learner import Rollout
 from rulescope.learners.learner_conformance import check_learner
-from rulescope.spec.baseline_config import VARIANTS, A2CPopArt, NetworkSizes
 
 pytestmark = pytest.mark.usefixtures("deterministic")
 

@@ -10,7 +10,7 @@ import pytest
 
 from learners.baseline_cases import LITTLE
 from rulescope import learners
-from rulescope.spec.baseline_config import VARIANTS, Baseline, RandomPolicy
+from rulescope.learners.baseline_config import VARIANTS, Baseline, RandomPolicy
 
 pytestmark = pytest.mark.usefixtures("deterministic")
 
@@ -54,5 +54,5 @@ def test_each_becomes_its_learner(name: str) -> None:
 
 
 def test_describing_a_baseline_does_not_load_torch() -> None:
-    check = "import sys, rulescope.spec.baseline_config; sys.exit('torch' in sys.modules)"
+    check = "import sys, rulescope.learners.baseline_config; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", check], timeout=60).returncode == 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from learners.baseline_cases import cartpole_return
-from rulescope.spec.baseline_config import A2C, DQN, PPO, A2CPopArt, Baseline, NetworkSizes
+from rulescope.learners.baseline_config import A2C, DQN, PPO, A2CPopArt, Baseline, NetworkSizes
 
 pytest.importorskip("gymnasium")
 pytestmark = pytest.mark.usefixtures("deterministic")

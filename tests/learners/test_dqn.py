@@ -14,12 +14,12 @@ from torch.nn import functional
 from learners.baseline_cases import LITTLE, SMALL, catch_score, factory, in_channels
 from rulescope import learners
 from rulescope.core.structs import without_defaults
+from rulescope.learners.baseline_config import DQN, VARIANTS, NetworkSizes
 from rulescope.learners.dqn import DQNLearner
 from rulescope.learners.learner import Rollout
 from rulescope.learners.learner_conformance import check_learner
 from rulescope.learners.transition_replay import Transitions
-from rulescope.spec.baseline_config import DQN, VARIANTS, NetworkSizes
-from rulescope.spec.run_spec import RunSpec
+from rulescope.run_spec import RunSpec
 
 pytestmark = pytest.mark.usefixtures("deterministic")
 

@@ -16,10 +16,10 @@ from rulescope import learners
 from rulescope.core import arrays, seeds
 from rulescope.core.arrays import Arrays
 from rulescope.learners.disco.disco_learner import DiscoLearner
+from rulescope.learners.disco_config import AGENTS, Disco
 from rulescope.learners.learner import Carrier, Choice, Learner, Rollout
 from rulescope.learners.learner_conformance import check_learner
 from rulescope.rules.loading import RuleWeights, load
-from rulescope.spec.disco_config import AGENTS, Disco
 
 STEPS = 5
 pytestmark = pytest.mark.usefixtures("deterministic")

@@ -13,12 +13,12 @@ from learners.open_golden import HERE, golden, ours, ppo_case, ppo_param_error, 
 from rulescope import learners
 from rulescope.core.errors import DivergedError, SpecError
 from rulescope.learners import open_ppo
+from rulescope.learners.baseline_config import NetworkSizes
 from rulescope.learners.learner import Learner, Rollout
 from rulescope.learners.learner_conformance import check_learner
+from rulescope.learners.open_config import Open, OpenAdam
 from rulescope.learners.open_ppo import Column, OpenLearner, clipped_targets, flattened
 from rulescope.rules.open.open_step import Leaf, clip_
-from rulescope.spec.baseline_config import NetworkSizes
-from rulescope.spec.open_config import Open, OpenAdam
 
 LITTLE = NetworkSizes(hidden=(8, 6))
 SMALL: dict[str, Open | OpenAdam] = {

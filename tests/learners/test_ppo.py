@@ -5,10 +5,10 @@ import pytest
 import torch
 
 from learners.baseline_cases import LITTLE, SMALL, catch_score, factory, in_channels
+from rulescope.learners.baseline_config import PPO, VARIANTS, NetworkSizes
 from rulescope.learners.learner import Rollout
 from rulescope.learners.learner_conformance import check_learner
 from rulescope.learners.ppo import Minibatch, PPOLearner, clipped_policy_weights, normalised
-from rulescope.spec.baseline_config import PPO, VARIANTS, NetworkSizes
 
 pytestmark = pytest.mark.usefixtures("deterministic")
 

@@ -12,8 +12,8 @@ from torch.nn import functional
 
 from learners.baseline_cases import LITTLE, LITTLE_CHANNEL
 from rulescope.core.errors import SpecError
+from rulescope.learners.baseline_config import NetworkSizes
 from rulescope.learners.torso import Evaluation, Network
-from rulescope.spec.baseline_config import NetworkSizes
 
 CASES = [(LITTLE, (5, 4)), (LITTLE_CHANNEL, (3, 5, 4))]
 

@@ -9,7 +9,7 @@ from rulescope.assays.results import Results
 from rulescope.core.runtime import Identity
 from rulescope.mechanism import replay_view, targets_view, trajectory_view
 from rulescope.mechanism.view_request import Observations, ViewRequest
-from rulescope.spec.run_spec import Reset
+from rulescope.run_spec import Reset
 
 TRAJECTORY = ViewRequest("random:0", (1e-3, 0.1, 1.0, 10.0, 1e3), 2, 160)
 TARGETS = ViewRequest("random:0", (1e-3, 1.0, 1e3), 2, 160)

@@ -13,15 +13,15 @@ import pytest
 from learners.small import small_spec
 from rulescope.core.arrays import Arrays
 from rulescope.core.errors import RecordError
+from rulescope.envs.world_config import ActionFlip
+from rulescope.learners.baseline_config import DQN, NetworkSizes
+from rulescope.learners.disco_config import Disco
 from rulescope.lifetime import Lifetime
 from rulescope.mechanism import instrumented_runs, replay_view, targets_view, trajectory_view
 from rulescope.mechanism.instrumented_runs import OBSERVATIONS, observe_group, observe_view
 from rulescope.mechanism.view_request import AttachObserver, Observer, RunGroup, ViewRequest
 from rulescope.records import Store
-from rulescope.spec.baseline_config import DQN, NetworkSizes
-from rulescope.spec.disco_config import Disco
-from rulescope.spec.run_spec import Reset, RunSpec
-from rulescope.spec.world_config import ActionFlip
+from rulescope.run_spec import Reset, RunSpec
 
 SMALL = ViewRequest("sprout-random:0", (0.1, 10.0), 1, 20)
 ITERATIONS = 14

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from learners.small import small_spec
 from rulescope.core import seeds
 from rulescope.core.errors import RecordError
+from rulescope.learners.baseline_config import A2C, DQN, NetworkSizes
 from rulescope.learners.trajectory_replay import TrajectoryReplay
 from rulescope.learners.transition_replay import TransitionReplay
 from rulescope.lifetime import Lifetime
@@ -22,7 +23,6 @@ from rulescope.mechanism.replay_ages import (
     attach_ledger,
     next_sample,
 )
-from rulescope.spec.baseline_config import A2C, DQN, NetworkSizes
 from rulescope.stats import DataError
 
 LEVELS = (0.05, 0.5, 0.95)

@@ -12,6 +12,7 @@ from learners.small import small_spec
 from mechanism.sample_observations import TARGETS, targets_observations
 from rulescope.core import seeds
 from rulescope.core.errors import SpecError
+from rulescope.learners.baseline_config import A2C, NetworkSizes
 from rulescope.learners.disco.batch import Batch
 from rulescope.learners.disco.disco_learner import DiscoLearner
 from rulescope.learners.disco.rule_network import RuleState
@@ -33,7 +34,6 @@ from rulescope.mechanism.targets_view import (
 from rulescope.mechanism.view_request import RunGroup, ViewRequest
 from rulescope.records import Store
 from rulescope.render.table_formats import markdown
-from rulescope.spec.baseline_config import A2C, NetworkSizes
 
 SMALL = ViewRequest("sprout-random:0", (0.1, 1.0, 10.0), 2, 20)
 

@@ -14,7 +14,7 @@ from rulescope.mechanism.instrumented_runs import observe_view
 from rulescope.mechanism.trajectory_figure import RING_UPDATES
 from rulescope.mechanism.view_request import ViewRequest
 from rulescope.records import Store
-from rulescope.spec.run_spec import RunSpec, Transplant
+from rulescope.run_spec import RunSpec, Transplant
 from rulescope.stats import Estimate
 
 PATHS = ViewRequest("sprout-random:0", (0.1, 1.0, 10.0), 2, 20)

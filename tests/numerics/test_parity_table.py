@@ -17,6 +17,7 @@ from rulescope.learners.disco import features, losses, update, value_estimates, 
 from rulescope.learners.disco.batch import loss_mask
 from rulescope.learners.disco.features import ActionEncoder
 from rulescope.learners.disco.rule_network import Gates
+from rulescope.learners.disco_config import Conventions
 from rulescope.numerics import (
     forward_parity,
     inner_steps,
@@ -26,7 +27,6 @@ from rulescope.numerics import (
 )
 from rulescope.numerics.golden import Golden
 from rulescope.numerics.tolerances import TOLERANCES, Comparison
-from rulescope.spec.disco_config import Conventions
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "disco"
 STORED = [key for key in TOLERANCES if not key[0].startswith("live")]

@@ -8,7 +8,7 @@ import numpy as np
 
 from rulescope.core.arrays import Arrays
 from rulescope.records import Record, RuleIdentity
-from rulescope.spec.run_spec import RunSpec
+from rulescope.run_spec import RunSpec
 
 RULE = RuleIdentity(name="disco103", sha256="a" * 64, digest="b" * 64)
 STARTED = datetime(2026, 5, 4, 3, 2, 1, tzinfo=UTC)

@@ -13,11 +13,11 @@ import msgspec
 import pytest
 
 from rulescope.core.errors import RecordError
+from rulescope.learners.plugin_config import Plugin
 from rulescope.records import Store, archive
 from rulescope.records.merge import merge
 from rulescope.records.plans import CampaignPlan, add_plan, read_plans
 from rulescope.records.sizes import measure
-from rulescope.spec.plugin_config import Plugin
 
 from .sample_record import sample
 

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from rulescope.core.errors import RecordError
+from rulescope.envs.world_config import ActionFlip, Boundary
+from rulescope.learners.learner_config import VARIANTS
 from rulescope.records import Record, Store, migration, query
 from rulescope.records.columns import describe_intervention
-from rulescope.spec.learner_config import VARIANTS
-from rulescope.spec.run_spec import Freeze, Pin, RunSpec, Transplant
-from rulescope.spec.world_config import ActionFlip, Boundary
+from rulescope.run_spec import Freeze, Pin, RunSpec, Transplant
 
 from .sample_record import RULE, STARTED, sample, sample_log
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from rulescope.assays import figures
+from rulescope.learners.disco_config import AgentSizes, Disco
 from rulescope.lifetime import Lifetime
 from rulescope.records import Record
-from rulescope.spec.disco_config import AgentSizes, Disco
-from rulescope.spec.run_spec import Pin, RunSpec
+from rulescope.run_spec import Pin, RunSpec
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,7 @@ from made_up_records import fill
 from rulescope.cli.main import run as command_line
 from rulescope.core.errors import RecordError
 from rulescope.records import Store
-from rulescope.spec.run_spec import canonical
+from rulescope.run_spec import canonical
 from torture.disk_steps import Failer, observing
 from torture.grid import grid, hashes
 from torture.light_lifetime import light_lifetimes

@@ -16,7 +16,7 @@ from rulescope.engine.campaign import Campaign
 from rulescope.records import Store
 from rulescope.records.query import open_database
 from rulescope.records.record import FILES
-from rulescope.spec.run_spec import RunSpec
+from rulescope.run_spec import RunSpec
 from torture.campaign_process import CampaignProcess, Lifetimes
 from torture.grid import grid, hashes
 from torture.light_lifetime import light_lifetimes

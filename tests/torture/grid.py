@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import msgspec
 
+from rulescope.envs.world_config import Catch
+from rulescope.learners.baseline_config import A2C, NetworkSizes
+from rulescope.learners.disco_config import AgentSizes, Disco
+from rulescope.learners.learner_config import LearnerSpec
 from rulescope.records import Store
 from rulescope.records.record import decode
-from rulescope.spec.baseline_config import A2C, NetworkSizes
-from rulescope.spec.disco_config import AgentSizes, Disco
-from rulescope.spec.learner_config import LearnerSpec
-from rulescope.spec.run_spec import Mode, RunSpec, Transplant, with_donors
-from rulescope.spec.world_config import Catch
+from rulescope.run_spec import Mode, RunSpec, Transplant, with_donors
 
 SEEDS = 3
 A2C_CHAIN, DISCO_CHAIN = 5, 3

@@ -18,9 +18,9 @@ from typing import NamedTuple
 
 import rulescope
 from made_up_records import made_up
+from rulescope.learners.learner_config import VARIANTS
 from rulescope.records import Store
-from rulescope.spec.learner_config import VARIANTS
-from rulescope.spec.run_spec import RunSpec
+from rulescope.run_spec import RunSpec
 
 QUERY = (
     "SELECT learner, scale, iteration, avg(score), stddev(score), max(effective_bins) "

@@ -23,7 +23,7 @@ from rulescope.core.arrays import Arrays, digest
 from rulescope.interventions import States
 from rulescope.lifetime import Progress
 from rulescope.records import Record
-from rulescope.spec.run_spec import RunSpec
+from rulescope.run_spec import RunSpec
 
 STEP_SECONDS = 0.0005
 

@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 from benchmarks.disco_comparison import FALLBACK, RULE
 from rulescope.engine.local_engine import run_all
+from rulescope.learners.disco_config import Disco
 from rulescope.records import Store
 from rulescope.rules import locate, registry
-from rulescope.spec.disco_config import Disco
-from rulescope.spec.run_spec import RunSpec
+from rulescope.run_spec import RunSpec
 
 
 class Throughput(NamedTuple):

@@ -14,10 +14,10 @@ from typing import NamedTuple
 import msgspec
 
 from made_up_records import made_up
+from rulescope.learners.baseline_config import RandomPolicy
 from rulescope.records import Store
 from rulescope.records.record import encode
-from rulescope.spec.baseline_config import RandomPolicy
-from rulescope.spec.run_spec import RunSpec
+from rulescope.run_spec import RunSpec
 
 START_SECONDS, LAST_SECONDS = 120.0, 600.0
 

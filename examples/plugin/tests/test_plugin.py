@@ -11,13 +11,13 @@ from msgspec.structs import replace
 from rulescope import envs, learners
 from rulescope.core import runtime
 from rulescope.envs.plugin_world import pin_plugin_world
+from rulescope.envs.world_config import Boundary
 from rulescope.intervention_conformance import check_intervention
+from rulescope.learners.baseline_config import NetworkSizes
 from rulescope.learners.learner_conformance import check_learner
 from rulescope.learners.plugin_rule import pin_rule
 from rulescope.lifetime import Lifetime
-from rulescope.spec.baseline_config import NetworkSizes
-from rulescope.spec.run_spec import Freeze, Intervention, Pin, RunSpec, Transplant
-from rulescope.spec.world_config import Boundary
+from rulescope.run_spec import Freeze, Intervention, Pin, RunSpec, Transplant
 
 RULE, WORLD = "sized", "echo"
 ITERATIONS = 8

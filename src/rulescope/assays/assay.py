@@ -16,15 +16,15 @@ from rulescope.assays.frame import Frame, Label
 from rulescope.assays.results import Results
 from rulescope.assays.subject import Subject, apply_agent, apply_variant, named
 from rulescope.core.errors import SpecError, nearest
+from rulescope.envs.world_config import WORLDS, Boundary, Change, DeepSea
+from rulescope.learners.baseline_config import RandomPolicy
+from rulescope.learners.disco_config import AGENTS, Disco
+from rulescope.learners.learner_base import RunShape
+from rulescope.learners.learner_config import VARIANTS, LearnerSpec, adapt_to_world
+from rulescope.learners.open_config import Open
+from rulescope.learners.plugin_config import Plugin
 from rulescope.render.display_names import canonical_arm, variant_of
-from rulescope.spec.baseline_config import RandomPolicy
-from rulescope.spec.disco_config import AGENTS, Disco
-from rulescope.spec.learner_base import RunShape
-from rulescope.spec.learner_config import VARIANTS, LearnerSpec, adapt_to_world
-from rulescope.spec.open_config import Open
-from rulescope.spec.plugin_config import Plugin
-from rulescope.spec.run_spec import Intervention, Pin, RunSpec
-from rulescope.spec.world_config import WORLDS, Boundary, Change, DeepSea
+from rulescope.run_spec import Intervention, Pin, RunSpec
 from rulescope.stats import tail_from, updates_for_depth
 
 PRESETS = ("smoke", "quick", "standard", "paper")
@@ -64,7 +64,7 @@ class Budget:
     ``iterations`` is then that of the deepest."""
     agent: str = "published"
     """Conventions of the learner, by a name of
-    :data:`~rulescope.spec.disco_config.AGENTS`; the learner's own if empty."""
+    :data:`~rulescope.learners.disco_config.AGENTS`; the learner's own if empty."""
     rule: str = "disco103"
     subject: Subject | None = None
     """Who is audited, if the rule's name does not tell."""
@@ -92,7 +92,7 @@ class Arm(NamedTuple):
 
     learner: str = "rule"
     """``rule``, the rule under audit, or a variant of its learner such as ``rule-no-aux``; or a
-    baseline, by a name of :data:`rulescope.spec.learner_config.VARIANTS`."""
+    baseline, by a name of :data:`rulescope.learners.learner_config.VARIANTS`."""
     interventions: tuple[Intervention, ...] = ()
     legacy: bool = False
     """Whether a Disco learner has the Retrace index of the agent ``legacy``; its other conventions,

@@ -6,17 +6,16 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rulescope import plugin_sources
+from rulescope import plugin_sources, run_spec
 from rulescope.assays import Assay, Budget
 from rulescope.core import disk
 from rulescope.engine.execution import Execution
+from rulescope.learners.disco_config import Disco
+from rulescope.learners.open_config import Open
 from rulescope.records import Store
 from rulescope.render.result_files import stem
 from rulescope.rules import loading
-from rulescope.spec import run_spec
-from rulescope.spec.disco_config import Disco
-from rulescope.spec.open_config import Open
-from rulescope.spec.run_spec import RunSpec
+from rulescope.run_spec import RunSpec
 
 if TYPE_CHECKING:
     from rulescope.engine.scheduler import Report

@@ -15,7 +15,7 @@ class Cohort(NamedTuple):
     """A group of published lifetimes that one agent is taken to have made."""
 
     agent: str
-    """A name of :data:`~rulescope.spec.disco_config.AGENTS`; empty without a Disco learner."""
+    """A name of :data:`~rulescope.learners.disco_config.AGENTS`; empty without a Disco learner."""
     evidence: str
     """Why this agent, in one sentence."""
 

@@ -24,7 +24,7 @@ from rulescope.assays.published_agreement import (
     rounding,
 )
 from rulescope.assays.results import Column, Results, Table, counted
-from rulescope.spec.learner_config import VARIANTS
+from rulescope.learners.learner_config import VARIANTS
 from rulescope.stats import Estimate
 
 SMALL = 0.1

@@ -14,7 +14,7 @@ from typing import NamedTuple, get_args
 
 from rulescope.assays.assay import Assay, Cell
 from rulescope.assays.results import Column, Table, Value, counted
-from rulescope.spec.run_spec import Intervention, Mode, RandomState, Transplant
+from rulescope.run_spec import Intervention, Mode, RandomState, Transplant
 
 LABELS = ("tab:axes", "tab:state-operations", "v5:tab:app-matrices")
 

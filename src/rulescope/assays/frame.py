@@ -10,16 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rulescope.core.errors import RulescopeError, nearest
+from rulescope.learners.disco_config import Disco
+from rulescope.learners.open_config import Open
+from rulescope.learners.plugin_config import Plugin
 from rulescope.render.display_names import subject_name
-from rulescope.spec.disco_config import Disco
-from rulescope.spec.open_config import Open
-from rulescope.spec.plugin_config import Plugin
 
 if TYPE_CHECKING:
     from rulescope.assays.assay import Cell
+    from rulescope.learners.learner_config import LearnerSpec
     from rulescope.records import Record
-    from rulescope.spec.learner_config import LearnerSpec
-    from rulescope.spec.run_spec import RunSpec
+    from rulescope.run_spec import RunSpec
 
 Label = str | float
 Floats = NDArray[np.float64]

@@ -10,10 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from rulescope.episode_stats import HEADLINES, headline
-from rulescope.render.line_labels import End, name_ends
-from rulescope.render.style import look, save, styled
-from rulescope.spec.world_config import (
+from rulescope.envs.world_config import (
     Catch,
     CatchStream,
     DeepSea,
@@ -23,10 +20,13 @@ from rulescope.spec.world_config import (
     PluginWorld,
     Tracking,
 )
+from rulescope.episode_stats import HEADLINES, headline
+from rulescope.render.line_labels import End, name_ends
+from rulescope.render.style import look, save, styled
 
 if TYPE_CHECKING:
     from rulescope.records import Record
-    from rulescope.spec.run_spec import RunSpec
+    from rulescope.run_spec import RunSpec
 
 NAMES = {"pinned": "pin"}
 """Arms whose style has another name than on the command line."""

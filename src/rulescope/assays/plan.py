@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from rulescope.assays import ASSAYS, Assay, Budget, Cell, Results, gather
 from rulescope.core.errors import RecordError, SpecError
 from rulescope.records import Record, Store
-from rulescope.spec.run_spec import RunSpec, with_donors
+from rulescope.run_spec import RunSpec, with_donors
 from rulescope.stats import RecordedDraws, recording_draws, seed_blocks
 
 CALIBRATION = 8

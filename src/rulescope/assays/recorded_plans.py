@@ -8,10 +8,10 @@ import math
 from rulescope.assays import ASSAYS, Assay, Budget
 from rulescope.assays.subject import Subject, named
 from rulescope.core.errors import RecordError
+from rulescope.learners.disco_config import AGENTS
+from rulescope.learners.open_config import Open
 from rulescope.records import Store
 from rulescope.records.plans import CampaignPlan, add_plan, read_plans
-from rulescope.spec.disco_config import AGENTS
-from rulescope.spec.open_config import Open
 
 MAX_RUNS = 1_000_000
 """Runs of a plan, at most: a store from elsewhere may name any number of them."""

@@ -10,13 +10,13 @@ from msgspec.structs import asdict, replace
 
 from rulescope.core import entry_points
 from rulescope.core.errors import SpecError, WeightsError, nearest
+from rulescope.learners.disco_config import AGENTS, INTERFACES, SPROUT, VARIANTS, Disco, driven_by
+from rulescope.learners.open_config import Open
+from rulescope.learners.plugin_config import Plugin
 from rulescope.learners.plugin_rule import pin_rule
 from rulescope.render.result_files import stem
 from rulescope.rules import disco_format, loading, registry
 from rulescope.rules.embedded import EMBEDDED, RULE
-from rulescope.spec.disco_config import AGENTS, INTERFACES, SPROUT, VARIANTS, Disco, driven_by
-from rulescope.spec.open_config import Open
-from rulescope.spec.plugin_config import Plugin
 
 NULL_RULE, SMALL_NULL_RULE = "random:0", "sprout-random:0"
 """Null rules of Disco103 and of Sprout: the same architecture with random weights."""

@@ -9,8 +9,8 @@ from rulescope.assays import Assay, Budget, find, narrowed
 from rulescope.assays.subject import Subject
 from rulescope.audit.history import LEAST_SEEDS
 from rulescope.core.errors import SpecError, nearest
-from rulescope.spec.learner_base import HISTORY
-from rulescope.spec.open_config import Open
+from rulescope.learners.learner_base import HISTORY
+from rulescope.learners.open_config import Open
 
 Chosen = Mapping[str, Any]
 """Keywords of :func:`rulescope.assays.narrowed`."""

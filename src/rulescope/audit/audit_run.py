@@ -15,7 +15,7 @@ from rulescope.audit import audit_plan, evidence, history, optimiser_profile, pr
 from rulescope.audit.profile import Profile
 from rulescope.core.errors import SpecError, nearest
 from rulescope.records import Store
-from rulescope.spec.run_spec import RunSpec
+from rulescope.run_spec import RunSpec
 
 
 @dataclass(frozen=True)

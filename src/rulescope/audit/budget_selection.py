@@ -8,8 +8,8 @@ from pathlib import Path
 from rulescope.assays import Assay, Budget, narrowed
 from rulescope.assays.subject import find_subject
 from rulescope.core.errors import SpecError
-from rulescope.spec.disco_config import Disco
-from rulescope.spec.open_config import Open
+from rulescope.learners.disco_config import Disco
+from rulescope.learners.open_config import Open
 
 
 def select_budget(

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from rulescope.audit.profile import PINNED, Answer, Comparison, Figure, Groups, Result, Verdict
-from rulescope.spec.learner_base import HISTORY
+from rulescope.learners.learner_base import HISTORY
 from rulescope.stats import COMPETENT
 
 LEAST_SEEDS = 4

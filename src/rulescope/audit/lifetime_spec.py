@@ -8,18 +8,18 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
+from rulescope import run_spec
 from rulescope.assays.subject import Subject, apply_agent, apply_variant, find_subject, named
 from rulescope.core.entry_points import list_names
 from rulescope.core.errors import SpecError, nearest
 from rulescope.envs.plugin_world import pin_plugin_world
+from rulescope.envs.world_config import WORLDS, Boundary, Change, EnvironmentSpec
+from rulescope.learners.baseline_config import RandomPolicy
+from rulescope.learners.disco_config import AGENTS, INTERFACES, Disco
+from rulescope.learners.learner_config import VARIANTS, LearnerSpec, adapt_to_world
+from rulescope.learners.open_config import Open
 from rulescope.learners.plugin_rule import pin_rule
-from rulescope.spec import run_spec
-from rulescope.spec.baseline_config import RandomPolicy
-from rulescope.spec.disco_config import AGENTS, INTERFACES, Disco
-from rulescope.spec.learner_config import VARIANTS, LearnerSpec, adapt_to_world
-from rulescope.spec.open_config import Open
-from rulescope.spec.run_spec import Evaluation, Intervention, RunSpec
-from rulescope.spec.world_config import WORLDS, Boundary, Change, EnvironmentSpec
+from rulescope.run_spec import Evaluation, Intervention, RunSpec
 
 T = TypeVar("T")
 

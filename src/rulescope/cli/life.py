@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rulescope import plugin_sources
+from rulescope import plugin_sources, run_spec
 from rulescope.assays.assay_run import require_rules
 from rulescope.assays.plan import interactions, seconds_left
 from rulescope.audit.budget_selection import locate_weights
@@ -30,8 +30,7 @@ from rulescope.core.structs import expanded
 from rulescope.core.wording import counted
 from rulescope.episode_stats import HEADLINES, headline
 from rulescope.records import Record, Store
-from rulescope.spec import run_spec
-from rulescope.spec.run_spec import RunSpec
+from rulescope.run_spec import RunSpec
 
 TAIL = 5
 """The final score is the mean of this many last log rows."""

@@ -10,10 +10,10 @@ import typer
 
 from rulescope.audit.lifetime_spec import make_spec, pick
 from rulescope.core.errors import SpecError, nearest
-from rulescope.spec.disco_config import AGENTS, INTERFACES
-from rulescope.spec.learner_config import VARIANTS
-from rulescope.spec.run_spec import Evaluation, Pin, PinSteps, RunSpec
-from rulescope.spec.world_config import CHANGES, WORLDS, Boundary, Change
+from rulescope.envs.world_config import CHANGES, WORLDS, Boundary, Change
+from rulescope.learners.disco_config import AGENTS, INTERFACES
+from rulescope.learners.learner_config import VARIANTS
+from rulescope.run_spec import Evaluation, Pin, PinSteps, RunSpec
 
 
 @dataclass(frozen=True)

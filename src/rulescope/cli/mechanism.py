@@ -13,8 +13,8 @@ from rulescope.cli.console import console
 from rulescope.cli.options import RESULTS, STORE, AsJson, Out, StoreFolder, Weights, split_numbers
 from rulescope.cli.progress import Meter
 from rulescope.core.errors import SpecError, WeightsError, nearest
+from rulescope.learners.disco_config import AGENTS
 from rulescope.records import Store
-from rulescope.spec.disco_config import AGENTS
 
 if TYPE_CHECKING:
     from rulescope.mechanism.view_request import View, ViewRequest

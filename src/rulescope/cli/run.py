@@ -34,7 +34,7 @@ from rulescope.core.wording import counted
 from rulescope.engine.execution import Execution
 from rulescope.records import Store
 from rulescope.render.result_files import require_writable
-from rulescope.spec.run_spec import RunSpec, with_donors
+from rulescope.run_spec import RunSpec, with_donors
 
 if TYPE_CHECKING:
     from rulescope.engine.campaign import Campaign

@@ -12,7 +12,7 @@ from rulescope.assays import ASSAYS, PRESETS, Assay, Budget, find
 from rulescope.audit.budget_selection import locate_weights, select_budget
 from rulescope.cli.options import Weights, split_names, split_numbers
 from rulescope.core.errors import SpecError, nearest
-from rulescope.spec.disco_config import AGENTS
+from rulescope.learners.disco_config import AGENTS
 
 _NAMES = ", ".join(f"{assay.id} ({assay.name})" for assay in ASSAYS.values())
 _AGENTS = ", ".join(AGENTS)

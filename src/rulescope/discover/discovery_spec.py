@@ -14,10 +14,9 @@ from msgspec import Meta
 
 from rulescope.core.decoding import explain, parsed
 from rulescope.core.errors import SpecError
-from rulescope.core.structs import Frozen, without_defaults
-from rulescope.spec.disco_config import SPROUT, Disco
-from rulescope.spec.field_types import Fraction, NonNegative, Positive
-from rulescope.spec.world_config import Boundary, Catch, EnvironmentSpec
+from rulescope.core.structs import Fraction, Frozen, NonNegative, Positive, without_defaults
+from rulescope.envs.world_config import Boundary, Catch, EnvironmentSpec
+from rulescope.learners.disco_config import SPROUT, Disco
 
 Rate = Annotated[float, Meta(gt=0.0, le=1.0)]
 

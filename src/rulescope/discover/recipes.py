@@ -15,10 +15,10 @@ from rulescope.discover.discovery_spec import (
     decode_discovery,
     validate_discovery,
 )
+from rulescope.envs.world_config import Boundary, Catch, DeepSea, Tracking
+from rulescope.learners.disco_config import SPROUT as LEARNER
 from rulescope.rules.embedded import EMBEDDED
 from rulescope.rules.loading import name_of
-from rulescope.spec.disco_config import SPROUT as LEARNER
-from rulescope.spec.world_config import Boundary, Catch, DeepSea, Tracking
 
 _WORLDS = (
     World(environment=Catch(rows=5, columns=5), agents=4),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from rulescope.core.errors import SpecError, nearest
 from rulescope.records import Store
-from rulescope.spec.run_spec import RunSpec
+from rulescope.run_spec import RunSpec
 
 if TYPE_CHECKING:
     from rulescope.engine.campaign import Campaign

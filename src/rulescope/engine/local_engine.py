@@ -15,7 +15,7 @@ from rulescope.engine.pool import EngineError, Timeouts
 from rulescope.engine.process_pool import ProcessPool, refuse_rerun_script
 from rulescope.engine.scheduler import Report, run_campaign
 from rulescope.records import Store
-from rulescope.spec.run_spec import RunSpec
+from rulescope.run_spec import RunSpec
 
 __all__ = ["Campaign", "EngineError", "Timeouts", "run_all"]
 

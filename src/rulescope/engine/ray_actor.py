@@ -118,7 +118,7 @@ class RayActor(RunWorker):
         self, canonical: bytes, donors: dict[str, Files], checkpoint: bytes | None
     ) -> RunReport:
         """Run a spec, from ``checkpoint`` if there is one."""
-        from rulescope.spec import run_spec
+        from rulescope import run_spec
 
         self._store = store = MemoryStore(run_spec.decode(canonical).id, donors, checkpoint)
         ended = self.execute(canonical, store, device=self._device)

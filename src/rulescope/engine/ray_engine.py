@@ -29,7 +29,7 @@ from rulescope.engine.pool import EngineError, Timeouts
 from rulescope.engine.ray_pool import RayPool, Share, summarize
 from rulescope.engine.scheduler import Report, run_campaign
 from rulescope.records import Store
-from rulescope.spec.run_spec import RunSpec
+from rulescope.run_spec import RunSpec
 
 __all__ = ["Campaign", "EngineError", "Share", "Timeouts", "require", "require_ray", "run_all"]
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rulescope import run_spec
 from rulescope.core import arrays, runtime
 from rulescope.core.arrays import ArrayFileError
 from rulescope.core.errors import RecordError
@@ -20,7 +21,6 @@ from rulescope.engine.worker import HEARTBEAT_SECONDS, describe_error, is_retrya
 from rulescope.records import ConflictError, Store
 from rulescope.records.record import encode
 from rulescope.records.sizes import readable
-from rulescope.spec import run_spec
 
 if TYPE_CHECKING:
     from ray import ObjectRef

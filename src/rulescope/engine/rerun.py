@@ -11,7 +11,7 @@ from rulescope.engine import local_engine
 from rulescope.records import Record, Store
 from rulescope.records.record import CARRIER_COLUMNS, agree, differing_facts
 from rulescope.records.verification import Finding
-from rulescope.spec.run_spec import RunSpec, with_donors
+from rulescope.run_spec import RunSpec, with_donors
 
 if TYPE_CHECKING:
     from rulescope.engine.scheduler import Report

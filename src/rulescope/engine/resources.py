@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rulescope.engine.pool import EngineError
+from rulescope.envs.world_config import Catch, DeepSea, EnvironmentSpec, MinAtar, Tracking
+from rulescope.learners.baseline_config import RandomPolicy
 from rulescope.records.sizes import readable
-from rulescope.spec.baseline_config import RandomPolicy
-from rulescope.spec.run_spec import RunSpec
-from rulescope.spec.world_config import Catch, DeepSea, EnvironmentSpec, MinAtar, Tracking
+from rulescope.run_spec import RunSpec
 
 PROCESS = 330_000_000
 """Bytes of memory of an idle worker that has imported everything (300 to 320 MB measured)."""

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from graphlib import TopologicalSorter
 from typing import Any
 
-from rulescope import plugin_sources
+from rulescope import plugin_sources, run_spec
 from rulescope.core.errors import RecordError
 from rulescope.core.signals import Interrupts
 from rulescope.engine import failures
@@ -21,10 +21,9 @@ from rulescope.engine.campaign import Campaign, RunProgress
 from rulescope.engine.heartbeat import StatusFile
 from rulescope.engine.messages import RunEnded
 from rulescope.engine.pool import EngineError, Pool
+from rulescope.envs.world_config import Gymnasium
 from rulescope.records import Store
-from rulescope.spec import run_spec
-from rulescope.spec.run_spec import RunSpec
-from rulescope.spec.world_config import Gymnasium
+from rulescope.run_spec import RunSpec
 
 _log = logging.getLogger(__name__)
 

@@ -74,9 +74,8 @@ class RunWorker:
         self, canonical: bytes, store: RecordStore, weights: Path | None = None, device: str = "cpu"
     ) -> RunEnded:
         """Make the record of one spec; errors are part of the result and not raised."""
-        from rulescope import runner
+        from rulescope import run_spec, runner
         from rulescope.core import runtime
-        from rulescope.spec import run_spec
 
         spec = run_spec.decode(canonical)
         self.heartbeat = Heartbeat(spec.id, 0)

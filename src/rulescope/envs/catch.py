@@ -8,7 +8,7 @@ from rulescope.core import seeds
 from rulescope.envs.environment import Actions, Array, State, Step
 from rulescope.envs.references import catch_references
 from rulescope.envs.seeded_world import ColumnWorld
-from rulescope.spec.world_config import Catch
+from rulescope.envs.world_config import Catch
 
 LEFT, STAY, RIGHT = 0, 1, 2
 

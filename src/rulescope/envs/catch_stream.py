@@ -8,7 +8,7 @@ from rulescope.core import seeds
 from rulescope.envs.environment import Actions, Array, State, Step
 from rulescope.envs.references import catch_stream_references
 from rulescope.envs.seeded_world import ColumnWorld, clip_columns, drift_columns
-from rulescope.spec.world_config import CatchStream
+from rulescope.envs.world_config import CatchStream
 
 
 class CatchStreamEnv(ColumnWorld):

@@ -13,7 +13,7 @@ from rulescope.core.errors import SpecError
 from rulescope.envs.boundaries import CountingWrapper
 from rulescope.envs.environment import Actions, Array, Environment, Step, checked_actions
 from rulescope.envs.seeded_world import ColumnWorld
-from rulescope.spec.world_config import (
+from rulescope.envs.world_config import (
     ActionFlip,
     Change,
     EnvironmentSpec,

@@ -9,7 +9,7 @@ from rulescope.core import seeds
 from rulescope.envs.environment import Actions, Array, State, Step
 from rulescope.envs.references import deep_sea_references
 from rulescope.envs.seeded_world import SeededWorld, clip_columns
-from rulescope.spec.world_config import DeepSea
+from rulescope.envs.world_config import DeepSea
 
 COST = 0.01
 """Total cost of an episode of moves to the right."""

@@ -13,7 +13,7 @@ from rulescope.envs.gymnasium_adapter import GymnasiumEnv
 from rulescope.envs.minatar import MinAtarEnv
 from rulescope.envs.plugin_world import make_plugin_world
 from rulescope.envs.tracking import TrackingEnv
-from rulescope.spec.world_config import (
+from rulescope.envs.world_config import (
     Boundary,
     Catch,
     CatchStream,
@@ -39,7 +39,7 @@ def make(
 
     ``steps`` are the interactions of each lane in one iteration, by which a change is timed.
 
-    >>> from rulescope.spec.world_config import Boundary, Catch
+    >>> from rulescope.envs.world_config import Boundary, Catch
     >>> make(Catch(), Boundary(), scale=1.0, lanes=2).reset(seed=0).shape
     (2, 8, 8)
     """

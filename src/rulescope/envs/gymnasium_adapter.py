@@ -19,7 +19,7 @@ from rulescope.core.errors import RecordError, SpecError, WorldError, nearest, r
 from rulescope.envs.contract_checks import checked_flag, checked_reward, checked_step
 from rulescope.envs.environment import Actions, Array, References, State, Step
 from rulescope.envs.seeded_world import SeededWorld
-from rulescope.spec.world_config import Argument, Gymnasium
+from rulescope.envs.world_config import Argument, Gymnasium
 
 
 class GymnasiumEnv(SeededWorld):
@@ -260,7 +260,7 @@ def pin_gymnasium(
     """Return the configuration of the Gymnasium world ``name`` with the hash of its source.
 
     ``arguments`` are those of ``gymnasium.make``, ``fields`` those of
-    :class:`~rulescope.spec.world_config.Gymnasium`.
+    :class:`~rulescope.envs.world_config.Gymnasium`.
     """
     given = tuple(
         Argument(name=key, value=tuple(value) if isinstance(value, list) else value)

@@ -12,7 +12,7 @@ from rulescope.core import seeds
 from rulescope.core.errors import SpecError
 from rulescope.envs.environment import UNKNOWN, Actions, Array, State, Step
 from rulescope.envs.seeded_world import SeededWorld
-from rulescope.spec.world_config import MinAtar
+from rulescope.envs.world_config import MinAtar
 
 ACTIONS = "nlurdf"
 """Nothing, left, up, right, down, fire: the full action set, in the order of the package."""

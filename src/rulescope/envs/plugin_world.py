@@ -6,7 +6,7 @@ from rulescope.core import entry_points
 from rulescope.core.errors import refusing_exit
 from rulescope.envs.contract_checks import Checked
 from rulescope.envs.environment import Environment
-from rulescope.spec.world_config import PluginWorld
+from rulescope.envs.world_config import PluginWorld
 
 _EXPECTED = "a function (lanes) -> rulescope.envs.environment.Environment"
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from rulescope.core import seeds
 from rulescope.envs.environment import Actions, Array, Environment, References
-from rulescope.spec.world_config import Catch, CatchStream, DeepSea, Tracking
+from rulescope.envs.world_config import Catch, CatchStream, DeepSea, Tracking
 
 Policy = Callable[[Array, Generator], Actions]
 """A map from observations [N, *shape] to actions [N], with a generator for its own randomness."""

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rulescope.spec.world_config import CatchStream, DeepSea, Tracking
+from rulescope.envs.world_config import CatchStream, DeepSea, Tracking
 
 Table = NDArray[np.float64]
 

@@ -9,8 +9,8 @@ scale, which is the point of the comparison.
 from __future__ import annotations
 
 from rulescope.learners.actor_critic import METRICS, ActorCritic, Decisions, gae, rows
+from rulescope.learners.baseline_config import A2C
 from rulescope.learners.learner import Rollout
-from rulescope.spec.baseline_config import A2C
 
 
 class A2CLearner(ActorCritic):

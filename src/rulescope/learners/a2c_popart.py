@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from rulescope.core.arrays import Arrays
 from rulescope.learners.actor_critic import METRICS, ActorCritic, Decisions, gae, rows
+from rulescope.learners.baseline_config import A2CPopArt
 from rulescope.learners.learner import Carrier, Rollout
-from rulescope.spec.baseline_config import A2CPopArt
 
 
 class Moments(NamedTuple):

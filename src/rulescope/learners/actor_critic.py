@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rulescope.core import seeds
+from rulescope.learners.baseline_config import A2C, PPO, A2CPopArt
 from rulescope.learners.learner import Carrier, Choice, Learner, Rollout
 from rulescope.learners.norm_clipped_adam import Adam, flat_carrier, to_tensor
 from rulescope.learners.torso import Evaluation, Network
-from rulescope.spec.baseline_config import A2C, PPO, A2CPopArt
 
 METRICS = ("loss_policy", "loss_value", "entropy", "advantage_std", "gradient_norm")
 

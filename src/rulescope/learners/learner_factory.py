@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 from rulescope.core.errors import SpecError
+from rulescope.learners.baseline_config import A2C, DQN, PPO, A2CPopArt, RandomPolicy
+from rulescope.learners.disco_config import Disco
 from rulescope.learners.learner import Learner
+from rulescope.learners.learner_config import LearnerSpec
+from rulescope.learners.open_config import Open, OpenAdam
+from rulescope.learners.plugin_config import Plugin
 from rulescope.learners.plugin_rule import Setup, make_plugin_learner
 from rulescope.rules import disco_format
 from rulescope.rules.loading import OPEN_KEY, RuleWeights, load
-from rulescope.spec.baseline_config import A2C, DQN, PPO, A2CPopArt, RandomPolicy
-from rulescope.spec.disco_config import Disco
-from rulescope.spec.learner_config import LearnerSpec
-from rulescope.spec.open_config import Open, OpenAdam
-from rulescope.spec.plugin_config import Plugin
 
 
 def make(

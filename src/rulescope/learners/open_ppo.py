@@ -22,12 +22,12 @@ from rulescope.core.errors import DivergedError
 from rulescope.learners.actor_critic import Decisions, gae, log_softmax
 from rulescope.learners.learner import Carrier, Choice, Learner, Rollout
 from rulescope.learners.norm_clipped_adam import Adam, array, flat_carrier, to_tensor, write
+from rulescope.learners.open_config import Open, OpenAdam
 from rulescope.learners.ppo import clipped_policy_weights
 from rulescope.learners.torso import Evaluation, Network
 from rulescope.rules.loading import OPEN_KEY, RuleWeights
 from rulescope.rules.open import open_step as rule_step
 from rulescope.rules.open.open_step import Leaf, clip_, proportions
-from rulescope.spec.open_config import Open, OpenAdam
 
 METRICS = (
     "loss_policy",

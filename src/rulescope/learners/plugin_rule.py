@@ -12,10 +12,10 @@ from typing import NamedTuple, cast
 from rulescope.core import entry_points
 from rulescope.core.entry_points import plugin_error
 from rulescope.core.errors import SpecError, refusing_exit
+from rulescope.learners.baseline_config import NetworkSizes
 from rulescope.learners.learner import Learner
+from rulescope.learners.plugin_config import LEARNING_RATE, Plugin
 from rulescope.rules.loading import RuleWeights
-from rulescope.spec.baseline_config import NetworkSizes
-from rulescope.spec.plugin_config import LEARNING_RATE, Plugin
 
 _EXPECTED = "a class derived from rulescope.learners.learner.Learner"
 

@@ -25,8 +25,8 @@ from rulescope.learners.actor_critic import (
     log_softmax,
     rows,
 )
+from rulescope.learners.baseline_config import PPO
 from rulescope.learners.learner import Rollout
-from rulescope.spec.baseline_config import PPO
 
 Column = NDArray[np.float64]
 

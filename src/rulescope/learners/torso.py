@@ -20,7 +20,7 @@ from torch import Tensor
 from rulescope.core import initialisers, seeds
 from rulescope.core.errors import SpecError
 from rulescope.core.flat_vector import Layout, Parameters, linear, write_linear
-from rulescope.spec.baseline_config import NetworkSizes
+from rulescope.learners.baseline_config import NetworkSizes
 
 SIDE = 3
 """Height and width of the convolution's patches."""

@@ -27,14 +27,14 @@ from torch.nn import functional
 
 from rulescope.core.arrays import Arrays, digest
 from rulescope.core.errors import DivergedError, SpecError
+from rulescope.learners import plugin_config
 from rulescope.learners.actor_critic import ActorCritic, generalised_advantages, rows
+from rulescope.learners.baseline_config import A2C
 from rulescope.learners.learner import Carrier, Rollout
+from rulescope.learners.learner_base import HISTORY
 from rulescope.learners.norm_clipped_adam import array, write
 from rulescope.learners.plugin_rule import Setup
 from rulescope.rules.loading import RuleWeights
-from rulescope.spec import plugin_config
-from rulescope.spec.baseline_config import A2C
-from rulescope.spec.learner_base import HISTORY
 
 __all__ = ["Seen", "Setup", "State", "UpdateRule"]
 

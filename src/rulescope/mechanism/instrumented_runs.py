@@ -33,8 +33,8 @@ from rulescope.mechanism.view_request import (
 from rulescope.records import Record, Store
 from rulescope.records.record import agree
 from rulescope.render.result_files import write_whole
+from rulescope.run_spec import RunSpec
 from rulescope.runner import find_or_make
-from rulescope.spec.run_spec import RunSpec
 
 _log = logging.getLogger(__name__)
 

@@ -18,6 +18,7 @@ from rulescope.assays.change.switch_readouts import change, switch
 from rulescope.assays.results import Column, Results, Table, Value
 from rulescope.core.arrays import Arrays
 from rulescope.core.errors import SpecError
+from rulescope.learners.baseline_config import VARIANTS
 from rulescope.lifetime import Lifetime
 from rulescope.mechanism.replay_ages import Fifo, Floats, Ints, attach_ledger
 from rulescope.mechanism.replay_figure import CAPTION, draw_replay
@@ -29,8 +30,7 @@ from rulescope.mechanism.view_request import (
     View,
     ViewRequest,
 )
-from rulescope.spec.baseline_config import VARIANTS
-from rulescope.spec.run_spec import Reset, RunSpec
+from rulescope.run_spec import Reset, RunSpec
 from rulescope.stats import Estimate
 
 ARMS = ("disco", "dqn", "dqn-28672", "dqn-cleared")

@@ -28,7 +28,7 @@ from rulescope.mechanism.principal_components import (
 )
 from rulescope.mechanism.trajectory_figure import CAPTION, RING_UPDATES, draw_trajectory
 from rulescope.mechanism.view_request import Observations, Observer, RunGroup, View, ViewRequest
-from rulescope.spec.run_spec import RunSpec, Transplant
+from rulescope.run_spec import RunSpec, Transplant
 from rulescope.stats import Estimate
 
 COMPONENTS = 3

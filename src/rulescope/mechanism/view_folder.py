@@ -12,6 +12,7 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 from msgspec import Meta
 
+from rulescope import run_spec as specs
 from rulescope.assays.results import Column, Results, Table, Value, as_data
 from rulescope.core import arrays, disk
 from rulescope.core.errors import RecordError, SpecError
@@ -20,8 +21,7 @@ from rulescope.render.result_files import stem, write_whole
 from rulescope.render.style import save
 from rulescope.render.table_formats import markdown, write_tables
 from rulescope.rules.loading import short
-from rulescope.spec import run_spec as specs
-from rulescope.spec.run_spec import RunSpec
+from rulescope.run_spec import RunSpec
 from rulescope.stats import Estimate
 from rulescope.stats.intervals import Method
 

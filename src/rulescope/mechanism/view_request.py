@@ -17,9 +17,9 @@ from rulescope.assays.subject import apply_agent, named
 from rulescope.core.arrays import Arrays
 from rulescope.core.errors import SpecError
 from rulescope.core.runtime import Identity
+from rulescope.learners.disco_config import Disco, driven_by
 from rulescope.lifetime import Lifetime
-from rulescope.spec.disco_config import Disco, driven_by
-from rulescope.spec.run_spec import RunSpec
+from rulescope.run_spec import RunSpec
 from rulescope.stats import Estimate
 
 LOG_EVERY = 20
@@ -38,8 +38,8 @@ class ViewRequest:
     iterations: int
     """Length of a lifetime."""
     agent: str = "published"
-    """Conventions of the learner: a name in :data:`~rulescope.spec.disco_config.AGENTS`. Without
-    effect if the rule has a learner of its own."""
+    """Conventions of the learner: a name in :data:`~rulescope.learners.disco_config.AGENTS`.
+    Without effect if the rule has a learner of its own."""
 
     @property
     def learner(self) -> Disco:

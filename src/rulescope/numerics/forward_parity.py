@@ -13,10 +13,10 @@ from rulescope.learners.disco.features import Predictions
 from rulescope.learners.disco.rule_network import MetaNetwork, RuleState
 from rulescope.learners.disco.value_estimates import Averages, estimate
 from rulescope.learners.disco.value_interface import ValueInterface
+from rulescope.learners.disco_config import AGENTS, INTERFACES
 from rulescope.numerics.golden import Golden, load_rule_weights
 from rulescope.numerics.tolerances import PRECISIONS, Comparison, compare
 from rulescope.numerics.value_parity import value_outputs
-from rulescope.spec.disco_config import AGENTS, INTERFACES
 
 
 def compare_forward(golden: Golden) -> Iterator[Comparison]:

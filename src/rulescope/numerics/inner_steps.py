@@ -13,6 +13,7 @@ from rulescope.core.arrays import Arrays, unprefix
 from rulescope.learners.disco.agent_network import Agent
 from rulescope.learners.disco.rule_network import MetaNetwork
 from rulescope.learners.disco.update import DiscoUpdate, LearnerState, Step
+from rulescope.learners.disco_config import AGENTS, AgentSizes, Disco
 from rulescope.numerics.golden import (
     Golden,
     flatten_stored,
@@ -22,7 +23,6 @@ from rulescope.numerics.golden import (
 )
 from rulescope.numerics.tolerances import PRECISIONS, Comparison, compare
 from rulescope.numerics.value_parity import value_outputs
-from rulescope.spec.disco_config import AGENTS, AgentSizes, Disco
 
 SMALL_AGENT = Disco(
     agent=AgentSizes(hidden=(32, 32), model=16, head=16), conventions=AGENTS["reference"]

@@ -16,9 +16,9 @@ from rulescope.learners.disco.value_interface import (
     hyperbolic_inverse,
     sign_log,
 )
+from rulescope.learners.disco_config import AGENTS, INTERFACES
 from rulescope.numerics.golden import Golden
 from rulescope.numerics.tolerances import PRECISIONS, Comparison, compare
-from rulescope.spec.disco_config import AGENTS, INTERFACES
 
 REFERENCE = AGENTS["reference"]
 KNIFE_EDGE = 1e-9

@@ -20,7 +20,7 @@ from rulescope.core.arrays import Arrays
 from rulescope.core.errors import RecordError
 from rulescope.core.structs import expanded
 from rulescope.records.record import Logged, Manifest
-from rulescope.spec.run_spec import Intervention, RunSpec
+from rulescope.run_spec import Intervention, RunSpec
 
 TYPES = {
     "b": "BOOLEAN",

@@ -16,10 +16,10 @@ from msgspec import Meta
 
 from rulescope.core import disk
 from rulescope.core.errors import RecordError
+from rulescope.learners.disco_config import Disco
+from rulescope.learners.plugin_config import Plugin
 from rulescope.records.store import Store
 from rulescope.records.store_layout import ID, read_optional
-from rulescope.spec.disco_config import Disco
-from rulescope.spec.plugin_config import Plugin
 
 FOLDER = "plans"
 SCHEMA = 1

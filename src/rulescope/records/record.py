@@ -15,14 +15,14 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 from msgspec import Meta
 
+from rulescope import run_spec as specs
 from rulescope.core import arrays
 from rulescope.core.arrays import ArrayFileError, Arrays, TooLargeError
 from rulescope.core.errors import RecordError, SpecError
 from rulescope.core.runtime import Identity
 from rulescope.core.structs import expanded
 from rulescope.records.migration import SCHEMA, upgrade
-from rulescope.spec import run_spec as specs
-from rulescope.spec.run_spec import RunSpec
+from rulescope.run_spec import RunSpec
 
 MANIFEST, LOG, STATE = "manifest.json", "log.npz", "state.npz"
 FILES = (MANIFEST, LOG, STATE)

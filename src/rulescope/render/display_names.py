@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Protocol, runtime_checkable
 
+from rulescope.learners.disco_config import VARIANTS
 from rulescope.rules.loading import short
-from rulescope.spec.disco_config import VARIANTS
 
 
 @runtime_checkable

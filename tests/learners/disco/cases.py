@@ -16,8 +16,8 @@ from rulescope.learners.disco.batch import Batch
 from rulescope.learners.disco.rule_network import MetaNetwork, RuleState
 from rulescope.learners.disco.update import DiscoUpdate, LearnerState
 from rulescope.learners.disco.value_estimates import Averages
+from rulescope.learners.disco_config import Disco
 from rulescope.numerics.golden import load_rule_weights
-from rulescope.spec.disco_config import Disco
 
 GRID = (4, 4)
 IMAGE = (2, 5, 5)

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from rulescope.learners.disco.agent_backward import Evaluation, OutputGradients
 from rulescope.learners.disco.agent_network import Agent
-from rulescope.spec.disco_config import AGENTS, AgentSizes, Conventions
+from rulescope.learners.disco_config import AGENTS, AgentSizes, Conventions
 
 GRID, BOARD = AgentSizes(hidden=(32, 24), model=16, head=20), (4, 4)
 CHANNEL, IMAGE = (

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from rulescope.core.flat_vector import Layout, Parameters
 from rulescope.learners.disco.agent_network import PER_ACTION_HEADS, Agent
-from rulescope.spec.disco_config import AGENTS, AgentSizes, Conventions
+from rulescope.learners.disco_config import AGENTS, AgentSizes, Conventions
 
 SMALL = AgentSizes(hidden=(32, 24), model=16, head=20)
 CHANNEL = AgentSizes(torso="channel", hidden=(1, 24), channels=4, model=16, head=20)

@@ -22,7 +22,7 @@ from learners.disco.cases import (
 from learners.small import CHANNEL_SIZES, RULE, small_disco
 from rulescope.learners.disco.batch import Batch
 from rulescope.learners.disco.update import DiscoUpdate, LearnerState, Step
-from rulescope.spec.disco_config import AGENTS, INTERFACES, Coefficients, Disco, Interface
+from rulescope.learners.disco_config import AGENTS, INTERFACES, Coefficients, Disco, Interface
 
 TOLERANCE = 1e-12
 

@@ -8,7 +8,7 @@ from learners.disco.cases import Shape, cloned, lived_in, made_up_batch, small_u
 from learners.small import small_disco
 from rulescope.learners.disco.diagnostics import METRICS, measurements
 from rulescope.learners.disco.value_interface import effective_bins
-from rulescope.spec.disco_config import AGENTS
+from rulescope.learners.disco_config import AGENTS
 
 
 @pytest.mark.parametrize("bundle", AGENTS)

@@ -11,8 +11,8 @@ from rulescope import learners
 from rulescope.core import seeds
 from rulescope.learners.disco.diagnostics import METRICS
 from rulescope.learners.disco.disco_learner import DiscoLearner
+from rulescope.learners.disco_config import Disco
 from rulescope.learners.learner import Rollout
-from rulescope.spec.disco_config import Disco
 
 STEPS, LANES = 6, 2
 pytestmark = pytest.mark.usefixtures("deterministic")

@@ -19,7 +19,7 @@ from rulescope.learners.disco.value_interface import (
     hyperbolic_inverse,
     sign_log,
 )
-from rulescope.spec.disco_config import AGENTS, INTERFACES, Interface
+from rulescope.learners.disco_config import AGENTS, INTERFACES, Interface
 
 CPU = torch.device("cpu")
 MODERATE = st.floats(-1e5, 1e5, allow_nan=False)

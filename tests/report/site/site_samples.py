@@ -17,6 +17,7 @@ from rulescope.assays import narrowed
 from rulescope.assays.assay_run import folder_name
 from rulescope.assays.plan import Plan
 from rulescope.audit.profile import PINNED, RULE, Answer, Axis, Figure, Measure, Profile
+from rulescope.learners.disco_config import Disco
 from rulescope.mechanism import trajectory_view
 from rulescope.mechanism import view_folder as folders
 from rulescope.mechanism.view_request import ViewRequest
@@ -24,8 +25,7 @@ from rulescope.records import Record, RuleIdentity, Store
 from rulescope.report import site
 from rulescope.report.site import inputs
 from rulescope.report.site.site_model import Site
-from rulescope.spec.disco_config import Disco
-from rulescope.spec.run_spec import RunSpec, Transplant
+from rulescope.run_spec import RunSpec, Transplant
 
 ASSAY = assays.ASSAYS["E-POP"]
 BUDGET = narrowed(ASSAY, ASSAY.budget("smoke"), seeds=3)

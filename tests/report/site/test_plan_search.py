@@ -10,13 +10,13 @@ from rulescope.assays import narrowed
 from rulescope.assays.plan import Plan
 from rulescope.assays.subject import Subject
 from rulescope.audit import audit_plan
+from rulescope.learners.disco_config import SPROUT
+from rulescope.learners.plugin_config import Plugin
 from rulescope.report.site import plan_selection
 from rulescope.report.site.plan_search import PUBLISHED, variants
 from rulescope.rules import disco_format
 from rulescope.rules.loading import twin_of
-from rulescope.spec.disco_config import SPROUT
-from rulescope.spec.plugin_config import Plugin
-from rulescope.spec.run_spec import RunSpec
+from rulescope.run_spec import RunSpec
 
 PLUGIN = Subject(Plugin(rule="sized", source="a" * 64), None)
 """A plug-in that is installed nowhere."""

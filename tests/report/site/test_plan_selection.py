@@ -16,11 +16,11 @@ from rulescope.assays.plan import Plan
 from rulescope.assays.recorded_plans import record_plan
 from rulescope.assays.subject import Subject, named
 from rulescope.audit import audit_plan
+from rulescope.learners.plugin_config import Plugin
 from rulescope.records import Store
 from rulescope.report import site
 from rulescope.report.site.plan_selection import SelectedPlan, select_plans
-from rulescope.spec.plugin_config import Plugin
-from rulescope.spec.run_spec import RunSpec
+from rulescope.run_spec import RunSpec
 
 MINATAR, SCALE, CHANGE = ASSAYS["M1"], ASSAYS["E1"], ASSAYS["E3"]
 PLUGIN = Subject(Plugin(rule="sized", source="a" * 64), None)

@@ -38,7 +38,7 @@ from rulescope.assays.estimates import Estimates
 from rulescope.assays.frame import Floats, Frame, Label
 from rulescope.assays.results import Results
 from rulescope.core.errors import SpecError
-from rulescope.spec.run_spec import Reset, RunSpec
+from rulescope.run_spec import Reset, RunSpec
 from rulescope.stats import (
     attained,
     attainment,
@@ -64,7 +64,7 @@ DQN_TASK = "catch"
 ARMS = (*DISCO, *REPLAYS.values())
 CONTROLS = ("dqn-cleared-interactions",)
 """Not in a preset: DQN whose updates go on at once after the clearing, see
-:attr:`rulescope.spec.baseline_config.DQN.start_counts`."""
+:attr:`rulescope.learners.baseline_config.DQN.start_counts`."""
 THRESHOLDS = (0.8, 0.9)
 """Scores that count as competent again."""
 FROZEN_FROM = 3

@@ -24,7 +24,7 @@ from rulescope.assays.estimates import Estimates
 from rulescope.assays.frame import Frame, Label
 from rulescope.assays.pivot import Entry, Index, names, pivot_table
 from rulescope.assays.results import Column, Results, Table
-from rulescope.spec.run_spec import RunSpec
+from rulescope.run_spec import RunSpec
 
 READOUTS = ("pre", "trough", "auc", "endpoint")
 

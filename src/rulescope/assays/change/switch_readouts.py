@@ -13,8 +13,8 @@ from rulescope.assays.analysis import final, trajectories
 from rulescope.assays.assay import Arm
 from rulescope.assays.frame import Floats, Frame, Label
 from rulescope.core.errors import SpecError
-from rulescope.spec.run_spec import Freeze
-from rulescope.spec.world_config import CHANGES, Change
+from rulescope.envs.world_config import CHANGES, Change
+from rulescope.run_spec import Freeze
 from rulescope.stats import post_switch_auc, rows_between, tail_from, tail_mean
 
 NO_CHANGE = "none"

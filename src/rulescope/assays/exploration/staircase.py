@@ -23,9 +23,9 @@ from rulescope.assays.estimates import Estimates
 from rulescope.assays.frame import Floats, Frame, Label
 from rulescope.assays.results import Column, Results, Table, Value
 from rulescope.core.errors import SpecError
+from rulescope.envs.world_config import WORLDS, DeepSea
 from rulescope.render.display_names import arm_name, in_printed_order
-from rulescope.spec.run_spec import RunSpec
-from rulescope.spec.world_config import WORLDS, DeepSea
+from rulescope.run_spec import RunSpec
 from rulescope.stats import (
     Estimate,
     deep_sea_tail,

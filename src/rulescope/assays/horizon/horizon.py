@@ -34,7 +34,7 @@ from rulescope.assays.frame import Floats, Frame
 from rulescope.assays.pivot import Entry, Index, keep_filled, names, pivot_table
 from rulescope.assays.results import Column, Results, Table, Value
 from rulescope.render.display_names import rate_label
-from rulescope.spec.run_spec import Freeze
+from rulescope.run_spec import Freeze
 from rulescope.stats import Estimate, estimate, mastery, paired_differences, seed_blocks
 
 TASK = "catch-big"

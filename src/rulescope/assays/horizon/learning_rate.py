@@ -32,7 +32,7 @@ from rulescope.assays.horizon.horizon import TASK
 from rulescope.assays.marginals import difference_of_cells
 from rulescope.assays.pivot import Entry, Index, names, pivot_table
 from rulescope.assays.results import Column, Results, Table, Value
-from rulescope.spec.baseline_config import VARIANTS, RandomPolicy
+from rulescope.learners.baseline_config import VARIANTS, RandomPolicy
 from rulescope.stats import estimates, seed_blocks
 
 ARMS = ("a2c", "ppo", "dqn")

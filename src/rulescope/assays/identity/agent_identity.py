@@ -40,9 +40,9 @@ from rulescope.assays.published_agreement import as_estimate
 from rulescope.assays.results import Column, Results, Table, Value
 from rulescope.assays.scale.scale import ARMS as SCALE_ARMS
 from rulescope.core.errors import SpecError
-from rulescope.spec.disco_config import AGENTS, Conventions, Disco
-from rulescope.spec.run_spec import RunSpec
-from rulescope.spec.world_config import ActionFlip
+from rulescope.envs.world_config import ActionFlip
+from rulescope.learners.disco_config import AGENTS, Conventions, Disco
+from rulescope.run_spec import RunSpec
 from rulescope.stats import (
     Estimate,
     Statistic,

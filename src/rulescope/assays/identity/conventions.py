@@ -28,8 +28,8 @@ from rulescope.assays.estimates import Estimates
 from rulescope.assays.frame import Floats, Frame
 from rulescope.assays.results import Column, Results, Table, Value
 from rulescope.core.errors import SpecError
-from rulescope.spec.run_spec import Pin, RunSpec
-from rulescope.spec.world_config import WORLDS, ActionFlip, Boundary, DeepSea
+from rulescope.envs.world_config import WORLDS, ActionFlip, Boundary, DeepSea
+from rulescope.run_spec import Pin, RunSpec
 from rulescope.stats import (
     deep_sea_tail,
     estimate,

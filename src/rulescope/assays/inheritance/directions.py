@@ -26,7 +26,7 @@ from rulescope.assays.estimates import Estimates, Label, Row, label_text
 from rulescope.assays.frame import Frame
 from rulescope.assays.pivot import Entry, Index, count_of, keep_filled, known, names, pivot_table
 from rulescope.assays.results import Column, Results, Table, Value
-from rulescope.spec.run_spec import Ablate, Intervention, RunSpec
+from rulescope.run_spec import Ablate, Intervention, RunSpec
 from rulescope.stats import Estimate, estimate, estimates, paired_differences, seed_blocks
 
 LIVE = "live"

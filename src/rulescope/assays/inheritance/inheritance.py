@@ -38,7 +38,7 @@ from rulescope.assays.frame import Floats, Frame
 from rulescope.assays.pivot import Entry, Index, count_of, keep_filled, known, names, pivot_table
 from rulescope.assays.results import Column, Results, Table
 from rulescope.core.errors import SpecError
-from rulescope.spec.run_spec import (
+from rulescope.run_spec import (
     Freeze,
     Intervention,
     Mode,

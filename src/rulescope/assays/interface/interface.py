@@ -22,7 +22,7 @@ from rulescope.assays.estimates import Estimates, Label, label_text
 from rulescope.assays.frame import Frame
 from rulescope.assays.marginals import difference_of_cells
 from rulescope.assays.results import Column, Results, Table, Value
-from rulescope.spec.run_spec import RunSpec
+from rulescope.run_spec import RunSpec
 from rulescope.stats import estimates, seed_blocks
 
 ARMS = ("default", "support30", "linear")

@@ -25,7 +25,7 @@ from rulescope.assays.estimates import Estimates, Label
 from rulescope.assays.frame import Floats, Frame
 from rulescope.assays.pivot import Entry, Index, keep_filled, known, names, pivot, pivot_table
 from rulescope.assays.results import Column, Results, Table, Value
-from rulescope.spec.run_spec import Pin, RunSpec
+from rulescope.run_spec import Pin, RunSpec
 from rulescope.stats import (
     estimate,
     interaction_differences,

@@ -26,7 +26,7 @@ from rulescope.assays.marginals import DRAWS, Marginals
 from rulescope.assays.open import open_carry
 from rulescope.assays.open.open_carry import GAMES, TASKS, comparable
 from rulescope.assays.results import Column, Results, Table, Value
-from rulescope.spec.run_spec import RunSpec
+from rulescope.run_spec import RunSpec
 from rulescope.stats import trimmed_mean
 
 ID = "minatar-context"

@@ -26,7 +26,7 @@ from rulescope.assays.cohorts import HISTORICAL
 from rulescope.assays.estimates import Estimates, Label, label_text
 from rulescope.assays.frame import Floats, Frame
 from rulescope.assays.results import Column, Results, Table, Value
-from rulescope.spec.run_spec import Hold, Pin
+from rulescope.run_spec import Hold, Pin
 from rulescope.stats import (
     estimate,
     retention,

@@ -27,10 +27,10 @@ from rulescope.assays.marginals import DRAWS, Marginals
 from rulescope.assays.open import open_gate
 from rulescope.assays.results import Column, Results, Table, Value
 from rulescope.core.errors import SpecError
+from rulescope.learners.learner_base import RunShape
+from rulescope.learners.open_config import Open
 from rulescope.rules.loading import CONTENT
-from rulescope.spec.learner_base import RunShape
-from rulescope.spec.open_config import Open
-from rulescope.spec.run_spec import Evaluation, Fork, Pin, PinSteps, Reset, RunSpec
+from rulescope.run_spec import Evaluation, Fork, Pin, PinSteps, Reset, RunSpec
 from rulescope.stats import exact_iqm
 
 ID = "OPEN"

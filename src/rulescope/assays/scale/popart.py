@@ -28,7 +28,7 @@ from rulescope.assays.frame import Frame
 from rulescope.assays.pivot import Entry, Index, keep_filled, names, pivot_table
 from rulescope.assays.results import Column, Results, Table, Value
 from rulescope.core.errors import SpecError
-from rulescope.spec.run_spec import RunSpec
+from rulescope.run_spec import RunSpec
 from rulescope.stats import wilson
 
 ARMS = ("a2c", "a2c-popart")

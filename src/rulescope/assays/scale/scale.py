@@ -31,7 +31,7 @@ from rulescope.assays.frame import Floats, Frame
 from rulescope.assays.results import Results
 from rulescope.assays.scale.scale_tables import make_tables
 from rulescope.assays.scale.state_geometry import estimate_geometry
-from rulescope.spec.run_spec import Hold, Pin, Placebo
+from rulescope.run_spec import Hold, Pin, Placebo
 from rulescope.stats import (
     COMPETENT,
     estimate_from,

@@ -12,7 +12,7 @@ from rulescope.assays.pivot import Entry, Index, keep_filled, names, pivot_table
 from rulescope.assays.results import Column, Table
 from rulescope.assays.scale.state_geometry import VECTORS
 from rulescope.envs.references import catch_references
-from rulescope.spec.world_config import WORLDS
+from rulescope.envs.world_config import WORLDS
 from rulescope.stats import COMPETENT
 
 TASK_NAMES = {"catch": "Catch", "catch-dense": "CatchDense", "catch-long": "CatchLong"}

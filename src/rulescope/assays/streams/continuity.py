@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rulescope.envs import make
 from rulescope.envs.environment import Environment
-from rulescope.spec.world_config import Boundary, Catch, CatchStream
+from rulescope.envs.world_config import Boundary, Catch, CatchStream
 
 STEPS = 200
 LEFT, STAY = 0, 1

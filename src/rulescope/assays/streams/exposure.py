@@ -28,8 +28,8 @@ from rulescope.assays.results import Results
 from rulescope.assays.streams.stream_readouts import estimate_exposures, learning_curves
 from rulescope.assays.streams.stream_tables import exposure_table
 from rulescope.core.errors import SpecError
-from rulescope.spec.run_spec import RunSpec
-from rulescope.spec.world_config import Boundary
+from rulescope.envs.world_config import Boundary
+from rulescope.run_spec import RunSpec
 
 ID = "exposure"
 ARMS = ("rule", "a2c", "ppo", "dqn")

@@ -41,7 +41,7 @@ from rulescope.assays.streams.stream_readouts import (
     learning_curves,
 )
 from rulescope.assays.streams.stream_tables import algorithms
-from rulescope.spec.run_spec import RunSpec
+from rulescope.run_spec import RunSpec
 
 ID = "E-A3c"
 ARMS = ("rule", "a2c", "dqn")

@@ -14,8 +14,8 @@ from rulescope.assays.frame import Frame, Label
 from rulescope.assays.results import Results
 from rulescope.assays.streams.stream_readouts import estimate_exposures
 from rulescope.assays.streams.stream_tables import exposure_table
-from rulescope.spec.run_spec import RunSpec
-from rulescope.spec.world_config import Boundary
+from rulescope.envs.world_config import Boundary
+from rulescope.run_spec import RunSpec
 
 ID = "synthetic"
 ARMS = ("rule", "a2c")

@@ -30,7 +30,7 @@ from rulescope.envs.references import (
     sample_references,
     uniform,
 )
-from rulescope.spec.world_config import WORLDS, Boundary, Catch, DeepSea, EnvironmentSpec
+from rulescope.envs.world_config import WORLDS, Boundary, Catch, DeepSea, EnvironmentSpec
 
 FOLDER, FILE = "worlds", "worlds.json"
 """Where ``rulescope check worlds`` records its result, below a folder of results."""

@@ -19,7 +19,7 @@ from torch.nn import functional
 from rulescope.core import initialisers, seeds
 from rulescope.core.errors import SpecError
 from rulescope.core.flat_vector import Layout, Parameters, linear
-from rulescope.spec.disco_config import AgentSizes, Conventions
+from rulescope.learners.disco_config import AgentSizes, Conventions
 
 SMALL = 0.01
 """Standard deviation of the last layers that start near zero."""

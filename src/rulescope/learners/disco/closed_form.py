@@ -18,7 +18,7 @@ from rulescope.learners.disco.agent_network import Outputs
 from rulescope.learners.disco.batch import Batch
 from rulescope.learners.disco.rule_network import Targets
 from rulescope.learners.disco.value_interface import TwoHot
-from rulescope.spec.disco_config import Coefficients
+from rulescope.learners.disco_config import Coefficients
 
 
 class Groups:

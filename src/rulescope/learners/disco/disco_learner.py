@@ -19,10 +19,10 @@ from rulescope.learners.disco.diagnostics import METRICS, measurements, recurren
 from rulescope.learners.disco.rule_network import MetaNetwork, RuleState
 from rulescope.learners.disco.update import DiscoUpdate
 from rulescope.learners.disco.value_estimates import Averages
+from rulescope.learners.disco_config import Disco
 from rulescope.learners.learner import Carrier, Choice, Learner, Rollout
 from rulescope.learners.trajectory_replay import Sample, TrajectoryReplay
 from rulescope.rules.loading import RuleWeights
-from rulescope.spec.disco_config import Disco
 
 
 class DiscoLearner(Learner):

@@ -14,7 +14,7 @@ from rulescope.learners.disco.agent_network import Outputs
 from rulescope.learners.disco.batch import Batch
 from rulescope.learners.disco.rule_network import Targets
 from rulescope.learners.disco.value_interface import ValueInterface
-from rulescope.spec.disco_config import Coefficients
+from rulescope.learners.disco_config import Coefficients
 
 MASK_EPSILON = 1e-8
 

@@ -24,7 +24,7 @@ from rulescope.learners.disco.losses import Losses, losses, share, total
 from rulescope.learners.disco.rule_network import MetaNetwork, RuleState, Targets, Trace
 from rulescope.learners.disco.value_estimates import Averages, Estimate, estimate
 from rulescope.learners.disco.value_interface import ValueInterface
-from rulescope.spec.disco_config import Disco
+from rulescope.learners.disco_config import Disco
 
 
 class LearnerState(NamedTuple):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from rulescope.spec.disco_config import Conventions, Interface
+from rulescope.learners.disco_config import Conventions, Interface
 
 EPSILON = 1e-3
 

@@ -14,6 +14,7 @@ from rulescope.assays.results import Table
 from rulescope.assays.streams import world_checks
 from rulescope.core.arrays import Arrays
 from rulescope.core.errors import RecordError
+from rulescope.envs.world_config import WORLDS, EnvironmentSpec
 from rulescope.records import Logged, Record, Store
 from rulescope.records.columns import run_row
 from rulescope.records.index import record_bytes
@@ -30,7 +31,6 @@ from rulescope.report.site.site_model import (
     distinct_slugs,
     ignore_progress,
 )
-from rulescope.spec.world_config import WORLDS, EnvironmentSpec
 
 if TYPE_CHECKING:
     from rulescope.audit.profile import Profile

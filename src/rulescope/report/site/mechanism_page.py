@@ -7,7 +7,7 @@ from typing import Any
 from rulescope.report.site.page_templates import Sizes, figure_view, render_page, table_view
 from rulescope.report.site.site_model import MechanismView, Site, label_text
 from rulescope.rules.loading import short
-from rulescope.spec.run_spec import RunSpec
+from rulescope.run_spec import RunSpec
 
 
 def mechanism_page(site: Site, sizes: Sizes) -> str:

@@ -22,12 +22,12 @@ from rulescope.assays.frame import Label
 from rulescope.assays.plan import Plan
 from rulescope.assays.subject import SMALL_NULL_RULE, Subject
 from rulescope.core.errors import RulescopeError
+from rulescope.envs.world_config import DeepSea
+from rulescope.learners.disco_config import AGENTS, SPROUT, Disco
+from rulescope.learners.learner_base import RunShape
+from rulescope.learners.plugin_config import Plugin
 from rulescope.rules.loading import CONTENT, FRESH
-from rulescope.spec.disco_config import AGENTS, SPROUT, Disco
-from rulescope.spec.learner_base import RunShape
-from rulescope.spec.plugin_config import Plugin
-from rulescope.spec.run_spec import RunSpec, with_donors
-from rulescope.spec.world_config import DeepSea
+from rulescope.run_spec import RunSpec, with_donors
 from rulescope.stats import updates_for_depth
 
 PRESET_ORDER = ("paper", "standard", "quick", "smoke")

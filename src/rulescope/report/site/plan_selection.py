@@ -10,6 +10,7 @@ from rulescope.assays import ASSAYS, Assay, Budget, Cell
 from rulescope.assays.frame import Label
 from rulescope.assays.plan import Plan, interactions
 from rulescope.core.errors import RulescopeError
+from rulescope.learners.plugin_config import Plugin
 from rulescope.report.site.plan_search import (
     PUBLISHED,
     Known,
@@ -20,8 +21,7 @@ from rulescope.report.site.plan_search import (
     search_presets,
     variants,
 )
-from rulescope.spec.plugin_config import Plugin
-from rulescope.spec.run_spec import RunSpec
+from rulescope.run_spec import RunSpec
 
 _log = logging.getLogger(__name__)
 

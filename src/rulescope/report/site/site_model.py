@@ -17,7 +17,7 @@ from rulescope.assays.published_agreement import JUDGED, Verdict
 from rulescope.assays.results import Results, Table
 from rulescope.records import Manifest
 from rulescope.render.result_files import stem
-from rulescope.spec.run_spec import RunSpec
+from rulescope.run_spec import RunSpec
 from rulescope.stats import Estimate
 
 if TYPE_CHECKING:

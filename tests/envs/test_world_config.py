@@ -5,8 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from rulescope.spec.run_spec import RunSpec, canonical
-from rulescope.spec.world_config import (
+from rulescope.envs.world_config import (
     WORLDS,
     Boundary,
     Catch,
@@ -15,6 +14,7 @@ from rulescope.spec.world_config import (
     EnvironmentSpec,
     MinAtar,
 )
+from rulescope.run_spec import RunSpec, canonical
 
 CATCH_CANONICAL = {
     "catch": {"schema": 1},

@@ -6,13 +6,13 @@ import pytest
 
 from learners.baseline_cases import SMALL
 from learners.small import small_disco
+from rulescope.envs.world_config import WORLDS, Catch
+from rulescope.learners.baseline_config import A2C, DQN, PPO, RandomPolicy
+from rulescope.learners.disco_config import Disco
+from rulescope.learners.learner_config import VARIANTS, LearnerSpec, adapt_to_world
+from rulescope.learners.open_config import Open, OpenAdam
 from rulescope.lifetime import Lifetime
-from rulescope.spec.baseline_config import A2C, DQN, PPO, RandomPolicy
-from rulescope.spec.disco_config import Disco
-from rulescope.spec.learner_config import VARIANTS, LearnerSpec, adapt_to_world
-from rulescope.spec.open_config import Open, OpenAdam
-from rulescope.spec.run_spec import RunSpec
-from rulescope.spec.world_config import WORLDS, Catch
+from rulescope.run_spec import RunSpec
 
 
 def test_every_name_is_another_learner() -> None:

@@ -14,9 +14,9 @@ from msgspec import Meta
 from rulescope.core.decoding import explain, parsed
 from rulescope.core.errors import SpecError
 from rulescope.core.structs import Frozen, expanded, without_defaults
-from rulescope.spec.disco_config import Disco
-from rulescope.spec.learner_config import LearnerSpec
-from rulescope.spec.world_config import Boundary, Catch, Change, EnvironmentSpec, change_problem
+from rulescope.envs.world_config import Boundary, Catch, Change, EnvironmentSpec, change_problem
+from rulescope.learners.disco_config import Disco
+from rulescope.learners.learner_config import LearnerSpec
 
 Mode = Literal["natural", "clamp"]
 """``natural``: written once, then the learner continues from it. ``clamp``: restored after every

@@ -13,9 +13,8 @@ from typing import Annotated, ClassVar, Literal
 import msgspec
 from msgspec import Meta
 
-from rulescope.core.structs import Frozen
-from rulescope.spec.field_types import Decay, Fraction, NonNegative, Positive, Rate
-from rulescope.spec.learner_base import LearnerBase, ReplayShape
+from rulescope.core.structs import Decay, Fraction, Frozen, NonNegative, Positive, Rate
+from rulescope.learners.learner_base import LearnerBase, ReplayShape
 
 
 class Conventions(Frozen, frozen=True):

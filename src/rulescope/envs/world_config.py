@@ -6,8 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from rulescope.core.structs import Frozen
-from rulescope.spec.field_types import Sha256
+from rulescope.core.structs import Frozen, Sha256
 
 Size = Annotated[int, Meta(ge=2, le=256)]
 Half = Annotated[float, Meta(ge=0.0, le=0.5)]

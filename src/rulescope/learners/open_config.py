@@ -12,9 +12,9 @@ from typing import Annotated, ClassVar, Self
 from msgspec import Meta
 from msgspec.structs import replace
 
-from rulescope.spec.baseline_config import NetworkSizes
-from rulescope.spec.field_types import Decay, Fraction, NonNegative, Norm, Positive, Rate
-from rulescope.spec.learner_base import LearnerBase, RunShape, minibatch_problems
+from rulescope.core.structs import Decay, Fraction, NonNegative, Norm, Positive, Rate
+from rulescope.learners.baseline_config import NetworkSizes
+from rulescope.learners.learner_base import LearnerBase, RunShape, minibatch_problems
 
 ADAM_RATES = {"breakout": 1e-2, "freeway": 1e-3}
 """Tuned learning rates of :class:`OpenAdam`, by MinAtar game."""

@@ -15,7 +15,7 @@ HISTORY = "recurrent"
 
 
 class RunShape(NamedTuple):
-    """Length of a run and size of its rollouts, as in :class:`~rulescope.spec.run_spec.RunSpec`."""
+    """Length of a run and size of its rollouts, as in :class:`~rulescope.run_spec.RunSpec`."""
 
     lanes: int = 2
     steps: int = 29

@@ -12,9 +12,8 @@ from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
-from rulescope.core.structs import Frozen
-from rulescope.spec.field_types import Fraction, NonNegative, Norm, Positive, Rate
-from rulescope.spec.learner_base import LearnerBase, ReplayShape, minibatch_problems
+from rulescope.core.structs import Fraction, Frozen, NonNegative, Norm, Positive, Rate
+from rulescope.learners.learner_base import LearnerBase, ReplayShape, minibatch_problems
 
 
 class NetworkSizes(Frozen, frozen=True):

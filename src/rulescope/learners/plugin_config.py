@@ -7,9 +7,9 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from rulescope.spec.baseline_config import NetworkSizes
-from rulescope.spec.field_types import Rate, Sha256
-from rulescope.spec.learner_base import HISTORY, LearnerBase
+from rulescope.core.structs import Rate, Sha256
+from rulescope.learners.baseline_config import NetworkSizes
+from rulescope.learners.learner_base import HISTORY, LearnerBase
 
 CarrierName = Annotated[str, Meta(pattern=r"^[^/]+\Z")]
 

@@ -7,13 +7,13 @@ from typing import Any
 import msgspec
 import pytest
 
+from rulescope import run_spec
 from rulescope.core.errors import SpecError
 from rulescope.engine import resources
-from rulescope.spec import run_spec
-from rulescope.spec.learner_config import adapt_to_world
-from rulescope.spec.plugin_config import Plugin
-from rulescope.spec.run_spec import Pin, PinSteps, RunSpec, Transplant
-from rulescope.spec.world_config import WORLDS
+from rulescope.envs.world_config import WORLDS
+from rulescope.learners.learner_config import adapt_to_world
+from rulescope.learners.plugin_config import Plugin
+from rulescope.run_spec import Pin, PinSteps, RunSpec, Transplant
 
 SOURCE = "0123456789abcdef" * 4
 RULE = Plugin(rule="not-installed", source=SOURCE)

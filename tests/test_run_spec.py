@@ -17,10 +17,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from rulescope import run_spec as specs
 from rulescope.core.errors import SpecError
 from rulescope.core.structs import expanded
-from rulescope.spec import run_spec as specs
-from rulescope.spec.disco_config import (
+from rulescope.envs.world_config import WORLDS, Boundary, Catch
+from rulescope.learners.disco_config import (
     AGENTS,
     INTERFACES,
     VARIANTS,
@@ -30,7 +31,7 @@ from rulescope.spec.disco_config import (
     Disco,
     Interface,
 )
-from rulescope.spec.run_spec import (
+from rulescope.run_spec import (
     Ablate,
     Freeze,
     Hold,
@@ -47,7 +48,6 @@ from rulescope.spec.run_spec import (
     convert,
     decode,
 )
-from rulescope.spec.world_config import WORLDS, Boundary, Catch
 
 RICH = RunSpec(
     learner=Disco(

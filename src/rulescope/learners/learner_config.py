@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from rulescope.spec.baseline_config import A2C, DQN, PPO, A2CPopArt, RandomPolicy
-from rulescope.spec.baseline_config import VARIANTS as BASELINES
-from rulescope.spec.disco_config import VARIANTS as DISCO
-from rulescope.spec.disco_config import Disco
-from rulescope.spec.open_config import VARIANTS as OPEN
-from rulescope.spec.open_config import Open, OpenAdam
-from rulescope.spec.plugin_config import Plugin
-from rulescope.spec.world_config import EnvironmentSpec, MinAtar
+from rulescope.envs.world_config import EnvironmentSpec, MinAtar
+from rulescope.learners.baseline_config import A2C, DQN, PPO, A2CPopArt, RandomPolicy
+from rulescope.learners.baseline_config import VARIANTS as BASELINES
+from rulescope.learners.disco_config import VARIANTS as DISCO
+from rulescope.learners.disco_config import Disco
+from rulescope.learners.open_config import VARIANTS as OPEN
+from rulescope.learners.open_config import Open, OpenAdam
+from rulescope.learners.plugin_config import Plugin
 
 LearnerSpec = Disco | A2C | PPO | A2CPopArt | DQN | RandomPolicy | Open | OpenAdam | Plugin
 

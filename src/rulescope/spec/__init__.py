@@ -1,1 +1,0 @@
-"""Specifications of runs: configurations of worlds and learners, and interventions."""
