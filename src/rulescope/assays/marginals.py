@@ -52,6 +52,18 @@ class Marginals:
             return Estimate(self.centre[name], low, high, n, method="range")
         return self.contrast([name])
 
+    def by_seed(self, plus: Sequence[str], minus: Sequence[str] = ()) -> Floats | None:
+        """Return the sum of ``plus`` less ``minus`` within each seed [seeds]; None without cells.
+
+        The contrast itself is one of centres; these values are what single seeds show.
+        """
+        if any(name not in self.cells for name in (*plus, *minus)):
+            return None
+        values: Floats = np.add.reduce([self.cells[name] for name in plus])
+        for name in minus:
+            values = values - self.cells[name]
+        return values
+
     def contrast(self, plus: Sequence[str], minus: Sequence[str] = (), family: int = 1) -> Estimate:
         """Estimate the sum of the centres of ``plus`` less those of ``minus``."""
         n = min(self.n(name) for name in (*plus, *minus))

@@ -60,16 +60,19 @@ def deepest_majority(depths: ArrayLike, flags: ArrayLike) -> FloatArray:
     return np.where(np.isfinite(deepest), deepest, np.nan)[()]
 
 
-def wilson(k: int, n: int) -> Estimate:
-    """Return the share ``k/n`` with its 95 % Wilson interval; without runs there is none."""
+def wilson(k: int, n: int, z: float = Z_95) -> Estimate:
+    """Return the share ``k/n`` with its Wilson interval; without runs there is none.
+
+    ``z`` is the normal quantile of its level, 95 % unless given.
+    """
     if not 0 <= k <= n:
         raise DataError(f"{k} of {n} runs is not a share")
     if n == 0:
         return Estimate(math.nan, math.nan, math.nan, 0, method="none")
-    share, z2 = k / n, Z_95 * Z_95
+    share, z2 = k / n, z * z
     shrink = 1 + z2 / n
     centre = (share + z2 / (2 * n)) / shrink
-    half = Z_95 * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n)) / shrink
+    half = z * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n)) / shrink
     # At 0 and n the bound is exactly 0 or 1; rounding must not move it beyond.
     low = 0.0 if k == 0 else centre - half
     high = 1.0 if k == n else centre + half

@@ -175,7 +175,7 @@ def _replay_contrasts(frame: Frame, auc: Floats) -> Estimates:
         labels = {"condition": condition, "replay": replay}
         for quantity, statistic in statistics.items():
             one = absent(size) if each is None else estimate(each, blocks, statistic, size)
-            found.add(quantity, one, labels)
+            found.add(quantity, one, labels, seeds=each)
     return found
 
 
@@ -189,7 +189,7 @@ def _auxiliary_effects(frame: Frame, read: Mapping[str, Floats]) -> Estimates:
         each = _differences(frame, read[readout], "rule-no-aux", "rule", condition, task)
         if each is not None:
             labels = {"condition": condition, "task": task, "readout": readout}
-            found.add("no-aux", estimate(each, blocks), labels)
+            found.add("no-aux", estimate(each, blocks), labels, seeds=each)
     return found
 
 

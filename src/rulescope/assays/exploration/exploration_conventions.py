@@ -61,8 +61,9 @@ def analyse(frame: Frame) -> Results:
                 found.add("return", returns[i], labels, seeds=here.returns[i])
             for convention, arm in CONVENTIONS.items():
                 if {arm, "a2c"} <= set(arms):
-                    gap = estimate(paired_differences(by_arm[arm], by_arm["a2c"]), blocks)
-                    found.add("difference", gap, {"convention": convention, "depth": depth})
+                    gap = paired_differences(by_arm[arm], by_arm["a2c"])
+                    labels = {"convention": convention, "depth": depth}
+                    found.add("difference", estimate(gap, blocks), labels, seeds=gap)
     return make_results("F1", frame, found, (_table(frame, found),), notes)
 
 

@@ -93,8 +93,9 @@ def analyse(frame: Frame) -> Results:
             each = dict(zip(frame.axes["arm"], values, strict=True))
             for quantity, (reference, others) in REFERENCES.items():
                 for arm in (arm for arm in others if {reference, arm} <= set(each)):
-                    one = estimate(paired_differences(each[reference], each[arm]), blocks)
-                    found.add(quantity, one, {"readout": readout, "arm": arm})
+                    apart = paired_differences(each[reference], each[arm])
+                    labels = {"readout": readout, "arm": arm}
+                    found.add(quantity, estimate(apart, blocks), labels, seeds=apart)
     tables = keep_filled(_paired(frame, found), _levels(frame, found))
     return make_results("F2", frame, found, tables, notes)
 

@@ -185,8 +185,8 @@ def analyse(frame: Frame) -> Results:
             blocks = seed_blocks(len(shift), what.draws)
             for convention, gap in gaps.items():
                 labels = {"comparison": name, "convention": convention}
-                found.add("gap", estimate(gap, blocks), labels)
-            found.add("shift", estimate(shift, blocks), {"comparison": name})
+                found.add("gap", estimate(gap, blocks), labels, seeds=gap)
+            found.add("shift", estimate(shift, blocks), {"comparison": name}, seeds=shift)
     results = make_results("conventions", frame, found, (_table(frame, found),), notes)
     return replace(results, iterations=_length(frame))
 

@@ -132,10 +132,11 @@ def analyse(frame: Frame) -> Results:
                 found.add("score", cells[i, j], {"scale": scale, "arm": arm}, seeds=scores[i, j])
             arms = dict(zip(frame.axes["arm"], scores[i], strict=True))
             for contrast, pair in CONTRASTS.items():
-                one = absent()
+                each = None
                 if set(pair) <= set(arms):
-                    one = estimate(paired_differences(*(arms[arm] for arm in pair)), blocks)
-                found.add("contrast", one, {"scale": scale, "contrast": contrast})
+                    each = paired_differences(*(arms[arm] for arm in pair))
+                one = absent() if each is None else estimate(each, blocks)
+                found.add("contrast", one, {"scale": scale, "contrast": contrast}, seeds=each)
     contrasts = [row.estimate for row in found.where("contrast")]
     found.add("spanning", _spanning(contrasts), {}, other_grid=not _whole(frame, contrasts))
     tables = keep_filled(_scores(frame, found), _contrasts(frame, found))

@@ -199,7 +199,7 @@ def _interactions(frame: Frame, scores: Floats) -> Estimates:
                 if each is None
                 else estimate(each, blocks, centre, PRIMARY.size)
             )
-            found.add(quantity, one, {"scale": scale})
+            found.add(quantity, one, {"scale": scale}, seeds=each)
     return found
 
 

@@ -100,8 +100,7 @@ def _add_both(
             found.add(quantity, absent(family), labels)
             continue
         one = estimate(each, seed_blocks(each.size, CORE_DRAWS), trimmed_mean, family)
-        alone = quantity == "effect" and family == 1
-        found.add(quantity, one, labels, seeds=each if alone else None)
+        found.add(quantity, one, labels, seeds=each)
 
 
 def _complete(frame: Frame, found: Estimates) -> Table:

@@ -68,11 +68,11 @@ def analyse(frame: Frame) -> Results:
         found = estimate_cells(frame, "rate", rates, ATLAS_DRAWS)
         effects = _effects(frame, rates)
         for arm, each in effects.items():
-            found.add("effect", estimate(each, blocks), {"arm": arm})
+            found.add("effect", estimate(each, blocks), {"arm": arm}, seeds=each)
         for arm in effects if SUBJECT in effects else ():
             if arm != SUBJECT:
                 contrast = paired_differences(effects[SUBJECT], effects[arm])
-                found.add("contrast", estimate(contrast, blocks), {"arm": arm})
+                found.add("contrast", estimate(contrast, blocks), {"arm": arm}, seeds=contrast)
     made = (_levels_table(frame, found), _paired_table(frame, found))
     tables = tuple(table for table in made if table.rows)
     return make_results(ID, frame, found, tables, notes)

@@ -109,13 +109,11 @@ def _add_differences(found: Estimates, frame: Frame, cells: Marginals) -> None:
     for first, second in pairs:
         for task in TASKS:
             for scale in SCALES:
-                difference = cells.contrast(
-                    [_name(task, first, scale)],
-                    [_name(task, second, scale)],
-                    family=MINATAR_CONTEXT.size,
-                )
+                terms = [_name(task, first, scale)], [_name(task, second, scale)]
+                difference = cells.contrast(*terms, family=MINATAR_CONTEXT.size)
                 labels: dict[str, Label] = {"task": task, "scale": scale}
-                found.add(f"{first}-minus-{second}", difference, labels)
+                seeds = cells.by_seed(*terms)
+                found.add(f"{first}-minus-{second}", difference, labels, seeds=seeds)
 
 
 def _table(frame: Frame, found: Estimates) -> Table:

@@ -89,10 +89,11 @@ def _add_retention(
     blocks = seed_blocks(len(frame.seeds), DRAWS)
     retained = []
     for scale, values in zip(scales, rates, strict=True):
-        kept = estimate(retention_ratios(unit, values), blocks)
+        ratios = retention_ratios(unit, values)
+        kept = estimate(ratios, blocks)
         known = math.isfinite(retention(unit, values))
         retained.append(kept if known else exactly(math.nan, kept.n))
-        found.add("retention", retained[-1], {**cell, "scale": scale})
+        found.add("retention", retained[-1], {**cell, "scale": scale}, seeds=ratios)
     usable = usable_scales(scales, [one.value for one in retained], PASSING)
     fewest = min((one.n for one in retained if one.n), default=0)
     count = usable.count if usable.measured else math.nan

@@ -210,7 +210,8 @@ def _add_contrasts(found: Estimates, frame: Frame, cells: Marginals) -> None:
                 if (contrast, scale) != ("interaction", UNIT):
                     terms = _terms(contrast, task, scale)
                     estimate = cells.contrast(*terms, family=OPEN_CARRY.size)
-                    found.add(contrast, estimate, {"task": task, "scale": scale})
+                    labels: dict[str, Label] = {"task": task, "scale": scale}
+                    found.add(contrast, estimate, labels, seeds=cells.by_seed(*terms))
 
 
 def _terms(contrast: str, task: str, scale: float) -> tuple[list[str], list[str]]:

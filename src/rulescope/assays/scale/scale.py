@@ -171,7 +171,8 @@ def _widths(task: str, arm: str, curve: Curve) -> Estimates:
             passed = float(half_best(curve.value)) if tau is None else tau
             window = scale_window(curve.scales, curve.value, passed)
         labels = {**at, "criterion": criterion}
-        found.add("width", estimate, labels, window=window, other_grid=other)
+        seeds = width(curve.scales, curve.seeds.T, tau) if curve.n else None
+        found.add("width", estimate, labels, seeds=seeds, window=window, other_grid=other)
     best, threshold, seeds = absent(), absent(), None
     if curve.n:
         half = float(half_best(curve.value)) if curve.known else math.nan
@@ -199,7 +200,7 @@ def _contrasts(task: str, curves: Mapping[tuple[str, str], Curve]) -> Estimates:
         n = min(live.n, pin.n)
     found = Estimates()
     for criterion in CONTRASTED:
-        estimate = replace(absent(PRIMARY.size), n=n)
+        estimate, seeds = replace(absent(PRIMARY.size), n=n), None
         if live is not None and pin is not None and (live.competent or pin.competent):
             tau, scales = CRITERIA[criterion], live.scales
             estimate = estimate_from(
@@ -208,7 +209,9 @@ def _contrasts(task: str, curves: Mapping[tuple[str, str], Curve]) -> Estimates:
                 n,
                 PRIMARY.size,
             )
-        found.add("contrast", estimate, {"task": task, "criterion": criterion}, other_grid=other)
+            seeds = width(scales, live.seeds.T, tau) - width(scales, pin.seeds.T, tau)
+        labels = {"task": task, "criterion": criterion}
+        found.add("contrast", estimate, labels, seeds=seeds, other_grid=other)
     return found
 
 
