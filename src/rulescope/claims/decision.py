@@ -103,7 +103,7 @@ class Errors(NamedTuple):
 
     @classmethod
     def of(cls, part: Part, family: int, parts: int) -> Errors:
-        """Return the error rates of ``part``, one of ``parts`` of a claim of a family.
+        """Return the error rates of ``part``, of a family, in a claim of so many ``parts``.
 
         To be reproduced a claim needs all of its parts, each at its own level (intersection-union
         test, Berger 1982). To be contradicted it needs one, so that error is divided. Equivalence
@@ -231,8 +231,8 @@ def _count_decides(reading: Reading, look: int, side: Side, looks: tuple[int, ..
 
 def _interval_agrees(reading: Reading, side: Side, looks: int) -> bool:
     """Return whether the interval of the estimate lies on ``side`` too."""
-    if reading.happened is not None:
-        return True  # the count of a share is its exact test
+    if reading.happened is not None or (reading.countable and reading.bounds is None):
+        return True  # the count of a share is its exact test; some readouts have no draws
     low, high = reading.interval(side.error, looks)
     return low > side.bound if side.direction == "above" else high < side.bound
 

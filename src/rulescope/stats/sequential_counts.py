@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from rulescope.stats.array_checks import DataError
 
-LOOKS = (6, 9, 12, 18, 27, 45, 100, 250)
+LOOKS = (6, 9, 12, 18, 27, 45)
 """Sample sizes at which data are looked at."""
 FIRST_SPENT = 0.9
 """Share of the error that the first look may spend; the rest is released evenly over the others.
