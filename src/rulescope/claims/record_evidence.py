@@ -127,6 +127,12 @@ class RecordEvidence:
         level = all(is_level(name.assay, name.quantity) for name in names)
         return Reading(0, math.nan, np.empty(0), level=level)
 
+    def latest(self, claim: Claim, part: Part) -> Reading:
+        """Return what all complete seeds show of ``part``; only its kind if there are none."""
+        seeds = self.blocks(claim)
+        found = self._reading(claim, part, seeds) if seeds else None
+        return self.kind(part) if found is None else found
+
     def _reading(self, claim: Claim, part: Part, look: int) -> Reading | None:
         first = self._row(claim, part.first, look)
         if first is None or part.second is None:
@@ -244,4 +250,3 @@ def _shifted(share: Analysed, by: float) -> Callable[[float], tuple[float, float
         return found.low - by, found.high - by
 
     return bounds
-

@@ -68,6 +68,16 @@ VERBS = (
         "Compare our estimates with the published ones, disagreements first.",
     ),
     Verb(
+        "claims",
+        "claims:claims",
+        "Show which claims of the published audit hold, by the records of a store.",
+    ),
+    Verb(
+        "replicate",
+        "replicate:replicate",
+        "Run what decides the published claims, the cheapest decision first.",
+    ),
+    Verb(
         "life",
         "life:life",
         "Run one lifetime: a fresh learner, from its first iteration to its last.",

@@ -1,0 +1,101 @@
+"""A campaign that spends compute where it decides a claim.
+
+The store is its only state: killed and started again, it makes the same queue from the same records
+and continues every lifetime from its checkpoint. Evidence is looked at only when a step is
+complete, that is at planned numbers of seeds.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from rulescope import assays
+from rulescope.assays.assay_run import require_runnable, run_missing
+from rulescope.assays.recorded_plans import record_plan
+from rulescope.claims.compute_cost import Pace
+from rulescope.claims.ledger import Claim
+from rulescope.claims.record_evidence import RecordEvidence
+from rulescope.claims.replication_queue import Step, order_steps
+from rulescope.claims.verdicts import Verdict, judge_claim
+from rulescope.engine.campaign import Campaign
+from rulescope.engine.execution import Execution
+from rulescope.records import Store
+
+
+class _TimeIsUp(Exception):
+    """Raised inside a campaign when its time is over; runs have saved checkpoints."""
+
+
+@dataclass
+class Replication:
+    """Steps for some claims, one after the other, until a deadline or until all are decided."""
+
+    claims: Sequence[Claim]
+    store: Store
+    execution: Execution
+    deadline: float | None = None
+    """Of :func:`time.monotonic`; None for no limit."""
+
+    def __post_init__(self) -> None:
+        self.failed: dict[str, str] = {}
+        """Causes of failures by run id."""
+
+    def verdicts(self) -> list[Verdict]:
+        """Return the verdicts of the store as it is now."""
+        records = RecordEvidence(self.store)
+        return [judge_claim(claim, records) for claim in self.claims if not claim.exact]
+
+    def queue(self) -> list[Step]:
+        """Return the steps that are left, the next one first; those with failed runs last."""
+        records = RecordEvidence(self.store)
+        verdicts = [judge_claim(claim, records) for claim in self.claims if not claim.exact]
+        steps = order_steps(verdicts, records, Pace(self.store))
+        return sorted(steps, key=lambda step: bool(self.failed.keys() & step.missing.keys()))
+
+    def run(
+        self,
+        started: Callable[[Step], None],
+        report: Callable[[Campaign], None],
+        finished: Callable[[list[Verdict]], None],
+    ) -> bool:
+        """Run step after step; return whether nothing is left to run.
+
+        ``started`` is called before each step, ``report`` while it runs, and ``finished`` with the
+        verdicts after it.
+        """
+        self._record_plans()
+        while True:
+            steps = self.queue()
+            if not steps or self.failed.keys() & steps[0].missing.keys():
+                return not steps
+            if self._time_is_up():
+                return False
+            started(steps[0])
+            try:
+                self._run_step(steps[0], report)
+            except _TimeIsUp:
+                return False
+            finally:
+                finished(self.verdicts())
+
+    def _run_step(self, step: Step, report: Callable[[Campaign], None]) -> None:
+        def watched(campaign: Campaign) -> None:
+            report(campaign)
+            if self._time_is_up():
+                raise _TimeIsUp
+
+        specs = list(step.missing.values())
+        require_runnable(specs, self.store, self.execution)
+        name = f"replicate {step.verdict.claim.id}"
+        self.failed |= run_missing(specs, self.store, self.execution, name=name, report=watched)
+
+    def _time_is_up(self) -> bool:
+        return self.deadline is not None and time.monotonic() >= self.deadline
+
+    def _record_plans(self) -> None:
+        """Write the published grids of the claims' assays into the store, for its readers."""
+        for name in dict.fromkeys(cells.assay for claim in self.claims for cells in claim.cells):
+            assay = assays.find(name)
+            record_plan(self.store, assay, assay.budget("paper"))
