@@ -27,6 +27,7 @@ LAYERS = (
     ("engine",),
     ("assays",),
     ("audit", "mechanism", "discover", "numerics"),
+    ("claims",),
     ("report",),
     ("cli",),
 )

@@ -42,6 +42,7 @@ The subpackages, from the bottom to the top; each imports only those above it in
 * ``mechanism``: views of the internal state of runs.
 * ``discover``: rules made by meta-gradients.
 * ``numerics``: our numbers beside those of the original programs.
+* ``claims``: the claims of the published audit, and how each is checked.
 * ``report``: results folders and the website of a store.
 * ``api``: the functions above.
 * ``cli``: the program ``rulescope``.

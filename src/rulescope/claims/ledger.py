@@ -73,6 +73,8 @@ class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     contradictions: tuple[str, ...] = ()
     """Keys of :func:`contradictions`."""
     note: str = ""
+    other_object: str = ""
+    """Why ours is not the thing that the claim is about, so that the two are not comparable."""
     cells: tuple[CellsOf, ...] = ()
     """What must be run to decide the claim; empty if no assay measures it."""
 

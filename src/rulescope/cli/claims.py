@@ -105,7 +105,8 @@ def judge_all(
     verdicts = []
     for claim in chosen:
         if claim.exact:
-            verdicts.append(judge_exact(claim, store, run=check))
+            root = None if store is None else store.root
+            verdicts.append(judge_exact(claim, root, run=check))
         elif published:
             verdicts.append(judge_published(claim))
         else:
