@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from rulescope.claims.decision import PartEvidence
@@ -249,3 +249,61 @@ def queue_table(steps: Sequence[Step]) -> Table:
         "A step runs whole seed blocks.",
         tells_n=False,
     )
+
+
+def paragraph(entry: Entry) -> str:
+    """Return a claim in Markdown: its verdict, its statement, and what both rest on."""
+    verdict, claim = entry.verdict, entry.verdict.claim
+    facts = [_sample_text(verdict)] if verdict.looks else []
+    if verdict.why:
+        facts.append(verdict.why)
+    if verdict.n:
+        facts += [f"`{found.part.atom}` {_after_atom(found)}." for found in verdict.parts]
+    if verdict.same_source:
+        facts.append(f"Same source as the printed numbers: {verdict.same_source}.")
+    if entry.step is not None:
+        facts.append(f"To decide: {_cost_text(entry)}.")
+    facts += [f"Printed elsewhere ({key}): {contradictions()[key]}" for key in claim.contradictions]
+    lines = [f"**`{claim.id}`: {_verdict_text(verdict)}.** {claim.statement}"]
+    return "\n".join([*lines, "", *(f"- {fact}" for fact in facts), ""])
+
+
+def _sample_text(verdict: Verdict) -> str:
+    if not verdict.n:
+        return f"Not run; published with {verdict.claim.n} seeds."
+    return (
+        f"{counted(verdict.n, 'whole seed block')}, {counted(verdict.runs, 'lifetime')}; "
+        f"published with {verdict.claim.n} seeds; planned looks at "
+        f"{', '.join(map(str, verdict.looks))} seeds; error of a direction {verdict.level:.2g}."
+    )
+
+
+def _after_atom(found: PartEvidence) -> str:
+    return part_text(found).removeprefix(found.part.atom).lstrip()
+
+
+def agents_table(by_agent: Mapping[str, Sequence[Verdict]]) -> Table:
+    """Return which claims the records of each agent support: what survives a change of agent.
+
+    Claims that no agent's records are about are left out. The published numbers are of one agent
+    only, so the others' evidence is no verdict on the paper.
+    """
+    columns = (Column("Claim"), *(Column(agent) for agent in by_agent))
+    rows = [
+        (together[0].claim.id, *(_agent_text(verdict) for verdict in together))
+        for together in zip(*by_agent.values(), strict=True)
+        if any(verdict.n for verdict in together)
+    ]
+    return Table(
+        label="claims-agents",
+        title="Which claims survive a change of agent",
+        columns=columns,
+        rows=tuple(rows),
+        note="Whether the claim's predicate holds in the records of each agent, at planned looks; "
+        "in brackets the whole seed blocks.",
+        tells_n=False,
+    )
+
+
+def _agent_text(verdict: Verdict) -> str | None:
+    return f"{verdict.evidence} ({verdict.n})" if verdict.n else None
