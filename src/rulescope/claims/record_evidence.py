@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import NormalDist
 
 import numpy as np
@@ -66,10 +66,19 @@ class RecordEvidence:
                 conditions=cells.conditions,
                 arms=cells.arms,
                 scales=cells.scales,
-                agent=self.agent,
             )
+            if self.agent is not None:  # without effect on learners that come as one agent
+                budget = replace(budget, agent=self.agent)
             self._plans[key] = Plan.of(assay, budget, self.store)
         return self._plans[key]
+
+    def of_published_agent(self, claim: Claim) -> bool:
+        """Return whether the lifetimes of ``claim`` are those of the published cohorts' agents."""
+        usual = RecordEvidence(None)
+        return all(
+            self.plan(cells, 1).runs.keys() == usual.plan(cells, 1).runs.keys()
+            for cells in claim.cells
+        )
 
     def blocks(self, claim: Claim) -> int:
         """Return the number of seeds, from the first on, of which all lifetimes are there."""

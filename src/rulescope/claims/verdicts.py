@@ -98,7 +98,7 @@ def judge_claim(claim: Claim, records: RecordEvidence) -> Verdict:
         first=_first_look(claim, records, looks),
         runs=len(records.runs(claim, reached)) if reached else 0,
     )
-    if records.agent is not None and not _of_published_agent(claim, records):
+    if records.agent is not None and not records.of_published_agent(claim):
         verdict = verdict._replace(word="not comparable", why=f"agent {records.agent}")
     if not reached:
         return verdict
@@ -154,14 +154,6 @@ def _first_look(claim: Claim, records: RecordEvidence, looks: Sequence[int]) -> 
             return None
         found.append(able)
     return max(found)
-
-
-def _of_published_agent(claim: Claim, records: RecordEvidence) -> bool:
-    """Return whether all cells have the agent that made the published ones, or none."""
-    return all(
-        records.plan(cells, 1).budget.agent == records.plan(cells, 1).assay.cohort.agent
-        for cells in claim.cells
-    )
 
 
 def _same_source(claim: Claim, records: RecordEvidence) -> SameSource:
