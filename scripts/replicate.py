@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from rulescope import assays
-from rulescope.assays import narrowed
+from rulescope.assays import Selection, narrowed
 from rulescope.assays.plan import Plan
 from rulescope.assays.recorded_plans import record_plan
 from rulescope.engine.local_engine import Campaign, run_all
@@ -84,7 +84,7 @@ def main() -> None:
 def run_part(name: str, narrowing: dict[str, Any], store: Store, workers: int) -> None:
     """Run what is missing of one part, seed by seed: whole seed blocks say most."""
     assay = assays.find(name)
-    plan = Plan.of(assay, narrowed(assay, assay.budget("paper"), **narrowing), store)
+    plan = Plan.of(assay, narrowed(assay, assay.budget("paper"), Selection(**narrowing)), store)
     finished = -1
 
     def report(campaign: Campaign) -> None:

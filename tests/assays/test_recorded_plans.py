@@ -8,9 +8,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from rulescope.assays import ASSAYS, PRESETS, narrowed
+from rulescope.assays import ASSAYS, PRESETS, Selection, narrowed
 from rulescope.assays.recorded_plans import record_plan, recorded_budgets
-from rulescope.assays.subject import Subject, named
+from rulescope.assays.subject import Subject, make_subject
 from rulescope.learners.disco_config import SPROUT
 from rulescope.learners.plugin_config import Plugin
 from rulescope.records import Store
@@ -37,7 +37,9 @@ def test_budgets_of_every_preset_come_back(assay: object, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("subject", SUBJECTS, ids=["plug-in", "file"])
 def test_a_subject_that_no_name_selects_comes_back(subject: Subject, tmp_path: Path) -> None:
-    budget = narrowed(SCALE, SCALE.budget("smoke"), subject=subject, arms=["live", "pin"])
+    budget = narrowed(
+        SCALE, SCALE.budget("smoke"), Selection(subject=subject, arms=["live", "pin"])
+    )
     record_plan(Store(tmp_path), SCALE, budget, "somewhere/rule.npz")
     assert recorded_budgets(Store(tmp_path)) == [(SCALE, budget)]
     [plan] = read_plans(Store(tmp_path))
@@ -45,9 +47,9 @@ def test_a_subject_that_no_name_selects_comes_back(subject: Subject, tmp_path: P
 
 
 def test_a_subject_that_its_name_selects_is_the_same_as_none(tmp_path: Path) -> None:
-    usual = narrowed(SCALE, SCALE.budget("smoke"), rule="sprout")
+    usual = narrowed(SCALE, SCALE.budget("smoke"), Selection(subject=make_subject("sprout")))
     record_plan(Store(tmp_path), SCALE, usual)
-    record_plan(Store(tmp_path), SCALE, replace(usual, subject=named("sprout")), "sprout")
+    record_plan(Store(tmp_path), SCALE, replace(usual, subject=make_subject("sprout")), "sprout")
     assert recorded_budgets(Store(tmp_path)) == [(SCALE, usual)]
 
 

@@ -22,7 +22,8 @@ from rulescope.assays.analysis import (
     make_results,
     missing,
 )
-from rulescope.assays.assay import Arm, Assay, Budget, Cell, at_unit_scale, lifetimes, sweep
+from rulescope.assays.assay import Assay
+from rulescope.assays.budget import Budget
 from rulescope.assays.change import change_tables, clear_event
 from rulescope.assays.change.switch_readouts import (
     cell_values,
@@ -34,8 +35,9 @@ from rulescope.assays.change.switch_readouts import (
     switch_of,
 )
 from rulescope.assays.comparison_families import PRIMARY
-from rulescope.assays.estimates import Estimates
-from rulescope.assays.frame import Floats, Frame, Label
+from rulescope.assays.estimates import Estimates, Label
+from rulescope.assays.frame import Floats, Frame
+from rulescope.assays.grid import Arm, Cell, make_runs, require_unit_scale, sweep
 from rulescope.assays.results import Results
 from rulescope.core.errors import SpecError
 from rulescope.run_spec import Reset, RunSpec
@@ -73,7 +75,7 @@ FROZEN_FROM = 3
 
 def grid(budget: Budget) -> list[Cell]:
     """Return a cell for every condition, task and arm of ``budget``; DQN runs on one board."""
-    at_unit_scale(budget, "E3")
+    require_unit_scale(budget, "E3")
     at = switch(budget.iterations, budget.log_every)
     arms = _arms(budget, at)
 
@@ -81,7 +83,7 @@ def grid(budget: Budget) -> list[Cell]:
         condition, task, arm = map(str, labels.values())
         if arm not in DISCO and task != DQN_TASK:
             return ()
-        return lifetimes(budget, arms[arm], task=task, change=change(condition, at))
+        return make_runs(budget, arms[arm], task=task, change=change(condition, at))
 
     axes = {"condition": budget.conditions, "task": budget.tasks, "arm": budget.arms}
     cells = sweep(axes, runs)

@@ -5,9 +5,11 @@ Returns are absolute: the return of an optimal player is unknown.
 
 from __future__ import annotations
 
-from rulescope.assays.assay import Assay, Budget, Cell
+from rulescope.assays.assay import Assay
+from rulescope.assays.budget import Budget
 from rulescope.assays.change.levels import analyse_levels, level_grid
 from rulescope.assays.frame import Frame
+from rulescope.assays.grid import Cell
 from rulescope.assays.results import Results
 
 TASK = "minatar-breakout"

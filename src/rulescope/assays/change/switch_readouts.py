@@ -10,8 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from rulescope.assays.analysis import final, trajectories
-from rulescope.assays.assay import Arm
-from rulescope.assays.frame import Floats, Frame, Label
+from rulescope.assays.estimates import Label
+from rulescope.assays.frame import Floats, Frame
+from rulescope.assays.grid import Arm
 from rulescope.core.errors import SpecError
 from rulescope.envs.world_config import CHANGES, Change
 from rulescope.run_spec import Freeze

@@ -21,11 +21,13 @@ from rulescope.assays.analysis import (
     make_results,
     missing,
 )
-from rulescope.assays.assay import EPISODIC, MASKED, Arm, Assay, Budget, Cell, lifetimes
+from rulescope.assays.assay import Assay
+from rulescope.assays.budget import Budget
 from rulescope.assays.change.switch_readouts import switch
 from rulescope.assays.cohorts import CONVENTIONS
 from rulescope.assays.estimates import Estimates
 from rulescope.assays.frame import Floats, Frame
+from rulescope.assays.grid import EPISODIC, MASKED, Arm, Cell, make_runs
 from rulescope.assays.results import Column, Results, Table, Value
 from rulescope.core.errors import SpecError
 from rulescope.envs.world_config import WORLDS, ActionFlip, Boundary, DeepSea
@@ -109,7 +111,7 @@ class Comparison:
     def runs(self, budget: Budget, arm: str) -> tuple[RunSpec, ...]:
         """Return the lifetimes of ``arm``."""
         own = self.budget(budget)
-        return lifetimes(
+        return make_runs(
             own,
             ARMS[arm],
             task=self.task,

@@ -17,20 +17,12 @@ from rulescope.assays.analysis import (
     missing,
     tail10,
 )
-from rulescope.assays.assay import (
-    EPISODIC,
-    MASKED,
-    Arm,
-    Assay,
-    Budget,
-    Cell,
-    at_unit_scale,
-    lifetimes,
-    sweep,
-)
+from rulescope.assays.assay import Assay
+from rulescope.assays.budget import Budget
 from rulescope.assays.cohorts import HISTORICAL
 from rulescope.assays.estimates import Estimates
 from rulescope.assays.frame import Floats, Frame
+from rulescope.assays.grid import EPISODIC, MASKED, Arm, Cell, make_runs, require_unit_scale, sweep
 from rulescope.assays.results import Column, Results, Table, Value
 from rulescope.assays.streams.stream_readouts import RATE
 from rulescope.render.display_names import arm_name
@@ -50,10 +42,10 @@ BOUNDARIES = {"episodic": EPISODIC, "masked": MASKED}
 
 def grid(budget: Budget) -> list[Cell]:
     """Return a cell for every boundary and arm of ``budget``."""
-    at_unit_scale(budget, ID)
+    require_unit_scale(budget, ID)
     return sweep(
         {"condition": budget.conditions, "arm": budget.arms},
-        lambda at: lifetimes(
+        lambda at: make_runs(
             budget, Arm(str(at["arm"])), task=TASK, boundary=BOUNDARIES[str(at["condition"])]
         ),
     )

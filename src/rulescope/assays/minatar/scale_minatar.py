@@ -21,10 +21,12 @@ from rulescope.assays.analysis import (
     missing,
     tail10,
 )
-from rulescope.assays.assay import Arm, Assay, Budget, Cell, lifetimes, sweep
+from rulescope.assays.assay import Assay
+from rulescope.assays.budget import Budget
 from rulescope.assays.cohorts import HISTORICAL
 from rulescope.assays.estimates import Estimates, Label, label_text
 from rulescope.assays.frame import Floats, Frame
+from rulescope.assays.grid import Arm, Cell, make_runs, sweep
 from rulescope.assays.results import Column, Results, Table, Value
 from rulescope.run_spec import Hold, Pin
 from rulescope.stats import (
@@ -61,7 +63,7 @@ def grid(budget: Budget) -> list[Cell]:
     axes = {"task": budget.tasks, "arm": budget.arms, "scale": sorted(budget.scales)}
     return sweep(
         axes,
-        lambda at: lifetimes(
+        lambda at: make_runs(
             budget, ARMS[str(at["arm"])], task=str(at["task"]), scale=float(at["scale"])
         ),
     )

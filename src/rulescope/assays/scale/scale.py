@@ -24,10 +24,12 @@ from rulescope.assays.analysis import (
     missing,
     tail20,
 )
-from rulescope.assays.assay import Arm, Assay, Budget, Cell, lifetimes, sweep
+from rulescope.assays.assay import Assay
+from rulescope.assays.budget import Budget
 from rulescope.assays.comparison_families import PRIMARY
 from rulescope.assays.estimates import Estimates, label_text
 from rulescope.assays.frame import Floats, Frame
+from rulescope.assays.grid import Arm, Cell, make_runs, sweep
 from rulescope.assays.results import Results
 from rulescope.assays.scale.scale_tables import make_tables
 from rulescope.assays.scale.state_geometry import estimate_geometry
@@ -66,7 +68,7 @@ def grid(budget: Budget) -> list[Cell]:
     """Return a cell for every task, arm and scale of ``budget``."""
     return sweep(
         {"task": budget.tasks, "arm": budget.arms, "scale": sorted(budget.scales)},
-        lambda at: lifetimes(
+        lambda at: make_runs(
             budget, ARMS[str(at["arm"])], task=str(at["task"]), scale=float(at["scale"])
         ),
     )

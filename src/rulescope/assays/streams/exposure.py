@@ -10,20 +10,21 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from rulescope.assays.analysis import collect_tail_warnings, make_results, missing
-from rulescope.assays.assay import (
+from rulescope.assays.assay import Assay
+from rulescope.assays.budget import Budget
+from rulescope.assays.cohorts import HISTORICAL
+from rulescope.assays.estimates import Label
+from rulescope.assays.frame import Frame
+from rulescope.assays.grid import (
     CONTROLS,
     EPISODIC,
     MASKED,
     Arm,
-    Assay,
-    Budget,
     Cell,
-    at_unit_scale,
-    lifetimes,
+    make_runs,
+    require_unit_scale,
     sweep,
 )
-from rulescope.assays.cohorts import HISTORICAL
-from rulescope.assays.frame import Frame, Label
 from rulescope.assays.results import Results
 from rulescope.assays.streams.stream_readouts import estimate_exposures, learning_curves
 from rulescope.assays.streams.stream_tables import exposure_table
@@ -52,7 +53,7 @@ TASKS = tuple(dict.fromkeys(exposure.task for exposure in EXPOSURES.values()))
 
 def grid(budget: Budget) -> list[Cell]:
     """Return a cell for every exposure in a world of ``budget`` and every arm."""
-    at_unit_scale(budget, ID)
+    require_unit_scale(budget, ID)
     chosen = {
         name: EXPOSURES[name] for name in budget.conditions if EXPOSURES[name].task in budget.tasks
     }
@@ -65,7 +66,7 @@ def grid(budget: Budget) -> list[Cell]:
     def runs(labels: dict[str, Label]) -> tuple[RunSpec, ...]:
         condition, arm = map(str, labels.values())
         task, boundary = chosen[condition]
-        return lifetimes(budget, CONTROLS.get(arm, Arm(arm)), task=task, boundary=boundary)
+        return make_runs(budget, CONTROLS.get(arm, Arm(arm)), task=task, boundary=boundary)
 
     return sweep({"condition": tuple(chosen), "arm": budget.arms}, runs)
 

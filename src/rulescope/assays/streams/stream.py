@@ -17,18 +17,11 @@ from rulescope.assays.analysis import (
     missing,
     tail15,
 )
-from rulescope.assays.assay import (
-    CONTROLS,
-    Arm,
-    Assay,
-    Budget,
-    Cell,
-    at_unit_scale,
-    lifetimes,
-    sweep,
-)
-from rulescope.assays.estimates import Estimates
-from rulescope.assays.frame import Frame, Label
+from rulescope.assays.assay import Assay
+from rulescope.assays.budget import Budget
+from rulescope.assays.estimates import Estimates, Label
+from rulescope.assays.frame import Frame
+from rulescope.assays.grid import CONTROLS, Arm, Cell, make_runs, require_unit_scale, sweep
 from rulescope.assays.pivot import Entry, count_of, pivot_table
 from rulescope.assays.results import Column, Results, Table
 from rulescope.assays.streams.continuity import STEPS, structural_check
@@ -50,11 +43,11 @@ TASK = "catch-stream"
 
 def grid(budget: Budget) -> list[Cell]:
     """Return a cell for every arm of ``budget``."""
-    at_unit_scale(budget, ID)
+    require_unit_scale(budget, ID)
 
     def runs(labels: dict[str, Label]) -> tuple[RunSpec, ...]:
         arm = str(labels["arm"])
-        return lifetimes(budget, CONTROLS.get(arm, Arm(arm)), task=TASK)
+        return make_runs(budget, CONTROLS.get(arm, Arm(arm)), task=TASK)
 
     return sweep({"arm": budget.arms}, runs)
 

@@ -8,9 +8,12 @@ rollouts.
 from __future__ import annotations
 
 from rulescope.assays.analysis import collect_tail_warnings, make_results, missing
-from rulescope.assays.assay import Arm, Assay, Budget, Cell, at_unit_scale, lifetimes, sweep
+from rulescope.assays.assay import Assay
+from rulescope.assays.budget import Budget
 from rulescope.assays.cohorts import HISTORICAL
-from rulescope.assays.frame import Frame, Label
+from rulescope.assays.estimates import Label
+from rulescope.assays.frame import Frame
+from rulescope.assays.grid import Arm, Cell, make_runs, require_unit_scale, sweep
 from rulescope.assays.results import Results
 from rulescope.assays.streams.stream_readouts import estimate_exposures
 from rulescope.assays.streams.stream_tables import exposure_table
@@ -25,12 +28,12 @@ INTERVALS = {f"synth{steps}": steps for steps in (7, 29, 100)}
 
 def grid(budget: Budget) -> list[Cell]:
     """Return a cell for every interval and arm of ``budget``."""
-    at_unit_scale(budget, ID)
+    require_unit_scale(budget, ID)
 
     def runs(labels: dict[str, Label]) -> tuple[RunSpec, ...]:
         condition, arm = map(str, labels.values())
         boundary = Boundary(terminals="synthetic", interval=INTERVALS[condition])
-        return lifetimes(budget, Arm(arm), boundary=boundary)
+        return make_runs(budget, Arm(arm), boundary=boundary)
 
     return sweep({"condition": budget.conditions, "arm": budget.arms}, runs)
 
