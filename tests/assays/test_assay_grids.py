@@ -326,3 +326,17 @@ def test_families_have_their_planned_sizes() -> None:
 def test_importing_the_assays_does_not_import_torch() -> None:
     code = "import sys, rulescope.assays.comparison; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_second_narrowing_keeps_the_rule_of_the_first() -> None:
+    assay, sprout = ASSAYS["E1"], make_subject("sprout")
+    budget = narrowed(assay, assay.budget("smoke"), Selection(subject=sprout))
+    again = narrowed(assay, budget, Selection(arms=["live"]))
+    assert (again.subject, again.agent, again.arms) == (sprout, "", ("live",))
+
+
+def test_every_explained_arm_is_an_arm_of_its_assay() -> None:
+    for assay in ASSAYS.values():
+        assert set(assay.arm_words) <= set(assay.arms)
+        assert all(words and not words.endswith(".") for words in assay.arm_words.values())
+    assert set(ASSAYS["E1"].arm_words) == set(ASSAYS["E1"].arms) - {"live"}

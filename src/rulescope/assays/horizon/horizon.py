@@ -184,13 +184,12 @@ def _paired(frame: Frame, found: Estimates) -> Table:
     )
 
 
-_ONE = Budget(seeds=1, iterations=20_000, arms=ARMS, tasks=(TASK,), log_every=50)
-
+PAPER = Budget(seeds=12, iterations=20_000, arms=ARMS, tasks=(TASK,), log_every=50)
 PRESETS = {
-    "smoke": replace(_ONE, iterations=100, arms=("rule", "a2c", "rule-pin")),
-    "quick": replace(_ONE, seeds=2, iterations=1000),
-    "standard": replace(_ONE, seeds=3),
-    "paper": replace(_ONE, seeds=12),
+    "smoke": replace(PAPER, seeds=1, iterations=100, arms=("rule", "a2c", "rule-pin")),
+    "quick": replace(PAPER, seeds=2, iterations=1000),
+    "standard": replace(PAPER, seeds=3),
+    "paper": PAPER,
 }
 
 ASSAY = Assay(

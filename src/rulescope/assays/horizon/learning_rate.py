@@ -134,13 +134,14 @@ def _table(frame: Frame, found: Estimates) -> Table:
     )
 
 
-_ONE = Budget(seeds=1, iterations=20_000, arms=ARMS, tasks=(TASK,), conditions=RATES, log_every=50)
-
+PAPER = Budget(
+    seeds=12, iterations=20_000, arms=ARMS, tasks=(TASK,), conditions=RATES, log_every=50
+)
 PRESETS = {
-    "smoke": replace(_ONE, iterations=50, conditions=("0.0003", "0.0007")),
-    "quick": replace(_ONE, iterations=1000),
-    "standard": replace(_ONE, seeds=3, iterations=10_000),
-    "paper": replace(_ONE, seeds=12),
+    "smoke": replace(PAPER, seeds=1, iterations=50, conditions=("0.0003", "0.0007")),
+    "quick": replace(PAPER, seeds=1, iterations=1000),
+    "standard": replace(PAPER, seeds=3, iterations=10_000),
+    "paper": PAPER,
 }
 
 ASSAY = Assay(

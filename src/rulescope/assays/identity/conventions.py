@@ -97,7 +97,7 @@ class Comparison:
         """Return the part of ``budget`` that this comparison gets.
 
         Lifetimes keep their published proportions. Up to the published eighteen seeds none has more
-        than it was published with; who asks for more wants them everywhere.
+        than it was published with; a larger number that is asked for holds for all comparisons.
         """
         sea = isinstance(WORLDS[self.task], DeepSea)
         return replace(
@@ -197,7 +197,7 @@ def _length(frame: Frame) -> int:
     """Return the iterations that the longest comparison has, or would have if it was run."""
     names = [str(name) for name in frame.axes["comparison"]]
     published = {
-        name: COMPARISONS[name].budget(_ONE).length(COMPARISONS[name].task) for name in names
+        name: COMPARISONS[name].budget(PAPER).length(COMPARISONS[name].task) for name in names
     }
     whole = all(frame.part(comparison=name).iterations == published[name] for name in names)
     return LONGEST if whole else frame.iterations
@@ -251,20 +251,19 @@ def _table(frame: Frame, found: Estimates) -> Table:
 
 
 _ALL = tuple(COMPARISONS)
-_ONE = Budget(
-    seeds=1,
+PAPER = Budget(
+    seeds=MOST_SEEDS,
     iterations=LONGEST,
     arms=tuple(ARMS),
     tasks=tuple(dict.fromkeys(what.task for what in COMPARISONS.values())),
     conditions=_ALL,
     log_every=50,
 )
-
 PRESETS = {
-    "smoke": replace(_ONE, iterations=400, conditions=("catch-1", "action-flip")),
-    "quick": replace(_ONE, seeds=2, iterations=2000, conditions=_ALL[1:]),
-    "standard": replace(_ONE, seeds=3),
-    "paper": replace(_ONE, seeds=MOST_SEEDS),
+    "smoke": replace(PAPER, seeds=1, iterations=400, conditions=("catch-1", "action-flip")),
+    "quick": replace(PAPER, seeds=2, iterations=2000, conditions=_ALL[1:]),
+    "standard": replace(PAPER, seeds=3),
+    "paper": PAPER,
 }
 
 ASSAY = Assay(
@@ -272,7 +271,7 @@ ASSAY = Assay(
     name="conventions",
     question="Does what was found depend on how the value targets are indexed?",
     arms=tuple(ARMS),
-    tasks=_ONE.tasks,
+    tasks=PAPER.tasks,
     conditions=_ALL,
     presets=PRESETS,
     grid=grid,

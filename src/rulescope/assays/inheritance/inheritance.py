@@ -30,6 +30,7 @@ from rulescope.assays.frame import Floats, Frame
 from rulescope.assays.grid import Cell, make_run, subject_learner, sweep
 from rulescope.assays.pivot import Entry, Index, count_of, keep_filled, known, names, pivot_table
 from rulescope.assays.results import Column, Results, Table
+from rulescope.assays.scale.scale import ARMS as SCALE_ARMS
 from rulescope.core.errors import SpecError
 from rulescope.run_spec import (
     Freeze,
@@ -76,6 +77,18 @@ ARM_NAMES = {
     "permute-clamp": "Own permuted at {prefix} / clamp",
 }
 """In the order of the long table."""
+_RANDOM = "random: a state drawn to resemble the donors'"
+_PERMUTED = "permute: the units of the own state shuffled at a fifth of the lifetime"
+ARM_WORDS = {
+    "freeze": "freeze: the own state, kept from a fifth of the lifetime on",
+    "random-natural": _RANDOM,
+    "random-clamp": _RANDOM,
+    "placebo": SCALE_ARMS["placebo"].words,
+    "null": SCALE_ARMS["null"].words,
+    "permute-natural": _PERMUTED,
+    "permute-clamp": _PERMUTED,
+}
+"""Phrases that explain arms below figures."""
 TAIL = SCORE.format(part="fifth")
 
 
@@ -280,4 +293,5 @@ ASSAY = Assay(
     grid=grid,
     analyse=analyse,
     figures=("fig:scale", "fig:detail-inheritance", "orig:scale"),
+    arm_words=ARM_WORDS,
 )

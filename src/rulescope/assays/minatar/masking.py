@@ -1,12 +1,14 @@
 """Masking: what is the terminal flag worth to a learner in MinAtar Breakout?
 
-The game is the same in both conditions; the learner is told of its ends (episodic) or never is
+The game is the same in both conditions; the learner observes its ends (episodic) or never does
 (masked). What is estimated is the difference within each seed, and how much larger the rule's is
 than that of other learners. Rates are raw rewards per interaction: Breakout has no optimum to
 compare with.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from rulescope.assays.analysis import (
     ATLAS_DRAWS,
@@ -132,16 +134,20 @@ def _paired_table(frame: Frame, found: Estimates) -> Table:
     )
 
 
-def _budget(seeds: int, iterations: int, arms: tuple[str, ...] = ARMS) -> Budget:
-    return Budget(
-        seeds=seeds,
-        iterations=iterations,
-        arms=arms,
-        tasks=(TASK,),
-        conditions=tuple(BOUNDARIES),
-        log_every=40,
-    )
-
+PAPER = Budget(
+    seeds=18,
+    iterations=8000,
+    arms=ARMS,
+    tasks=(TASK,),
+    conditions=tuple(BOUNDARIES),
+    log_every=40,
+)
+PRESETS = {
+    "smoke": replace(PAPER, seeds=1, iterations=80, arms=("rule", "a2c")),
+    "quick": replace(PAPER, seeds=2, iterations=800, arms=("rule", "a2c")),
+    "standard": replace(PAPER, seeds=4),
+    "paper": PAPER,
+}
 
 ASSAY = Assay(
     id=ID,
@@ -150,12 +156,7 @@ ASSAY = Assay(
     arms=ARMS,
     tasks=(TASK,),
     conditions=tuple(BOUNDARIES),
-    presets={
-        "smoke": _budget(1, 80, ("rule", "a2c")),
-        "quick": _budget(2, 800, ("rule", "a2c")),
-        "standard": _budget(4, 8000),
-        "paper": _budget(18, 8000),
-    },
+    presets=PRESETS,
     grid=grid,
     analyse=analyse,
     columns=("reward_rate",),

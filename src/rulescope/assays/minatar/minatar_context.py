@@ -165,13 +165,13 @@ def _levels(frame: Frame, found: Estimates) -> Table:
     )
 
 
-_ONE = Budget(seeds=1, iterations=8000, arms=PUBLISHED, scales=SCALES, tasks=TASKS, log_every=40)
-
+PAPER = Budget(seeds=8, iterations=8000, arms=PUBLISHED, scales=SCALES, tasks=TASKS, log_every=40)
+_ONE_GAME = replace(PAPER, seeds=1, tasks=TASKS[:1])
 PRESETS = {
-    "smoke": replace(_ONE, iterations=160, scales=(1.0,), tasks=TASKS[:1]),
-    "quick": replace(_ONE, iterations=1440, scales=(0.01, 1.0, 100.0), tasks=TASKS[:1]),
-    "standard": replace(_ONE, seeds=3, iterations=4000, tasks=TASKS[:1]),
-    "paper": replace(_ONE, seeds=8),
+    "smoke": replace(_ONE_GAME, iterations=160, scales=(1.0,)),
+    "quick": replace(_ONE_GAME, iterations=1440, scales=(0.01, 1.0, 100.0)),
+    "standard": replace(_ONE_GAME, seeds=3, iterations=4000),
+    "paper": PAPER,
 }
 
 ASSAY = Assay(

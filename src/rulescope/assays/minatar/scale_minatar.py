@@ -167,15 +167,13 @@ def _usable(frame: Frame, found: Estimates) -> Table:
     )
 
 
-_ONE = Budget(seeds=1, iterations=8000, arms=tuple(ARMS), scales=SCALES, tasks=TASKS, log_every=40)
-
+PAPER = Budget(seeds=8, iterations=8000, arms=tuple(ARMS), scales=SCALES, tasks=TASKS, log_every=40)
+_ONE_GAME = replace(PAPER, seeds=1, tasks=TASKS[:1])
 PRESETS = {
-    "smoke": replace(
-        _ONE, iterations=80, arms=("rule", "a2c"), scales=(1.0, 100.0), tasks=TASKS[:1]
-    ),
-    "quick": replace(_ONE, iterations=600, scales=(0.01, 1.0, 100.0), tasks=TASKS[:1]),
-    "standard": replace(_ONE, seeds=3, iterations=4000, tasks=TASKS[:1]),
-    "paper": replace(_ONE, seeds=8),
+    "smoke": replace(_ONE_GAME, iterations=80, arms=("rule", "a2c"), scales=(1.0, 100.0)),
+    "quick": replace(_ONE_GAME, iterations=600, scales=(0.01, 1.0, 100.0)),
+    "standard": replace(_ONE_GAME, seeds=3, iterations=4000),
+    "paper": PAPER,
 }
 
 ASSAY = Assay(

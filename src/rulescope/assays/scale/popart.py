@@ -125,13 +125,12 @@ def _count_above(row: Row) -> Value:
     return None if share.missing else f"{round(share.value * share.n)}/{share.n}"
 
 
-_ONE = Budget(seeds=1, iterations=2000, arms=ARMS, scales=SCALES, conditions=CONDITIONS)
-
+PAPER = Budget(seeds=12, iterations=2000, arms=ARMS, scales=SCALES, conditions=CONDITIONS)
 PRESETS = {
-    "smoke": replace(_ONE, iterations=60),
-    "quick": replace(_ONE, seeds=2, iterations=600),
-    "standard": replace(_ONE, seeds=4),
-    "paper": replace(_ONE, seeds=12),
+    "smoke": replace(PAPER, seeds=1, iterations=60),
+    "quick": replace(PAPER, seeds=2, iterations=600),
+    "standard": replace(PAPER, seeds=4),
+    "paper": PAPER,
 }
 
 ASSAY = Assay(

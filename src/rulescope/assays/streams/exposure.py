@@ -7,6 +7,7 @@ signalled although the world still resets (masked), and in Tracking, which has n
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 from rulescope.assays.analysis import collect_tail_warnings, make_results, missing
@@ -86,16 +87,20 @@ def analyse(frame: Frame) -> Results:
     return make_results(ID, frame, found, (table,), notes, series)
 
 
-def _budget(seeds: int, iterations: int, arms: tuple[str, ...] = ARMS) -> Budget:
-    return Budget(
-        seeds=seeds,
-        iterations=iterations,
-        arms=arms,
-        tasks=TASKS,
-        conditions=tuple(EXPOSURES),
-        log_every=40,
-    )
-
+PAPER = Budget(
+    seeds=18,
+    iterations=6000,
+    arms=ARMS,
+    tasks=TASKS,
+    conditions=tuple(EXPOSURES),
+    log_every=40,
+)
+PRESETS = {
+    "smoke": replace(PAPER, seeds=1, iterations=80, arms=("rule", "a2c")),
+    "quick": replace(PAPER, seeds=2, iterations=1000, arms=("rule", "a2c")),
+    "standard": replace(PAPER, seeds=4),
+    "paper": PAPER,
+}
 
 ASSAY = Assay(
     id=ID,
@@ -104,12 +109,7 @@ ASSAY = Assay(
     arms=(*ARMS, *CONTROLS),
     tasks=TASKS,
     conditions=tuple(EXPOSURES),
-    presets={
-        "smoke": _budget(1, 80, ("rule", "a2c")),
-        "quick": _budget(2, 1000, ("rule", "a2c")),
-        "standard": _budget(4, 6000),
-        "paper": _budget(18, 6000),
-    },
+    presets=PRESETS,
     grid=grid,
     analyse=analyse,
     columns=("rate_score",),

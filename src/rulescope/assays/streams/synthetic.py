@@ -7,6 +7,8 @@ rollouts.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from rulescope.assays.analysis import collect_tail_warnings, make_results, missing
 from rulescope.assays.assay import Assay
 from rulescope.assays.budget import Budget
@@ -52,15 +54,13 @@ def analyse(frame: Frame) -> Results:
     return make_results(ID, frame, found, (table,), notes)
 
 
-def _budget(seeds: int, iterations: int) -> Budget:
-    return Budget(
-        seeds=seeds,
-        iterations=iterations,
-        arms=ARMS,
-        conditions=tuple(INTERVALS),
-        log_every=40,
-    )
-
+PAPER = Budget(seeds=18, iterations=6000, arms=ARMS, conditions=tuple(INTERVALS), log_every=40)
+PRESETS = {
+    "smoke": replace(PAPER, seeds=1, iterations=80),
+    "quick": replace(PAPER, seeds=2, iterations=1000),
+    "standard": replace(PAPER, seeds=4),
+    "paper": PAPER,
+}
 
 ASSAY = Assay(
     id=ID,
@@ -69,12 +69,7 @@ ASSAY = Assay(
     arms=ARMS,
     tasks=("catch",),
     conditions=tuple(INTERVALS),
-    presets={
-        "smoke": _budget(1, 80),
-        "quick": _budget(2, 1000),
-        "standard": _budget(4, 6000),
-        "paper": _budget(18, 6000),
-    },
+    presets=PRESETS,
     grid=grid,
     analyse=analyse,
     columns=("rate_score",),
