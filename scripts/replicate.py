@@ -11,11 +11,11 @@ figures.
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from rulescope import assays
-from rulescope.assays import narrowed
+from rulescope.assays import Selection, narrowed
 from rulescope.assays.plan import Plan
 from rulescope.assays.recorded_plans import record_plan
 from rulescope.engine.local_engine import Campaign, run_all
@@ -27,43 +27,43 @@ LIVE_PIN = ["live", "pin"]
 REPLAYS = ["rule", "dqn", "dqn-28672", "dqn-cleared"]
 CANDIDATES = ["published", "unmasked"]
 DECISIVE = ["live-0.001", "pin-1000", "live-1"]
-SCALE = {"tasks": ["catch"], "arms": LIVE_PIN}
-FLIP = {"tasks": ["catch"], "conditions": ["action-flip"]}
-PARTS: list[tuple[str, dict[str, Any]]] = [
+SCALE = Selection(tasks=["catch"], arms=LIVE_PIN)
+FLIP = Selection(tasks=["catch"], conditions=["action-flip"])
+PARTS: list[tuple[str, Selection]] = [
     # Which agent made which published cohort: until that is settled, no other Disco cell.
-    ("agent-identity", {"arms": CANDIDATES, "conditions": DECISIVE, "seeds": 3}),
-    ("agent-identity", {"arms": CANDIDATES, "conditions": ["action-flip"], "seeds": 3}),
-    ("agent-identity", {"arms": CANDIDATES, "conditions": ["pin-0.1", "hold-0.1"], "seeds": 6}),
-    ("agent-identity", {"arms": CANDIDATES, "seeds": 6}),
-    ("agent-identity", {"arms": ["historical"], "conditions": ["pin-1000"], "seeds": 12}),
-    ("OPEN", {"scales": [1]}),
-    ("exposure", {"conditions": ["episodic", "masked"], "arms": ["a2c", "ppo", "dqn"], "seeds": 4}),
+    ("agent-identity", Selection(arms=CANDIDATES, conditions=DECISIVE, seeds=3)),
+    ("agent-identity", Selection(arms=CANDIDATES, conditions=["action-flip"], seeds=3)),
+    ("agent-identity", Selection(arms=CANDIDATES, conditions=["pin-0.1", "hold-0.1"], seeds=6)),
+    ("agent-identity", Selection(arms=CANDIDATES, seeds=6)),
+    ("agent-identity", Selection(arms=["historical"], conditions=["pin-1000"], seeds=12)),
+    ("OPEN", Selection(scales=[1])),
+    ("exposure", Selection(conditions=["episodic", "masked"], arms=["a2c", "ppo", "dqn"], seeds=4)),
     # With the agent of the reference-indexed cohorts.
-    ("E1", {**SCALE, "seeds": 4}),
-    ("E2", {"scales": [1e-3], "arms": DONOR_BY_MODE, "seeds": 4}),
-    ("E3", {**FLIP, "arms": REPLAYS, "seeds": 6}),
-    ("E1", {**SCALE, "seeds": 12}),
-    ("E2", {"scales": [1e-3], "seeds": 12}),
-    ("E3", {**FLIP, "seeds": 12}),
-    ("E-A3c", {"seeds": 4}),
-    ("exposure", {"conditions": ["natural"], "arms": ["rule", "a2c", "dqn"], "seeds": 4}),
-    ("E-IF", {"seeds": 4}),
-    ("synthetic", {"arms": ["a2c"], "seeds": 4}),
-    ("E-A4x", {"seeds": 4}),
-    ("E3", {"tasks": ["catch"], "conditions": ["reward-move"], "arms": REPLAYS, "seeds": 4}),
-    ("E1", {"tasks": ["catch"], "arms": ["hold", "both"], "seeds": 4}),
-    ("P1", {"seeds": 4}),
-    ("E2", {"seeds": 4}),
-    ("OPEN", {}),
-    ("minatar-context", {"arms": ["open", "open-adam"]}),
-    ("E-A5", {"arms": ["a2c", "dqn", "ppo"], "seeds": 6}),
-    ("E3", {"tasks": ["catch"], "seeds": 4}),
-    ("E1", {"tasks": ["catch"], "seeds": 12}),
-    ("E2", {"seeds": 12}),
-    ("E1", {"seeds": 4}),
-    ("P1", {}),
-    ("E1", {}),
-    ("minatar-context", {}),
+    ("E1", replace(SCALE, seeds=4)),
+    ("E2", Selection(scales=[1e-3], arms=DONOR_BY_MODE, seeds=4)),
+    ("E3", replace(FLIP, arms=REPLAYS, seeds=6)),
+    ("E1", replace(SCALE, seeds=12)),
+    ("E2", Selection(scales=[1e-3], seeds=12)),
+    ("E3", replace(FLIP, seeds=12)),
+    ("E-A3c", Selection(seeds=4)),
+    ("exposure", Selection(conditions=["natural"], arms=["rule", "a2c", "dqn"], seeds=4)),
+    ("E-IF", Selection(seeds=4)),
+    ("synthetic", Selection(arms=["a2c"], seeds=4)),
+    ("E-A4x", Selection(seeds=4)),
+    ("E3", Selection(tasks=["catch"], conditions=["reward-move"], arms=REPLAYS, seeds=4)),
+    ("E1", Selection(tasks=["catch"], arms=["hold", "both"], seeds=4)),
+    ("P1", Selection(seeds=4)),
+    ("E2", Selection(seeds=4)),
+    ("OPEN", Selection()),
+    ("minatar-context", Selection(arms=["open", "open-adam"])),
+    ("E-A5", Selection(arms=["a2c", "dqn", "ppo"], seeds=6)),
+    ("E3", Selection(tasks=["catch"], seeds=4)),
+    ("E1", Selection(tasks=["catch"], seeds=12)),
+    ("E2", Selection(seeds=12)),
+    ("E1", Selection(seeds=4)),
+    ("P1", Selection()),
+    ("E1", Selection()),
+    ("minatar-context", Selection()),
 ]
 """Parts of the published grids, at their full length; a later part may contain an earlier one."""
 
@@ -77,14 +77,14 @@ def main() -> None:
     store = Store(options.store)
     for assay in assays.ASSAYS.values():  # some have all of their cells in common with others
         record_plan(store, assay, assay.budget("paper"))
-    for name, narrowing in PARTS:
-        run_part(name, narrowing, store, options.workers)
+    for name, selection in PARTS:
+        run_part(name, selection, store, options.workers)
 
 
-def run_part(name: str, narrowing: dict[str, Any], store: Store, workers: int) -> None:
+def run_part(name: str, selection: Selection, store: Store, workers: int) -> None:
     """Run what is missing of one part, seed by seed: whole seed blocks say most."""
     assay = assays.find(name)
-    plan = Plan.of(assay, narrowed(assay, assay.budget("paper"), **narrowing), store)
+    plan = Plan.of(assay, narrowed(assay, assay.budget("paper"), selection), store)
     finished = -1
 
     def report(campaign: Campaign) -> None:

@@ -12,12 +12,13 @@ import hashlib
 import json
 import tempfile
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from rulescope import run_spec
-from rulescope.assays import ASSAYS, PRESETS, Assay, Budget, narrowed
-from rulescope.assays.subject import find_subject
+from rulescope.assays import ASSAYS, PRESETS, Assay, Budget, Selection, narrowed
+from rulescope.assays.subject import find_subject, make_subject
 from rulescope.audit import audit_plan
 from rulescope.core import runtime
 from rulescope.core.errors import SpecError
@@ -56,24 +57,24 @@ def _grids() -> Iterator[tuple[str, list[RunSpec]]]:
                 "conditions": assay.conditions,
                 "seeds": 1,
             }
-            asked: list[dict[str, Any]] = [{"rule": rule} for rule in RULES] + [
-                {"agent": agent} for agent in AGENTS
-            ]
-            for more in asked:
+            asked = {rule: Selection(subject=make_subject(rule)) for rule in RULES} | {
+                agent: Selection(agent=agent) for agent in AGENTS
+            }
+            for name, selection in asked.items():
                 try:
-                    runs = _runs(assay, narrowed(assay, usual, **wide, **more))
+                    runs = _runs(assay, narrowed(assay, usual, replace(selection, **wide)))
                 except SpecError:  # not every assay can be put to every rule
                     continue
-                yield f"{assay.id} {preset} {next(iter(more.values()))}", runs
+                yield f"{assay.id} {preset} {name}", runs
 
 
 def audits() -> dict[str, str]:
     """Return the fingerprint of every preset of the audit of several rules."""
     found = {}
     for name in AUDITED:
-        audited, _ = find_subject(name)
+        subject, _ = find_subject(name)
         for preset in PRESETS:
-            planned = audit_plan.budgets(audited.rule, audited.subject, preset)
+            planned = audit_plan.budgets(subject, preset)
             runs = [run for assay, budget in planned for run in _runs(assay, budget)]
             found[f"audit {name} {preset}"] = fingerprint(runs)
     return found

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from rulescope.assays import Assay, narrowed
+from rulescope.assays import Assay, Selection, narrowed
 from rulescope.assays.plan import Plan
+from rulescope.assays.subject import make_subject
 from rulescope.records import Store
 from rulescope.runner import find_or_make
 
@@ -35,7 +36,7 @@ def run_blocks(title: str) -> dict[str, Any]:
 def test_the_assay_is_planned_run_and_analysed(tmp_path: Path) -> None:
     assay: Assay = run_blocks("Add an assay")["ASSAY"]
     store = Store(tmp_path / "store")
-    budget = narrowed(assay, assay.budget("smoke"), rule="sprout")
+    budget = narrowed(assay, assay.budget("smoke"), Selection(subject=make_subject("sprout")))
     plan = Plan.of(assay, budget, store)
     assert len(plan.runs) == 3
     for run in plan.runs.values():

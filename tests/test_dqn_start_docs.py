@@ -10,7 +10,7 @@ import pytest
 
 import named_rows
 import printed_tables
-from rulescope.assays import ASSAYS, narrowed, published
+from rulescope.assays import ASSAYS, Selection, narrowed, published
 from rulescope.assays.published_agreement import judge, rounding
 from rulescope.stats import Estimate
 
@@ -77,10 +77,9 @@ def test_recorded_lifetimes_are_those_of_the_command(condition: str) -> None:
     budget = narrowed(
         assay,
         assay.budget("paper"),
-        seeds=found["seeds"],
-        tasks=["catch"],
-        conditions=[condition],
-        arms=list(ARMS.values()),
+        Selection(
+            seeds=found["seeds"], tasks=["catch"], conditions=[condition], arms=list(ARMS.values())
+        ),
     )
     made = {run.id for cell in assay.grid(budget) for run in cell.runs}
     assert set(found["runs"]) == made

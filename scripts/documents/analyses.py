@@ -6,16 +6,13 @@ from functools import cache, cached_property
 from typing import NamedTuple
 
 from documents.spans import DocumentError
-from rulescope.assays import ASSAYS, Budget, Results, find, narrowed, published
+from rulescope.assays import ASSAYS, Budget, Results, Selection, find, narrowed, published
 from rulescope.assays.comparison import compare, in_words, tally
 from rulescope.assays.plan import Plan
 from rulescope.assays.published_agreement import as_estimate
 from rulescope.core.errors import SpecError, nearest
 from rulescope.records import Store
 from rulescope.stats import Estimate
-
-AGENT_OPTION = "agent"
-"""Name of the option, in ``narrowed`` and the commands, that selects the agent."""
 
 
 class Source(NamedTuple):
@@ -35,7 +32,7 @@ class Source(NamedTuple):
     @property
     def command(self) -> str:
         """The command that prints our estimates of it beside the published ones."""
-        chosen = "" if self.agent is None else f" --{AGENT_OPTION} {self.agent}"
+        chosen = "" if self.agent is None else f" --agent {self.agent}"
         return f"rulescope compare {self.assay}{chosen} --store replication/store"
 
 
@@ -63,7 +60,7 @@ def _budget(name: str, agent: str | None) -> Budget:
     budget = assay.budget("paper")
     if agent is None:
         return budget
-    return narrowed(assay, budget, **{AGENT_OPTION: agent})  # type: ignore[arg-type]
+    return narrowed(assay, budget, Selection(agent=agent))
 
 
 class Analyses:

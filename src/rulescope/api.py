@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rulescope.assays import Assay, Results, find
+from rulescope.assays import Assay, Results, Selection, find, narrowed
 from rulescope.assays.assay_run import require_runnable, run_missing
 from rulescope.assays.plan import Plan
 from rulescope.assays.recorded_plans import record_plan
+from rulescope.assays.subject import find_subject
 from rulescope.audit.audit_run import analyse_audit, plan_audit
-from rulescope.audit.budget_selection import locate_weights, select_budget
 from rulescope.audit.profile import Profile
 from rulescope.core.errors import RulescopeError
 from rulescope.engine.campaign import Campaign
@@ -76,9 +76,10 @@ def run_assay(
     others are finished first; then the causes are raised.
     """
     keep, found = _open(store), find(assay) if isinstance(assay, str) else assay
-    budget = select_budget(
-        found,
-        preset,
+    subject = None
+    if rule is not None:
+        subject, weights = find_subject(rule, weights)
+    selection = Selection(
         seeds=seeds,
         iterations=iterations,
         episodes=episodes,
@@ -87,11 +88,11 @@ def run_assay(
         tasks=tasks,
         conditions=conditions,
         agent=agent,
-        rule=rule,
-        weights=weights,
+        subject=subject,
     )
+    budget = narrowed(found, found.budget(preset), selection)
     plan = Plan.of(found, budget, keep)
-    _run_all([plan], keep, rule, locate_weights(rule, weights), workers, found.id, report)
+    _run_all([plan], keep, rule, weights, workers, found.id, report)
     return Plan.of(found, budget, keep).analyse(keep)
 
 

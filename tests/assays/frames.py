@@ -8,8 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from rulescope.assays.assay import Assay, Budget
-from rulescope.assays.frame import Floats, Frame, Label
+from rulescope.assays.assay import Assay
+from rulescope.assays.budget import Budget
+from rulescope.assays.estimates import Label
+from rulescope.assays.frame import Floats, Frame
 from rulescope.render.display_names import arm_name, canonical_arm
 
 Axes = Mapping[str, tuple[Label, ...]]

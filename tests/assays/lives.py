@@ -8,8 +8,10 @@ from typing import cast
 
 import numpy as np
 
-from rulescope.assays.assay import Assay, Budget
-from rulescope.assays.frame import Floats, Frame, Label, gather
+from rulescope.assays.assay import Assay
+from rulescope.assays.budget import Budget
+from rulescope.assays.estimates import Label
+from rulescope.assays.frame import Floats, Frame, gather
 from rulescope.records import Record
 from rulescope.run_spec import RunSpec
 
@@ -49,6 +51,6 @@ def lived(
         columns=assay.columns,
         episodes=budget.episodes,
         states=assay.states,
-        rule=budget.rule,
+        rule=budget.subject.rule,
         agent=budget.agent,
     )

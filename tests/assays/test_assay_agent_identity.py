@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from rulescope.assays import ASSAYS, narrowed
+from rulescope.assays import ASSAYS, Selection, narrowed
 from rulescope.assays.frame import Floats
 from rulescope.assays.identity.agent_identity import (
     CANDIDATES,
@@ -22,6 +22,7 @@ from rulescope.assays.identity.agent_identity import (
     verdict,
 )
 from rulescope.assays.results import Results
+from rulescope.assays.subject import make_subject
 from rulescope.core.errors import SpecError
 from rulescope.envs.world_config import ActionFlip
 from rulescope.learners.disco_config import AGENTS, Disco
@@ -175,7 +176,9 @@ def test_lifetimes_are_those_of_the_scale_and_change_assays() -> None:
     for agent in AGENTS:
         if agent not in CANDIDATES:
             continue
-        e1 = narrowed(ASSAYS["E1"], ASSAYS["E1"].budget("paper"), agent=agent, tasks=["catch"])
+        e1 = narrowed(
+            ASSAYS["E1"], ASSAYS["E1"].budget("paper"), Selection(agent=agent, tasks=["catch"])
+        )
         runs = {(c.labels["arm"], c.labels["scale"]): c.runs for c in ASSAYS["E1"].grid(e1)}
         for cell, place in CELLS.items():
             if cell != FLIP:
@@ -184,7 +187,9 @@ def test_lifetimes_are_those_of_the_scale_and_change_assays() -> None:
     assert (flip.iterations, flip.change) == (3000, ActionFlip(at=1500))
     e3 = ASSAYS["E3"]
     own = narrowed(
-        e3, e3.budget("paper"), arms=["rule"], conditions=["action-flip"], tasks=["catch"]
+        e3,
+        e3.budget("paper"),
+        Selection(arms=["rule"], conditions=["action-flip"], tasks=["catch"]),
     )
     assert flip.id == e3.grid(own)[0].runs[0].id
 
@@ -208,18 +213,18 @@ def test_every_readout_has_a_published_number_and_a_condition() -> None:
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ({"agent": "historical"}, "--agent: agent-identity compares all"),
-        ({"scales": [0.1]}, "--scales: each cell has its own"),
-        ({"rule": "sprout"}, "--rule: 'sprout' has a learner of its own"),
+        (Selection(agent="historical"), "--agent: agent-identity compares all"),
+        (Selection(scales=[0.1]), "--scales: each cell has its own"),
+        (Selection(subject=make_subject("sprout")), "--rule: 'sprout' has a learner of its own"),
     ],
 )
-def test_what_cannot_be_asked_is_refused(asked: dict[str, object], said: str) -> None:
+def test_what_cannot_be_asked_is_refused(asked: Selection, said: str) -> None:
     with pytest.raises(SpecError, match=said):
-        ASSAY.grid(narrowed(ASSAY, PAPER, **asked))  # type: ignore[arg-type]
+        ASSAY.grid(narrowed(ASSAY, PAPER, asked))
 
 
 def test_other_rules_and_lengths_are_not_placed_among_the_published() -> None:
-    budget = replace(PAPER, seeds=3, arms=("published",), rule="random:0")
+    budget = replace(PAPER, seeds=3, arms=("published",), subject=make_subject("random:0"))
     found = analyse(lived(ASSAY, budget, log, state))
     assert [table.label for table in found.tables] == ["agent-identity-values"]
     assert not [note for note in found.notes if " cohort: " in note]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import printed_tables
-from rulescope.assays import ASSAYS, narrowed, published
+from rulescope.assays import ASSAYS, Selection, narrowed, published
 from rulescope.assays.change.change import CONDITIONS, TASKS, analyse
 from rulescope.assays.change.switch_readouts import switch
 from rulescope.assays.comparison import compare
@@ -124,14 +124,16 @@ def test_a_world_changes_at_half_of_a_lifetime_where_there_is_a_log_row() -> Non
 
 
 def test_what_cannot_be_had_is_refused() -> None:
-    short = narrowed(ASSAY, PAPER, iterations=20)
+    short = narrowed(ASSAY, PAPER, Selection(iterations=20))
     with pytest.raises(SpecError, match="--iterations: 20 has no log row"):
         ASSAY.grid(short)
     with pytest.raises(SpecError, match="--scales: E3"):
-        ASSAY.grid(narrowed(ASSAY, PAPER, scales=[10.0]))
+        ASSAY.grid(narrowed(ASSAY, PAPER, Selection(scales=[10.0])))
     with pytest.raises(SpecError, match="--tasks: DQN runs in 'catch' only"):
-        ASSAY.grid(narrowed(ASSAY, PAPER, tasks=["catch-long"], arms=["dqn", "dqn-cleared"]))
-    both = narrowed(ASSAY, PAPER, tasks=["catch-long"], arms=["rule", "dqn"])
+        ASSAY.grid(
+            narrowed(ASSAY, PAPER, Selection(tasks=["catch-long"], arms=["dqn", "dqn-cleared"]))
+        )
+    both = narrowed(ASSAY, PAPER, Selection(tasks=["catch-long"], arms=["rule", "dqn"]))
     assert {cell.labels["arm"] for cell in ASSAY.grid(both)} == {"rule"}
 
 

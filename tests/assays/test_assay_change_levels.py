@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 import printed_tables
-from rulescope.assays import ASSAYS, Assay, gather, narrowed, published
+from rulescope.assays import ASSAYS, Assay, Selection, gather, narrowed, published
 from rulescope.assays.change.mapping import analyse
 from rulescope.assays.change.switch_readouts import readouts
 from rulescope.assays.comparison import compare
 from rulescope.assays.frame import Floats
+from rulescope.assays.subject import make_subject
 from rulescope.core.errors import SpecError
 from rulescope.envs.world_config import ActionFlip, MinAtar, ObservationFlip, RewardSign
 from rulescope.learners.baseline_config import A2C, PPO
@@ -84,11 +85,11 @@ def test_what_nothing_changes_for_is_lived_once() -> None:
 @BOTH
 def test_short_lifetimes_and_other_scales_are_refused(assay: Assay) -> None:
     budget = assay.budget("paper")
-    few = narrowed(assay, budget, iterations=budget.log_every)
+    few = narrowed(assay, budget, Selection(iterations=budget.log_every))
     with pytest.raises(SpecError, match=f"nearest: {2 * budget.log_every}"):
         assay.grid(few)
     with pytest.raises(SpecError, match=f"--scales: {assay.id}"):
-        assay.grid(narrowed(assay, budget, scales=[0.1]))
+        assay.grid(narrowed(assay, budget, Selection(scales=[0.1])))
 
 
 def shaped(pre: float, area: float, end: float, rows: Floats) -> Floats:
@@ -195,7 +196,12 @@ def test_lifetimes_are_the_same_to_the_bit_until_the_switch() -> None:
     """And so is, exactly, their level before it; after it they go their own ways."""
     arms = ("rule", "a2c")
     budget = replace(
-        MAPPING.budget("paper"), seeds=1, iterations=8, log_every=1, arms=arms, rule="random:3"
+        MAPPING.budget("paper"),
+        seeds=1,
+        iterations=8,
+        log_every=1,
+        arms=arms,
+        subject=make_subject("random:3"),
     )
     cells = [
         cell._replace(runs=tuple(tiny(run) for run in cell.runs)) for cell in MAPPING.grid(budget)

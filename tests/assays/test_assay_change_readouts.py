@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from rulescope.assays import ASSAYS, narrowed
+from rulescope.assays import ASSAYS, Selection, narrowed
 from rulescope.assays.change.change import ARMS, CONDITIONS, DISCO, TASKS, analyse
 from rulescope.assays.change.switch_readouts import readouts, switch_of
 from rulescope.assays.comparison_families import REPLAY
@@ -33,7 +33,9 @@ def small(
     conditions: tuple[str, ...] = CONDITIONS,
 ) -> Frame:
     narrow = narrowed(
-        ASSAY, PAPER, seeds=seeds, iterations=400, arms=arms, tasks=tasks, conditions=conditions
+        ASSAY,
+        PAPER,
+        Selection(seeds=seeds, iterations=400, arms=arms, tasks=tasks, conditions=conditions),
     )
     return lived(ASSAY, narrow, recovering)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import printed_tables
-from rulescope.assays import ASSAYS, Assay, Budget, narrowed, published
+from rulescope.assays import ASSAYS, Assay, Budget, Selection, narrowed, published
 from rulescope.assays.comparison import compare
 from rulescope.assays.frame import Floats
 from rulescope.assays.identity.conventions import COMPARISONS, analyse
@@ -143,7 +143,7 @@ def test_lifetimes_have_their_own_lengths_and_logs() -> None:
         "deep-sea-12": (2483, 40),
         "deep-sea-14": (2897, 40),
     }
-    short = narrowed(ASSAY, PAPER, iterations=2000, seeds=1)
+    short = narrowed(ASSAY, PAPER, Selection(iterations=2000, seeds=1))
     lengths = {str(c.labels["comparison"]): c.runs[0].iterations for c in ASSAY.grid(short)}
     assert lengths["catch-big"] == 2000
     assert lengths["action-flip"] == 300
@@ -165,12 +165,12 @@ def test_what_other_assays_have_lived_is_not_lived_again(other: str, shared: int
 
 
 def historical(assay: Assay) -> Budget:
-    return narrowed(assay, assay.budget("paper"), agent="historical")
+    return narrowed(assay, assay.budget("paper"), Selection(agent="historical"))
 
 
 def test_seeds_are_those_asked_for_up_to_the_published() -> None:
     for asked, counts in ((4, {4}), (14, {12, 14}), (18, {12, 15, 18}), (30, {30})):
-        cells = ASSAY.grid(narrowed(ASSAY, PAPER, seeds=asked))
+        cells = ASSAY.grid(narrowed(ASSAY, PAPER, Selection(seeds=asked)))
         assert {len(cell.runs) for cell in cells} == counts
 
 

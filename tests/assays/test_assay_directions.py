@@ -13,7 +13,7 @@ import pytest
 
 from learners.small import small_spec
 from report.test_report_figures import clashes, said
-from rulescope.assays import ASSAYS, narrowed, published
+from rulescope.assays import ASSAYS, Selection, narrowed, published
 from rulescope.assays.comparison import compare
 from rulescope.assays.figures import FIGURES
 from rulescope.assays.frame import Floats
@@ -86,7 +86,7 @@ def test_live_branches_are_lifetimes_of_the_scale_assay() -> None:
 
 def test_identities_do_not_depend_on_what_is_run_beside() -> None:
     whole = {run.id for cell in grid(PAPER) for run in cell.runs}
-    few = narrowed(ASSAY, PAPER, seeds=2, arms=["only-principal"], scales=[1e3])
+    few = narrowed(ASSAY, PAPER, Selection(seeds=2, arms=["only-principal"], scales=[1e3]))
     assert {run.id for cell in grid(few) for run in cell.runs} <= whole
 
 
@@ -135,7 +135,7 @@ def test_the_count_is_of_intervals_with_zero_in_them() -> None:
 
 
 def test_of_a_part_of_the_grid_the_count_is_another() -> None:
-    few = narrowed(ASSAY, PAPER, arms=["live", "without-random"], scales=[1e-3])
+    few = narrowed(ASSAY, PAPER, Selection(arms=["live", "without-random"], scales=[1e-3]))
     results = analyse(lived(ASSAY, few, log))
     assert results.other_grid == {"spanning"}
     assert results.estimates["spanning"].value in (0, 1)
@@ -143,7 +143,7 @@ def test_of_a_part_of_the_grid_the_count_is_another() -> None:
     scores_table, contrasts = results.tables
     assert [row[1] for row in scores_table.rows] == ["Live", "Without random directions"]
     assert [row[1] for row in contrasts.rows] == ["control"]
-    pair = analyse(lived(ASSAY, narrowed(ASSAY, few, seeds=2), log))
+    pair = analyse(lived(ASSAY, narrowed(ASSAY, few, Selection(seeds=2)), log))
     assert math.isnan(pair.estimates["spanning"].value)  # a range is no interval
 
 
@@ -156,7 +156,7 @@ def test_tables_tell_where_the_directions_are_from() -> None:
 @pytest.mark.parametrize("arms", [ARMS, ("live",), ("live", "only-principal")])
 @pytest.mark.parametrize("seeds", [1, 2, 12])
 def test_the_figure_can_be_read(arms: tuple[str, ...], seeds: int) -> None:
-    few = narrowed(ASSAY, PAPER, arms=arms, seeds=seeds)
+    few = narrowed(ASSAY, PAPER, Selection(arms=arms, seeds=seeds))
     figure = FIGURES["directions"]({"directions": analyse(lived(ASSAY, few, log))})
     assert clashes(figure) == []
     assert f"n = {seeds} seed" in said(figure)

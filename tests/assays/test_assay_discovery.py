@@ -11,7 +11,7 @@ import pytest
 from scipy import stats as scipy_stats  # type: ignore[import-untyped]
 
 import printed_tables
-from rulescope.assays import ASSAYS, gather, narrowed, published
+from rulescope.assays import ASSAYS, Selection, gather, narrowed, published
 from rulescope.assays.comparison import compare
 from rulescope.assays.exploration.discovery import analyse, campaigns, events, expected_first, grid
 from rulescope.assays.exploration.staircase import budget, depth_of
@@ -89,7 +89,7 @@ def test_the_cohort_has_135_lifetimes_and_300_campaigns() -> None:
     stairs = ASSAYS["E-A5"].grid(ASSAYS["E-A5"].budget("paper"))
     assert {run.id for run in learners} <= {run.id for cell in stairs for run in cell.runs}
     for seeds in (1, 2, 4):
-        few = grid(narrowed(ASSAY, ASSAY.budget("paper"), seeds=seeds, arms=["random"]))
+        few = grid(narrowed(ASSAY, ASSAY.budget("paper"), Selection(seeds=seeds, arms=["random"])))
         assert [len(cell.runs) for cell in few] == [campaigns(seeds)] * 3
         assert {run.id for cell in few for run in cell.runs} <= {run.id for run in random}
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import printed_tables
-from rulescope.assays import ASSAYS, Assay, Budget, narrowed, published
+from rulescope.assays import ASSAYS, Assay, Budget, Selection, narrowed, published
 from rulescope.assays.comparison import compare
 from rulescope.assays.exploration.exploration import analyse
 from rulescope.assays.exploration.exploration_conventions import analyse as analyse_conventions
@@ -87,7 +87,7 @@ def noisy(labels: Labels, seed: int, rows: Floats) -> dict[str, Floats]:
 
 
 def test_tail_returns_are_those_of_plain_loops() -> None:
-    budget = narrowed(STAIRS, STAIRS.budget("paper"), arms=["a2c", "rule-entropy"])
+    budget = narrowed(STAIRS, STAIRS.budget("paper"), Selection(arms=["a2c", "rule-entropy"]))
     results = analyse(lived(STAIRS, budget, noisy)).estimates
     for depth, count in ROWS.items():
         labels = {"task": f"deep-sea-{depth}", "arm": "a2c"}
@@ -135,12 +135,14 @@ def test_that_nothing_is_solved_is_told() -> None:
 
 
 def test_a_narrowed_staircase_has_the_published_budget_at_its_depths() -> None:
-    budget = narrowed(STAIRS, STAIRS.budget("paper"), tasks=["deep-sea-8", "deep-sea-10"])
+    budget = narrowed(
+        STAIRS, STAIRS.budget("paper"), Selection(tasks=["deep-sea-8", "deep-sea-10"])
+    )
     compared = compare(analyse(lived(STAIRS, budget, noisy)))
     assert len(compared) >= 5 * 2 * 3
     assert all(one.same_budget for one in compared)
     assert {one.key.split("/")[0] for one in compared if not one.same_grid} <= {"deepest"}
-    shorter = narrowed(STAIRS, STAIRS.budget("paper"), episodes=6000)
+    shorter = narrowed(STAIRS, STAIRS.budget("paper"), Selection(episodes=6000))
     assert shorter.iterations == 1655  # as deep as 16 is then as long as 8 was
     assert not any(one.same_budget for one in compare(analyse(lived(STAIRS, shorter, noisy))))
 
@@ -202,7 +204,7 @@ def test_conventions_reach_the_learners() -> None:
 
 def test_assays_share_the_lifetimes_that_they_have_in_common() -> None:
     stairs, ladder = {run.id for run in runs_of(STAIRS)}, {run.id for run in runs_of(LADDER)}
-    as_stairs = narrowed(PAIRS, PAIRS.budget("paper"), agent="published")
+    as_stairs = narrowed(PAIRS, PAIRS.budget("paper"), Selection(agent="published"))
     for run in (run for cell in PAIRS.grid(as_stairs) for run in cell.runs):
         legacy = isinstance(run.learner, Disco) and run.learner.conventions.retrace == "skip"
         assert (run.id in stairs) == (not legacy)
@@ -212,11 +214,11 @@ def test_assays_share_the_lifetimes_that_they_have_in_common() -> None:
 def test_what_has_no_meaning_is_refused() -> None:
     for assay in (STAIRS, LADDER, PAIRS):
         with pytest.raises(SpecError, match="--scales: DeepSea has reward scale 1 alone"):
-            assay.grid(narrowed(assay, assay.budget("smoke"), scales=[0.1]))
+            assay.grid(narrowed(assay, assay.budget("smoke"), Selection(scales=[0.1])))
     with pytest.raises(SpecError, match="--agent: F1 compares the Retrace index of 'legacy'"):
-        PAIRS.grid(narrowed(PAIRS, PAIRS.budget("paper"), agent="legacy"))
+        PAIRS.grid(narrowed(PAIRS, PAIRS.budget("paper"), Selection(agent="legacy")))
     with pytest.raises(SpecError, match="--iterations: lifetimes of F1 are counted in --episodes"):
-        narrowed(PAIRS, PAIRS.budget("paper"), iterations=100)
+        narrowed(PAIRS, PAIRS.budget("paper"), Selection(iterations=100))
     with pytest.raises(SpecError, match="has no depth"):
         depth_of("catch")
 

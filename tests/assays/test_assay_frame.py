@@ -11,8 +11,8 @@ import pytest
 from made_up_records import made_up
 from rulescope.assays import ASSAYS, gather
 from rulescope.assays.analysis import missing
-from rulescope.assays.assay import Arm, Cell, lifetimes
 from rulescope.assays.frame import Frame
+from rulescope.assays.grid import Arm, Cell, make_runs
 from rulescope.core.errors import RulescopeError
 from rulescope.records import Record, RuleIdentity
 from rulescope.run_spec import RunSpec
@@ -97,7 +97,7 @@ def ragged() -> Frame:
     """Two worlds of different length; one arm is not planned in the second, one has more seeds."""
     budget = replace(ASSAY.budget("smoke"), seeds=2, episodes=500, iterations=1)
     cells = [
-        Cell({"task": task, "arm": arm}, lifetimes(replace(budget, seeds=n), Arm(arm), task=task))
+        Cell({"task": task, "arm": arm}, make_runs(replace(budget, seeds=n), Arm(arm), task=task))
         for task, arm, n in (
             ("deep-sea-8", "a2c", 2),
             ("deep-sea-12", "a2c", 2),

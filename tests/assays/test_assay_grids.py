@@ -6,12 +6,11 @@ import itertools
 import subprocess
 import sys
 from dataclasses import replace
-from typing import Any
 
 import msgspec
 import pytest
 
-from rulescope.assays import ASSAYS, PRESETS, Budget, find, narrowed
+from rulescope.assays import ASSAYS, PRESETS, Budget, Selection, find, narrowed
 from rulescope.assays.assay import Assay
 from rulescope.assays.comparison_families import (
     INTERFACE_STATE,
@@ -20,6 +19,7 @@ from rulescope.assays.comparison_families import (
     PRIMARY,
 )
 from rulescope.assays.inheritance.inheritance import donor, panel, reciprocal
+from rulescope.assays.subject import make_subject
 from rulescope.core.errors import SpecError
 from rulescope.learners.disco_config import AGENTS, Disco
 from rulescope.run_spec import (
@@ -96,7 +96,7 @@ def test_donors_live_for_23200_interactions_in_worlds_of_their_own() -> None:
 
 def test_replications_that_exist_already_are_part_of_the_paper_grid() -> None:
     assay = ASSAYS["E1"]
-    chosen = narrowed(assay, assay.budget("paper"), agent="historical")
+    chosen = narrowed(assay, assay.budget("paper"), Selection(agent="historical"))
     ids = {made.id for made in runs_of(assay, chosen)}
     assert RunSpec(scale=0.1, seed=0).id in ids
     assert RunSpec(scale=1e3, seed=11, interventions=(Pin(carrier="recurrent"),)).id in ids
@@ -140,7 +140,7 @@ def test_identities_do_not_depend_on_how_a_grid_was_narrowed(assay: Assay) -> No
     budget = everything(assay)
     whole = {run.id for run in runs_of(assay, budget)}
     for arm in assay.arms:
-        small = narrowed(assay, budget, seeds=2, arms=[arm], scales=budget.scales[:1])
+        small = narrowed(assay, budget, Selection(seeds=2, arms=[arm], scales=budget.scales[:1]))
         try:
             made = runs_of(assay, small)
         except SpecError:  # a cell of one arm may be no cell, such as a gap between two
@@ -176,7 +176,9 @@ def test_cells_are_a_full_grid_in_the_order_of_their_axes(name: str) -> None:
 def test_arms_of_the_scale_assay_differ_in_their_interventions_only() -> None:
     assay = ASSAYS["E1"]
     budget = narrowed(
-        assay, everything(assay), seeds=1, scales=[0.1], tasks=["catch-long"], iterations=200
+        assay,
+        everything(assay),
+        Selection(seeds=1, scales=[0.1], tasks=["catch-long"], iterations=200),
     )
     made = {str(cell.labels["arm"]): cell.runs[0] for cell in assay.grid(budget)}
     pin, hold = Pin(carrier="recurrent"), Hold(carrier="averages")
@@ -194,7 +196,7 @@ def test_arms_of_the_scale_assay_differ_in_their_interventions_only() -> None:
 
 def test_arms_of_the_inheritance_assay() -> None:
     assay = ASSAYS["E2"]
-    budget = narrowed(assay, everything(assay), seeds=1, scales=[0.01])
+    budget = narrowed(assay, everything(assay), Selection(seeds=1, scales=[0.01]))
     made = {str(cell.labels["arm"]): cell.runs[0] for cell in assay.grid(budget)}
     assert made["freeze"].interventions == (Freeze(carrier="recurrent", at=400),)
     assert made["permute-clamp"].interventions == (
@@ -223,12 +225,14 @@ def test_the_panel_is_the_same_from_either_end_and_made_of_transplant_donors() -
 def test_a_recipient_scale_of_one_is_refused() -> None:
     assay = ASSAYS["E2"]
     with pytest.raises(SpecError, match="recipient scale other than 1"):
-        assay.grid(narrowed(assay, assay.budget("quick"), scales=[1.0]))
+        assay.grid(narrowed(assay, assay.budget("quick"), Selection(scales=[1.0])))
 
 
 def test_conventions_and_rule_reach_learners_and_donors() -> None:
     assay = ASSAYS["E2"]
-    budget = narrowed(assay, assay.budget("smoke"), agent="reference", rule="random:7")
+    budget = narrowed(
+        assay, assay.budget("smoke"), Selection(agent="reference", subject=make_subject("random:7"))
+    )
     for made in runs_of(assay, budget):
         for item in (made, *made.donors):
             assert isinstance(item.learner, Disco)
@@ -239,7 +243,7 @@ def test_conventions_and_rule_reach_learners_and_donors() -> None:
 @pytest.mark.parametrize("iterations", [20, 40, 60, 200])
 def test_a_short_budget_can_be_run_too(iterations: int) -> None:
     assay = ASSAYS["E2"]
-    budget = narrowed(assay, everything(assay), seeds=1, iterations=iterations)
+    budget = narrowed(assay, everything(assay), Selection(seeds=1, iterations=iterations))
     for made in runs_of(assay, budget):
         for item in (made, *made.donors):
             assert checked(item) == item
@@ -248,37 +252,39 @@ def test_a_short_budget_can_be_run_too(iterations: int) -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"arms": ["pinned"]}, "--arms: no 'pinned'; nearest: 'pin'"),
-        ({"tasks": ["catch-lnog"]}, "nearest: 'catch-long'"),
-        ({"agent": "publish"}, "--agent: no 'publish'; nearest: 'published'"),
-        ({"seeds": 0}, "--seeds: 0"),
-        ({"iterations": 19}, "--iterations: 19 is less than one log row"),
-        ({"scales": [0.0]}, "--scales: 0 is not between"),
-        ({"scales": [float("nan")]}, "--scales: nan is not between"),
-        ({"episodes": 100}, "--episodes: lifetimes of E1 are counted in --iterations"),
-        ({"conditions": ["none"]}, "--conditions: no 'none'"),
+        (Selection(arms=["pinned"]), "--arms: no 'pinned'; nearest: 'pin'"),
+        (Selection(tasks=["catch-lnog"]), "nearest: 'catch-long'"),
+        (Selection(agent="publish"), "--agent: no 'publish'; nearest: 'published'"),
+        (Selection(seeds=0), "--seeds: 0"),
+        (Selection(iterations=19), "--iterations: 19 is less than one log row"),
+        (Selection(scales=[0.0]), "--scales: 0 is not between"),
+        (Selection(scales=[float("nan")]), "--scales: nan is not between"),
+        (Selection(episodes=100), "--episodes: lifetimes of E1 are counted in --iterations"),
+        (Selection(conditions=["none"]), "--conditions: no 'none'"),
     ],
 )
-def test_narrowing_refuses_what_is_unknown(wrong: dict[str, object], message: str) -> None:
+def test_narrowing_refuses_what_is_unknown(wrong: Selection, message: str) -> None:
     assay = ASSAYS["E1"]
     with pytest.raises(SpecError, match=message):
-        narrowed(assay, assay.budget("quick"), **wrong)  # type: ignore[arg-type]
+        narrowed(assay, assay.budget("quick"), wrong)
 
 
 @pytest.mark.parametrize("name", ["E-LR", "E-POP"])
-@pytest.mark.parametrize("option", [{"agent": "reference"}, {"rule": "random:0"}])
-def test_rules_and_their_conventions_are_refused_where_nobody_has_one(
-    name: str, option: dict[str, Any]
+@pytest.mark.parametrize(
+    "selection", [Selection(agent="reference"), Selection(subject=make_subject("random:0"))]
+)
+def test_rules_and_their_conventions_are_refused_where_no_learner_has_one(
+    name: str, selection: Selection
 ) -> None:
     with pytest.raises(SpecError, match=r"has a rule|comes as several agents"):
-        narrowed(ASSAYS[name], ASSAYS[name].budget("smoke"), **option)
+        narrowed(ASSAYS[name], ASSAYS[name].budget("smoke"), selection)
 
 
 @pytest.mark.parametrize("name", ["F1", "conventions"])
 def test_legacy_arms_differ_in_the_retrace_index_alone(name: str) -> None:
     assay = ASSAYS[name]
     for bundle in ("published", "reference"):
-        budget = narrowed(assay, assay.budget("smoke"), agent=bundle)
+        budget = narrowed(assay, assay.budget("smoke"), Selection(agent=bundle))
         made = {run.learner for run in runs_of(assay, budget) if isinstance(run.learner, Disco)}
         every = {learner.conventions for learner in made}
         expected = AGENTS[bundle]
@@ -288,7 +294,9 @@ def test_legacy_arms_differ_in_the_retrace_index_alone(name: str) -> None:
 
 def test_narrowing_keeps_the_order_of_the_catalogue() -> None:
     assay = ASSAYS["E1"]
-    budget = narrowed(assay, assay.budget("paper"), arms=["pin", "live"], scales=[1, 0.1, 1])
+    budget = narrowed(
+        assay, assay.budget("paper"), Selection(arms=["pin", "live"], scales=[1, 0.1, 1])
+    )
     assert budget.arms == ("live", "pin")
     assert budget.scales == (0.1, 1.0)
     assert budget.seeds == 12
@@ -318,3 +326,17 @@ def test_families_have_their_planned_sizes() -> None:
 def test_importing_the_assays_does_not_import_torch() -> None:
     code = "import sys, rulescope.assays.comparison; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_second_narrowing_keeps_the_rule_of_the_first() -> None:
+    assay, sprout = ASSAYS["E1"], make_subject("sprout")
+    budget = narrowed(assay, assay.budget("smoke"), Selection(subject=sprout))
+    again = narrowed(assay, budget, Selection(arms=["live"]))
+    assert (again.subject, again.agent, again.arms) == (sprout, "", ("live",))
+
+
+def test_every_explained_arm_is_an_arm_of_its_assay() -> None:
+    for assay in ASSAYS.values():
+        assert set(assay.arm_words) <= set(assay.arms)
+        assert all(words and not words.endswith(".") for words in assay.arm_words.values())
+    assert set(ASSAYS["E1"].arm_words) == set(ASSAYS["E1"].arms) - {"live"}

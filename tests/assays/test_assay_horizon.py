@@ -12,7 +12,8 @@ import pytest
 import printed_tables
 from rulescope import learners
 from rulescope.assays import ASSAYS, published
-from rulescope.assays.assay import Assay, Budget
+from rulescope.assays.assay import Assay
+from rulescope.assays.budget import Budget
 from rulescope.assays.frame import Floats
 from rulescope.assays.horizon.horizon import REFERENCES, early
 from rulescope.assays.horizon.learning_rate import RATES, usual_rate

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import printed_tables
-from rulescope.assays import ASSAYS, narrowed, published
+from rulescope.assays import ASSAYS, Selection, narrowed, published
 from rulescope.assays.frame import Frame
 from rulescope.assays.inheritance.inheritance import CROSSED, PUBLISHED, analyse
 from rulescope.stats import Estimate
@@ -95,7 +95,9 @@ def test_trajectories_have_a_band_for_every_log_row() -> None:
 
 def test_without_all_four_arms_there_is_no_interaction() -> None:
     assay = ASSAYS["E2"]
-    budget = narrowed(assay, assay.budget("standard"), arms=["live", "match-clamp", "placebo"])
+    budget = narrowed(
+        assay, assay.budget("standard"), Selection(arms=["live", "match-clamp", "placebo"])
+    )
     axes = axes_of(assay, budget)
     results = analyse(constant_frame(axes, np.full((2, 3, 4), 0.5)))
     assert math.isnan(results.estimates["interaction/0.001"].value)

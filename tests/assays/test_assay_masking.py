@@ -10,7 +10,7 @@ import pytest
 import printed_tables
 from assays.frames import bounds, drawn_seeds, our_name, trim
 from assays.lives import Labels, lived
-from rulescope.assays import ASSAYS, Budget, narrowed, published
+from rulescope.assays import ASSAYS, Budget, Selection, narrowed, published
 from rulescope.assays.comparison import compare
 from rulescope.assays.frame import Floats
 from rulescope.envs.world_config import WORLDS, Boundary
@@ -150,7 +150,7 @@ def test_printed_effects_are_whole_rewards_in_20_rows_of_ten_seeds(key: str, uni
 
 
 def test_without_both_conditions_there_is_no_effect() -> None:
-    budget = narrowed(MASKING, small(), conditions=["masked"])
+    budget = narrowed(MASKING, small(), Selection(conditions=["masked"]))
     results = MASKING.analyse(lived(MASKING, budget, rates))
     assert {key.split("/")[0] for key in results.estimates} == {"rate"}
     assert [table.label for table in results.tables] == ["v5:tab:app-minatar-masking"]
@@ -158,6 +158,6 @@ def test_without_both_conditions_there_is_no_effect() -> None:
 
 
 def test_without_disco_there_is_no_contrast() -> None:
-    budget = narrowed(MASKING, small(), arms=["a2c", "dqn"])
+    budget = narrowed(MASKING, small(), Selection(arms=["a2c", "dqn"]))
     results = MASKING.analyse(lived(MASKING, budget, rates))
     assert {key.split("/")[0] for key in results.estimates} == {"rate", "effect"}

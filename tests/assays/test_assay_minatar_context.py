@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import printed_tables
-from rulescope.assays import ASSAYS, narrowed, published
+from rulescope.assays import ASSAYS, Selection, narrowed, published
 from rulescope.assays.comparison_families import MINATAR_CONTEXT
 from rulescope.assays.frame import Floats
 from rulescope.assays.minatar.minatar_context import ARMS, SCALES, analyse, rates
-from rulescope.assays.open.open_carry import TASKS, audited
+from rulescope.assays.open.open_carry import TASKS, make_open_runs
 from rulescope.assays.results import Results, scale_label
 from rulescope.core.errors import SpecError
 from rulescope.stats import Estimate
@@ -64,7 +64,7 @@ def test_lifetimes_of_the_audit_are_not_lived_twice() -> None:
     theirs = {run.id for cell in carry.grid(carry.budget("paper")) for run in cell.runs}
     ours = {run.id for cell in ASSAY.grid(PAPER) for run in cell.runs}
     assert len(ours & theirs) == 48 + 16
-    assert audited(PAPER, "live", task=TASKS[0], scale=1.0)[0].id in ours
+    assert make_open_runs(PAPER, "live", task=TASKS[0], scale=1.0)[0].id in ours
 
 
 def test_disco_as_in_m1_is_a_control() -> None:
@@ -133,6 +133,6 @@ def test_each_learner_is_read_by_its_own_log() -> None:
 
 
 def test_lifetimes_without_an_iteration_of_open_are_refused() -> None:
-    budget = narrowed(ASSAY, PAPER, iterations=120)
+    budget = narrowed(ASSAY, PAPER, Selection(iterations=120))
     with pytest.raises(SpecError, match=r"less than 1 of open's \(8,192 each\); nearest: 142"):
         ASSAY.grid(budget)

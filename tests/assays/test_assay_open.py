@@ -12,8 +12,8 @@ import pytest
 
 import printed_tables
 from made_up_records import fill
-from rulescope.assays import ASSAYS, narrowed, published
-from rulescope.assays.assay import Budget
+from rulescope.assays import ASSAYS, Selection, narrowed, published
+from rulescope.assays.budget import Budget
 from rulescope.assays.comparison import compare
 from rulescope.assays.comparison import table as comparison_table
 from rulescope.assays.comparison_families import OPEN_CARRY
@@ -21,6 +21,7 @@ from rulescope.assays.frame import Floats, Frame
 from rulescope.assays.open.open_carry import SCALES, TASKS, analyse, rates
 from rulescope.assays.plan import Plan
 from rulescope.assays.results import Results, scale_label
+from rulescope.assays.subject import make_subject
 from rulescope.core.errors import SpecError
 from rulescope.learners.open_config import Open, OpenAdam
 from rulescope.records import Store
@@ -125,7 +126,7 @@ def test_arms_are_what_their_names_say() -> None:
 
 @pytest.mark.parametrize("iterations", [283, 300, 1430, 4000, 8000, 16000])
 def test_the_fork_is_half_way_and_trials_are_never_longer_than_published(iterations: int) -> None:
-    budget = narrowed(ASSAY, PAPER, seeds=1, iterations=iterations, scales=[1.0])
+    budget = narrowed(ASSAY, PAPER, Selection(seeds=1, iterations=iterations, scales=[1.0]))
     for (run,) in runs_of(budget).values():
         assert checked(run) == run
         assert 0 <= 58 * iterations - (run.interactions + run.start * 8192) < 64
@@ -198,7 +199,7 @@ def test_published_budgets_are_known_as_such(results: Results) -> None:
     assert {one.key for one in compared} == set(KNOWN)
     assert all(one.same_budget for one in compared)
     assert results.budget == "open, 8 seeds, 56 iterations (464,000 interactions) a lifetime"
-    short = narrowed(ASSAY, PAPER, iterations=4000)
+    short = narrowed(ASSAY, PAPER, Selection(iterations=4000))
     other = compare(analyse(tried(short, printed_levels())))
     assert not any(one.same_budget for one in other)
 
@@ -224,7 +225,7 @@ def test_the_capability_gate_precedes_the_contrasts(results: Results) -> None:
 
 def test_a_seed_that_is_not_above_both_references_fails_the_gate() -> None:
     levels = printed_levels() | {"initial/gymnax-breakout/1": 0.0001}  # below the random policy
-    budget = narrowed(ASSAY, PAPER, tasks=[TASKS[0]], scales=[1.0])
+    budget = narrowed(ASSAY, PAPER, Selection(tasks=[TASKS[0]], scales=[1.0]))
     results = analyse(tried(budget, levels, idle=frozenset({2, 5})))
     gate = results.estimates["gate/gymnax-breakout/1"]
     assert (gate.value, gate.n) == (6 / 8, 8)
@@ -233,7 +234,9 @@ def test_a_seed_that_is_not_above_both_references_fails_the_gate() -> None:
 
 
 def test_without_the_live_arm_there_is_no_gate() -> None:
-    budget = narrowed(ASSAY, PAPER, seeds=2, arms=["zero"], tasks=[TASKS[0]], scales=[1.0])
+    budget = narrowed(
+        ASSAY, PAPER, Selection(seeds=2, arms=["zero"], tasks=[TASKS[0]], scales=[1.0])
+    )
     results = analyse(tried(budget, printed_levels()))
     assert not any(key.startswith("gate/") for key in results.estimates)
     assert all(table.label != "open-gate" for table in results.tables)
@@ -241,7 +244,9 @@ def test_without_the_live_arm_there_is_no_gate() -> None:
 
 
 def test_a_rate_is_reward_per_interaction_of_all_lanes() -> None:
-    budget = narrowed(ASSAY, PAPER, seeds=2, iterations=300, tasks=[TASKS[0]], scales=[1.0])
+    budget = narrowed(
+        ASSAY, PAPER, Selection(seeds=2, iterations=300, tasks=[TASKS[0]], scales=[1.0])
+    )
     frame = tried(budget, {"live/gymnax-breakout/1": 0.25})
     assert frame.trial == 4096 * 2 // 56
     assert rates(frame)["live", "gymnax-breakout", 1.0] == pytest.approx([0.25, 0.25])
@@ -249,7 +254,9 @@ def test_a_rate_is_reward_per_interaction_of_all_lanes() -> None:
 
 def test_the_control_has_contrasts_of_its_own_if_it_was_run(results: Results) -> None:
     assert not any("zero-update" in key for key in results.estimates)
-    budget = narrowed(ASSAY, PAPER, seeds=3, arms=["live", "zero-update"], tasks=[TASKS[0]])
+    budget = narrowed(
+        ASSAY, PAPER, Selection(seeds=3, arms=["live", "zero-update"], tasks=[TASKS[0]])
+    )
     levels = {**printed_levels(), "zero-update/gymnax-breakout/10": 0.05}
     found = analyse(tried(budget, levels)).estimates
     live = levels["live/gymnax-breakout/10"]
@@ -258,7 +265,7 @@ def test_the_control_has_contrasts_of_its_own_if_it_was_run(results: Results) ->
 
 
 def test_seeds_that_are_missing_are_told() -> None:
-    budget = narrowed(ASSAY, PAPER, tasks=[TASKS[1]])
+    budget = narrowed(ASSAY, PAPER, Selection(tasks=[TASKS[1]]))
     results = analyse(tried(budget, printed_levels(), gone=frozenset({1, 4})))
     assert results.estimates["live-minus-zero/gymnax-freeway/1"].n == 6
     assert results.estimates["interaction/gymnax-freeway/10"].n == 6
@@ -268,7 +275,7 @@ def test_seeds_that_are_missing_are_told() -> None:
 
 
 def test_records_are_read_from_a_store(tmp_path: Path) -> None:
-    budget = narrowed(ASSAY, PAPER, seeds=3, scales=[1.0], tasks=[TASKS[0]])
+    budget = narrowed(ASSAY, PAPER, Selection(seeds=3, scales=[1.0], tasks=[TASKS[0]]))
     store = Store(tmp_path)
     fill(store, list(Plan.of(ASSAY, budget).missing.values()))
     found = Plan.of(ASSAY, budget, store).analyse(store).estimates
@@ -279,7 +286,7 @@ def test_records_are_read_from_a_store(tmp_path: Path) -> None:
 
 
 def test_another_rule_can_be_audited() -> None:
-    budget = narrowed(ASSAY, PAPER, seeds=1, rule="open-multi")
+    budget = narrowed(ASSAY, PAPER, Selection(seeds=1, subject=make_subject("open-multi")))
     made = {
         run.learner.rule for (run,) in runs_of(budget).values() if isinstance(run.learner, Open)
     }
@@ -292,13 +299,13 @@ def test_another_rule_can_be_audited() -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"iterations": 282}, r"less than 2 of open's \(8,192 each\); nearest: 283"),
-        ({"arms": ["adam"], "scales": [10.0]}, "Adam lives at reward scale 1 alone"),
-        ({"rule": "disco103"}, "'disco103' is no OPEN rule"),
-        ({"rule": "open-breakout"}, "add --tasks gymnax-breakout"),
-        ({"agent": "reference"}, "comes as several agents"),
+        (Selection(iterations=282), r"less than 2 of open's \(8,192 each\); nearest: 283"),
+        (Selection(arms=["adam"], scales=[10.0]), "Adam runs at reward scale 1 alone"),
+        (Selection(subject=make_subject("disco103")), "'disco103' is no OPEN rule"),
+        (Selection(subject=make_subject("open-breakout")), "add --tasks gymnax-breakout"),
+        (Selection(agent="reference"), "comes as several agents"),
     ],
 )
-def test_what_makes_no_sense_is_refused(wrong: dict[str, object], message: str) -> None:
+def test_what_makes_no_sense_is_refused(wrong: Selection, message: str) -> None:
     with pytest.raises(SpecError, match=message):
-        ASSAY.grid(narrowed(ASSAY, PAPER, **wrong))  # type: ignore[arg-type]
+        ASSAY.grid(narrowed(ASSAY, PAPER, wrong))

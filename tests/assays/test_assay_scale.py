@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import printed_tables
-from rulescope.assays import ASSAYS, narrowed, published
+from rulescope.assays import ASSAYS, Selection, narrowed, published
 from rulescope.assays.comparison import compare
 from rulescope.assays.frame import Floats
 from rulescope.assays.published_agreement import JUDGED
@@ -194,7 +194,9 @@ def test_a_narrowed_grid_makes_smaller_tables_and_keeps_the_planned_contrasts() 
 
 def test_control_arms_stand_beside_the_published_ones() -> None:
     assay = ASSAYS["E1"]
-    budget = narrowed(assay, assay.budget("quick"), seeds=3, arms=["live", "placebo", "null"])
+    budget = narrowed(
+        assay, assay.budget("quick"), Selection(seeds=3, arms=["live", "placebo", "null"])
+    )
     axes = axes_of(assay, budget)
     results = analyse(constant_frame(axes, np.full((1, 3, 4, 3), 0.85)))
     assert results.estimates["width/catch/null/half-best"].value == pytest.approx(6)

@@ -11,7 +11,7 @@ import pytest
 
 import printed_tables
 from rulescope.assays import ASSAYS, published
-from rulescope.assays.assay import Budget
+from rulescope.assays.budget import Budget
 from rulescope.assays.frame import Floats
 from rulescope.assays.minatar.scale_minatar import SCALES, TASKS, analyse
 from rulescope.assays.results import Results, scale_label

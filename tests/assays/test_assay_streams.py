@@ -13,7 +13,7 @@ import printed_tables
 from assays.frames import bounds, drawn_seeds, our_name, trim
 from assays.lives import Labels, lived
 from made_up_records import fill
-from rulescope.assays import ASSAYS, Budget, narrowed, published
+from rulescope.assays import ASSAYS, Budget, Selection, narrowed, published
 from rulescope.assays.assay import Assay
 from rulescope.assays.comparison import compare
 from rulescope.assays.frame import Floats
@@ -76,7 +76,7 @@ def paper() -> Budget:
 
 @pytest.mark.parametrize(("name", "task"), [("E-A3c", "catch-stream"), ("exposure", "tracking")])
 def test_lifetimes_of_the_replication_are_part_of_the_paper_grid(name: str, task: str) -> None:
-    chosen = narrowed(ASSAYS[name], ASSAYS[name].budget("paper"), agent="historical")
+    chosen = narrowed(ASSAYS[name], ASSAYS[name].budget("paper"), Selection(agent="historical"))
     ids = {run.id for run in runs_of(ASSAYS[name], chosen)}
     for seed in range(12):
         known = RunSpec(environment=WORLDS[task], iterations=6000, log_every=40, seed=seed)
@@ -85,9 +85,9 @@ def test_lifetimes_of_the_replication_are_part_of_the_paper_grid(name: str, task
 
 def test_narrowing_by_world_takes_the_exposures_in_it() -> None:
     budget = EXPOSURE.budget("paper")
-    in_catch = narrowed(EXPOSURE, budget, tasks=["catch"], seeds=1)
+    in_catch = narrowed(EXPOSURE, budget, Selection(tasks=["catch"], seeds=1))
     assert {cell.labels["condition"] for cell in EXPOSURE.grid(in_catch)} == {"episodic", "masked"}
-    nowhere = narrowed(EXPOSURE, budget, tasks=["tracking"], conditions=["masked"])
+    nowhere = narrowed(EXPOSURE, budget, Selection(tasks=["tracking"], conditions=["masked"]))
     with pytest.raises(SpecError, match="--tasks: none of masked is in tracking"):
         EXPOSURE.grid(nowhere)
 
@@ -96,7 +96,7 @@ def test_narrowing_by_world_takes_the_exposures_in_it() -> None:
 def test_reward_scales_are_refused(name: str) -> None:
     assay = ASSAYS[name]
     with pytest.raises(SpecError, match="--scales"):
-        assay.grid(narrowed(assay, assay.budget("smoke"), scales=[0.1]))
+        assay.grid(narrowed(assay, assay.budget("smoke"), Selection(scales=[0.1])))
 
 
 # Printed tables in, printed summaries out

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rulescope.assays import ASSAYS, narrowed
+from rulescope.assays import ASSAYS, Selection, narrowed
 from rulescope.assays.frame import Floats
 from rulescope.assays.results import Results
 from rulescope.learners.baseline_config import DQN, NetworkSizes
@@ -21,9 +21,11 @@ ASSAY = ASSAYS["E3"]
 BUDGET = narrowed(
     ASSAY,
     replace(ASSAY.budget("paper"), seeds=4),
-    tasks=["catch"],
-    conditions=["action-flip"],
-    arms=["rule", "dqn", "dqn-cleared", "dqn-cleared-interactions"],
+    Selection(
+        tasks=["catch"],
+        conditions=["action-flip"],
+        arms=["rule", "dqn", "dqn-cleared", "dqn-cleared-interactions"],
+    ),
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rulescope.assays import ASSAYS, PRESETS, narrowed
+from rulescope.assays import ASSAYS, PRESETS, Selection, narrowed
 from rulescope.assays.subject import find_subject
 from rulescope.audit import audit_plan
 from rulescope.learners.disco_config import AGENTS, Conventions, Disco
@@ -45,7 +45,7 @@ def test_every_assay_says_why_it_has_its_agent(name: str) -> None:
 
 def test_agent_can_be_chosen_instead() -> None:
     assay = ASSAYS["exposure"]
-    budget = narrowed(assay, assay.budget("smoke"), agent="published")
+    budget = narrowed(assay, assay.budget("smoke"), Selection(agent="published"))
     made = {run.learner for cell in assay.grid(budget) for run in cell.runs}
     conventions = {who.conventions for who in made if isinstance(who, Disco)}
     assert conventions == {AGENTS["published"]}
@@ -60,6 +60,6 @@ def test_defaults_of_a_spec_are_the_historical_agent_for_ever() -> None:
 
 @pytest.mark.parametrize("agent", [None, "historical"])
 def test_an_audit_has_one_agent_in_all_its_assays(agent: str | None) -> None:
-    audited, _ = find_subject("disco103")
-    chosen = audit_plan.budgets(audited.rule, audited.subject, "smoke", agent=agent)
+    subject, _ = find_subject("disco103")
+    chosen = audit_plan.budgets(subject, "smoke", agent=agent)
     assert {budget.agent for _, budget in chosen} == {agent or "published"}

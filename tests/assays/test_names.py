@@ -9,10 +9,10 @@ import pytest
 from msgspec.structs import replace
 
 from named_rows import rows
-from rulescope.assays import ASSAYS, narrowed
+from rulescope.assays import ASSAYS, Selection, narrowed
 from rulescope.assays.frame import Floats
 from rulescope.assays.results import Results, Table
-from rulescope.assays.subject import Subject
+from rulescope.assays.subject import DISCO103, Subject, make_subject
 from rulescope.learners.disco_config import driven_by
 from rulescope.render.display_names import UNKNOWN, rate_label, subject_name, subject_of
 
@@ -23,11 +23,11 @@ TABULATED = sorted(
 )
 
 
-def analysed(name: str, rule: str, subject: Subject | None = None) -> Results:
+def analysed(name: str, subject: Subject) -> Results:
     """Return the results of a rule whose lifetimes logged the same everywhere."""
     assay = ASSAYS[name]
     arms = [arm for arm in assay.arms if "legacy" not in arm]
-    budget = narrowed(assay, assay.budget("smoke"), rule=rule, arms=arms, subject=subject)
+    budget = narrowed(assay, assay.budget("smoke"), Selection(subject=subject, arms=arms))
 
     def log(_: Labels, __: int, rows: Floats) -> dict[str, Floats]:
         levels = dict.fromkeys(assay.columns, np.full(len(rows), 0.5))
@@ -44,10 +44,10 @@ def texts(table: Table) -> str:
 
 @pytest.mark.parametrize("name", TABULATED)
 def test_no_table_of_another_rule_is_of_disco(name: str) -> None:
-    results = analysed(name, "sprout")
+    results = analysed(name, make_subject("sprout"))
     said = " | ".join([*map(texts, results.tables), *results.notes])
     assert "disco" not in said.replace("the assay discovery", "").lower()
-    ours = analysed(name, "disco103")
+    ours = analysed(name, DISCO103)
     assert "Sprout" not in " | ".join(map(texts, ours.tables))
     if results.tables:
         assert "Sprout" in said
@@ -55,9 +55,9 @@ def test_no_table_of_another_rule_is_of_disco(name: str) -> None:
 
 def test_the_rate_in_a_label_is_that_of_the_run() -> None:
     slower = Subject(replace(driven_by("sprout"), learning_rate=3e-3), None)
-    said = " | ".join(map(texts, analysed("F2", "sprout", slower).tables))
+    said = " | ".join(map(texts, analysed("F2", slower).tables))
     assert set(re.findall(r"Sprout lr\S+", said)) == {"Sprout lr3e-3", "Sprout lr3e-4"}
-    published = " | ".join(map(texts, analysed("F2", "disco103").tables))
+    published = " | ".join(map(texts, analysed("F2", DISCO103).tables))
     assert set(re.findall(r"Disco103 lr\S+", published)) == {"Disco103 lr1e-2", "Disco103 lr3e-4"}
 
 

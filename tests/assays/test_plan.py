@@ -10,7 +10,7 @@ import pytest
 from learners.small import small_spec
 from made_up_records import fill, made_up
 from rulescope import assays
-from rulescope.assays import Assay, Budget, narrowed
+from rulescope.assays import Assay, Budget, Selection, narrowed
 from rulescope.assays.plan import (
     Plan,
     companions,
@@ -28,7 +28,7 @@ SCALE, INHERITANCE = assays.find("E1"), assays.find("E2")
 
 
 def part(assay: Assay, **options: object) -> Budget:
-    return narrowed(assay, assay.budget("paper"), **options)  # type: ignore[arg-type]
+    return narrowed(assay, assay.budget("paper"), Selection(**options))  # type: ignore[arg-type]
 
 
 def scales(count: int = 4) -> Budget:
@@ -142,8 +142,8 @@ def test_companions_share_a_figure() -> None:
 def test_panels_of_others_are_of_the_preset_whose_length_a_part_has(tmp_path: Path) -> None:
     """One sea is not as long as the deepest, but as long as it is in the preset."""
     store, sea, stream = Store(tmp_path / "s"), assays.find("E-A5"), assays.find("E-A3c")
-    one = narrowed(sea, sea.budget("quick"), seeds=1, arms=["a2c"], tasks=["deep-sea-8"])
-    other = narrowed(stream, stream.budget("quick"), seeds=1, arms=["a2c"])
+    one = narrowed(sea, sea.budget("quick"), Selection(seeds=1, arms=["a2c"], tasks=["deep-sea-8"]))
+    other = narrowed(stream, stream.budget("quick"), Selection(seeds=1, arms=["a2c"]))
     for assay, budget in ((sea, one), (stream, other)):
         fill(store, list(Plan.of(assay, budget).runs.values()))
     plan = Plan.of(sea, one, store)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from rulescope.assays import ASSAYS, PRESETS, narrowed
+from rulescope.assays import ASSAYS, PRESETS, Selection, narrowed
 from rulescope.assays.recorded_plans import record_plan, recorded_budgets
-from rulescope.assays.subject import Subject, named
+from rulescope.assays.subject import Subject, make_subject
 from rulescope.learners.disco_config import SPROUT
+from rulescope.learners.open_config import Open
 from rulescope.learners.plugin_config import Plugin
 from rulescope.records import Store
 from rulescope.records.plans import add_plan, read_plans
@@ -37,18 +37,36 @@ def test_budgets_of_every_preset_come_back(assay: object, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("subject", SUBJECTS, ids=["plug-in", "file"])
 def test_a_subject_that_no_name_selects_comes_back(subject: Subject, tmp_path: Path) -> None:
-    budget = narrowed(SCALE, SCALE.budget("smoke"), subject=subject, arms=["live", "pin"])
+    budget = narrowed(
+        SCALE, SCALE.budget("smoke"), Selection(subject=subject, arms=["live", "pin"])
+    )
     record_plan(Store(tmp_path), SCALE, budget, "somewhere/rule.npz")
     assert recorded_budgets(Store(tmp_path)) == [(SCALE, budget)]
     [plan] = read_plans(Store(tmp_path))
     assert (plan.typed_rule, plan.rule) == ("somewhere/rule.npz", subject.learner.rule)
 
 
-def test_a_subject_that_its_name_selects_is_the_same_as_none(tmp_path: Path) -> None:
-    usual = narrowed(SCALE, SCALE.budget("smoke"), rule="sprout")
-    record_plan(Store(tmp_path), SCALE, usual)
-    record_plan(Store(tmp_path), SCALE, replace(usual, subject=named("sprout")), "sprout")
-    assert recorded_budgets(Store(tmp_path)) == [(SCALE, usual)]
+def test_a_subject_that_its_name_selects_is_recorded_by_its_name(tmp_path: Path) -> None:
+    store, sprout = Store(tmp_path), make_subject("sprout")
+    usual = narrowed(SCALE, SCALE.budget("smoke"), Selection(subject=sprout))
+    record_plan(store, SCALE, usual, "sprout")
+    [plan] = read_plans(store)
+    assert (plan.rule, plan.learner, plan.label, plan.null_rule) == ("sprout", None, "", None)
+    written_out = msgspec.structs.replace(plan, learner=SPROUT, null_rule=sprout.null)
+    add_plan(store, written_out)  # as earlier versions wrote it
+    assert len(read_plans(store)) == 2
+    assert recorded_budgets(store) == [(SCALE, usual)]
+
+
+@pytest.mark.parametrize("rule", ["open", "open-multi", f"sha256:{'c' * 64}"])
+def test_a_rule_of_open_comes_back_as_one(rule: str, tmp_path: Path) -> None:
+    audit = ASSAYS["OPEN"]
+    subject = Subject(Open(rule=rule)) if rule.startswith("sha256") else make_subject(rule)
+    budget = narrowed(audit, audit.budget("smoke"), Selection(subject=subject))
+    record_plan(Store(tmp_path), audit, budget, rule)
+    [plan] = read_plans(Store(tmp_path))
+    assert (plan.rule, plan.learner) == (rule, None)
+    assert recorded_budgets(Store(tmp_path)) == [(audit, budget)]
 
 
 @pytest.mark.parametrize(

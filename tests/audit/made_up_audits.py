@@ -9,7 +9,8 @@ import numpy as np
 from numpy.random import Generator
 
 from rulescope.assays import ASSAYS
-from rulescope.assays.frame import Floats, Frame, Label
+from rulescope.assays.estimates import Label
+from rulescope.assays.frame import Floats, Frame
 from rulescope.assays.results import Results
 
 Draw = Callable[[Generator, int], Floats]

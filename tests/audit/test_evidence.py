@@ -9,9 +9,10 @@ import pytest
 
 from assays.lives import lived
 from rulescope.assays import PRESETS
-from rulescope.assays.frame import Floats, Label
+from rulescope.assays.estimates import Label
+from rulescope.assays.frame import Floats
 from rulescope.assays.results import Results
-from rulescope.assays.subject import named
+from rulescope.assays.subject import make_subject
 from rulescope.audit import audit_plan, evidence, history, optimiser_profile, profile_axes
 from rulescope.audit.profile import PINNED, RULE
 from rulescope.run_spec import RunSpec
@@ -38,7 +39,7 @@ def run(preset: str, seeds: int | None = None) -> dict[str, Results]:
 
     return {
         assay.id: assay.analyse(lived(assay, budget, log))
-        for assay, budget in audit_plan.budgets("sprout", named("sprout"), preset, seeds=seeds)
+        for assay, budget in audit_plan.budgets(make_subject("sprout"), preset, seeds=seeds)
     }
 
 
@@ -101,7 +102,7 @@ def optimised(
 ) -> dict[str, Results]:
     """Return the results of OPEN's audit, whose policies earn ``rates`` by arm."""
     draws = np.random.default_rng(0)
-    ((assay, budget),) = audit_plan.budgets("open", None, preset)
+    ((assay, budget),) = audit_plan.budgets(make_subject("open"), preset)
 
     def state(labels: Mapping[str, Label], run: RunSpec) -> dict[str, Floats]:
         assert run.evaluation is not None

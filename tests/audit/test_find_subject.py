@@ -7,10 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rulescope.assays.subject import find_subject, named
+from rulescope.assays.subject import DISCO103, Subject, find_subject, make_subject
 from rulescope.core import arrays, entry_points
 from rulescope.core.errors import SpecError, WeightsError
 from rulescope.learners.disco_config import SPROUT, Disco
+from rulescope.learners.open_config import Open
 from rulescope.rules import disco_format, loading
 from rulescope.rules.embedded import EMBEDDED
 from rulescope.rules.random_weights import fresh
@@ -21,14 +22,13 @@ TINY = disco_format.DiscoSizes(predictions=4, trajectory=8, lifetime=4)
 def test_a_name_is_that_of_an_embedded_or_released_or_random_rule() -> None:
     found, weights = find_subject("sprout")
     assert (found.family, found.rule, weights) == ("disco", "sprout", None)
-    assert found.subject == named("sprout")
-    assert found.subject is not None
-    assert found.subject.learner == SPROUT
-    assert found.subject.null == "sprout-random:0"
-    assert find_subject("disco103")[0].subject == named("disco103")
+    assert found == make_subject("sprout")
+    assert found.learner == SPROUT
+    assert found.null == "sprout-random:0"
+    assert find_subject("disco103")[0] == DISCO103
     assert find_subject("random:3")[0].rule == "random:3"
     assert find_subject("open-breakout")[0].family == "open"
-    assert find_subject("open")[0].subject is None
+    assert find_subject("open")[0] == make_subject("open") == Subject(Open(), own_rules=True)
 
 
 def test_a_file_is_known_by_its_content_and_driven_by_what_goes_with_its_size(
@@ -40,10 +40,9 @@ def test_a_file_is_known_by_its_content_and_driven_by_what_goes_with_its_size(
     assert weights == path
     assert found.name == "mine"
     assert found.rule == loading.name_of(path)
-    assert found.subject is not None
-    assert isinstance(found.subject.learner, Disco)
-    assert found.subject.learner.agent == SPROUT.agent
-    null = loading.load(found.subject.null or "")
+    assert isinstance(found.learner, Disco)
+    assert found.learner.agent == SPROUT.agent
+    null = loading.load(found.null or "")
     assert disco_format.sizes_of(null.arrays) == TINY
 
 
@@ -71,9 +70,8 @@ def test_content_names_a_rule_as_a_specification_does() -> None:
         f"sha256:{mine.content}",
         f"sha256-{mine.content[:12]}",
     )
-    assert found.subject is not None
-    assert isinstance(found.subject.learner, Disco)
-    assert found.subject.learner.agent == SPROUT.agent
+    assert isinstance(found.learner, Disco)
+    assert found.learner.agent == SPROUT.agent
     with pytest.raises(WeightsError, match="name the file with --weights"):
         find_subject(f"sha256:{'0' * 64}")
     with pytest.raises(WeightsError, match="holds another rule"):
@@ -90,7 +88,7 @@ def test_a_vector_is_a_rule_of_the_other_family(tmp_path: Path) -> None:
     path = tmp_path / "mine.npy"
     np.save(path, np.zeros(1211, np.float32))
     found, weights = find_subject(str(path))
-    assert (found.family, found.subject, weights) == ("open", None, path)
+    assert (found.family, type(found.learner), weights) == ("open", Open, path)
     assert loading.load(found.rule, path).parameter_count == 1211
 
 

@@ -9,7 +9,7 @@ from made_up_records import fill
 from rulescope.assays import ASSAYS
 from rulescope.assays.plan import Plan
 from rulescope.assays.recorded_plans import recorded_budgets
-from rulescope.assays.subject import named
+from rulescope.assays.subject import make_subject
 from rulescope.audit import audit_plan
 from rulescope.records import Store
 from rulescope.records.plans import read_plans
@@ -31,7 +31,7 @@ def test_a_run_writes_its_plan(tmp_path: Path) -> None:
 
 def test_an_audit_writes_the_plan_of_each_assay(tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
-    budgets = audit_plan.budgets("sprout", named("sprout"), "smoke", only=("E1", "E3"))
+    budgets = audit_plan.budgets(make_subject("sprout"), "smoke", only=("E1", "E3"))
     for assay, budget in budgets:
         plan = Plan.of(assay, budget)
         fill(store, [*plan.runs.values(), *plan.donors.values()])

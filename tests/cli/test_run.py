@@ -33,7 +33,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def put(root: Path, assay: assays.Assay, **part: Any) -> None:
     """Make up records of a part of ``assay``."""
-    plan = Plan.of(assay, assays.narrowed(assay, assay.budget("paper"), **part))
+    plan = Plan.of(assay, assays.narrowed(assay, assay.budget("paper"), assays.Selection(**part)))
     fill(Store(root), [*plan.donors.values(), *plan.runs.values()])
 
 
@@ -319,7 +319,7 @@ def test_printed_numbers_are_the_estimates(filled: Path, tmp_path: Path) -> None
     invoke("run", "P1", "--preset", "paper", "--seeds", "4", "--store", filled, "--out", tmp_path)
     store = Store(filled)
     assay = assays.find("P1")
-    budget = assays.narrowed(assay, assay.budget("paper"), seeds=4)
+    budget = assays.narrowed(assay, assay.budget("paper"), assays.Selection(seeds=4))
     results: Results = Plan.of(assay, budget, store).analyse(store)
     with (tmp_path / "P1" / "tab-p1-complete.csv").open(newline="") as file:
         rows = list(csv.reader(file))

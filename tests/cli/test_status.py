@@ -14,7 +14,7 @@ import pytest
 from command_line import invoke, invoke_json
 from made_up_records import fill
 from rulescope import assays
-from rulescope.assays import narrowed
+from rulescope.assays import Selection, narrowed
 from rulescope.assays.plan import Plan
 from rulescope.cli import status
 from rulescope.core.errors import SpecError
@@ -22,7 +22,7 @@ from rulescope.engine import failures
 from rulescope.records import Store
 
 E1 = assays.ASSAYS["E1"]
-PLAN = Plan.of(E1, narrowed(E1, E1.budget("quick"), tasks=["catch"], seeds=2))
+PLAN = Plan.of(E1, narrowed(E1, E1.budget("quick"), Selection(tasks=["catch"], seeds=2)))
 RUNS = list(PLAN.runs)
 CHOICE = ["status", "E1", "--tasks", "catch", "--seeds", "2"]
 

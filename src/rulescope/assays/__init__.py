@@ -1,8 +1,9 @@
-"""The assays: each a question put to a rule, as a grid of lifetimes and a pure analysis."""
+"""The assays: each a question to a rule, as a grid of runs and a pure analysis of their records."""
 
 from __future__ import annotations
 
-from rulescope.assays.assay import PRESETS, Assay, Budget, Cell, narrowed
+from rulescope.assays.assay import Assay
+from rulescope.assays.budget import PRESETS, Budget
 from rulescope.assays.change.change import ASSAY as CHANGE
 from rulescope.assays.change.change_breakout import ASSAY as CHANGE_BREAKOUT
 from rulescope.assays.change.mapping import ASSAY as MAPPING
@@ -11,6 +12,7 @@ from rulescope.assays.exploration.exploration import ASSAY as EXPLORATION
 from rulescope.assays.exploration.exploration_conventions import ASSAY as EXPLORATION_CONVENTIONS
 from rulescope.assays.exploration.ladder import ASSAY as LADDER
 from rulescope.assays.frame import Frame, gather
+from rulescope.assays.grid import Cell
 from rulescope.assays.horizon.horizon import ASSAY as HORIZON
 from rulescope.assays.horizon.learning_rate import ASSAY as LEARNING_RATE
 from rulescope.assays.identity.agent_identity import ASSAY as AGENT_IDENTITY
@@ -26,6 +28,7 @@ from rulescope.assays.open.open_carry import ASSAY as OPEN_CARRY
 from rulescope.assays.results import Results
 from rulescope.assays.scale.popart import ASSAY as POPART
 from rulescope.assays.scale.scale import ASSAY as SCALE
+from rulescope.assays.selection import Selection, narrowed
 from rulescope.assays.streams.exposure import ASSAY as EXPOSURE
 from rulescope.assays.streams.stream import ASSAY as STREAM
 from rulescope.assays.streams.synthetic import ASSAY as SYNTHETIC
@@ -39,6 +42,7 @@ __all__ = [
     "Cell",
     "Frame",
     "Results",
+    "Selection",
     "find",
     "gather",
     "narrowed",

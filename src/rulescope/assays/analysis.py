@@ -10,8 +10,8 @@ from contextlib import contextmanager
 import numpy as np
 
 from rulescope.assays.bimodal_cells import describe_cells, name_below, two_humped_cells
-from rulescope.assays.estimates import Estimates, join_labels
-from rulescope.assays.frame import Floats, Frame, Label
+from rulescope.assays.estimates import Estimates, Label, join_labels
+from rulescope.assays.frame import Floats, Frame
 from rulescope.assays.results import Results, Table, in_numbers
 from rulescope.stats import (
     Estimate,

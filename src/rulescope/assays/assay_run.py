@@ -22,13 +22,14 @@ if TYPE_CHECKING:
 
 
 def folder_name(assay: Assay, budget: Budget) -> str:
-    """Return the name of a results folder: the assay, and where it departs from the published.
+    """Return the name of a results folder: the assay, agent and rule.
 
-    The agent and the rule are named if they are not those of the published budget.
+    Agent and rule are left out if they are those of the published budget.
     """
     parts, usual = [assay.id], assay.budget("paper")
+    rule = budget.subject.rule
     parts += [budget.agent] if budget.agent not in ("", usual.agent) else []
-    parts += [stem(loading.short(budget.rule))] if budget.rule != usual.rule else []
+    parts += [stem(loading.short(rule))] if rule != usual.subject.rule else []
     return "-".join(parts)
 
 

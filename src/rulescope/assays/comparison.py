@@ -80,7 +80,7 @@ def compare(results: Results) -> list[Comparison]:
     # A deeper sea has longer lifetimes: compare with what was published for the seas that were run.
     tasks = [str(task) for task in results.axes.get("task", ()) if task in paper.tasks]
     longest = max(paper.length(task) for task in tasks or paper.tasks)
-    terms = (paper.rule, paper.agent, longest)
+    terms = (paper.subject.rule, paper.agent, longest)
     as_published = (results.rule, results.agent, results.iterations) == terms
     rows = []
     for row in results.estimates.rows:
@@ -103,7 +103,7 @@ def compare(results: Results) -> list[Comparison]:
 def _not_comparable(results: Results, row: Row, paper: Budget, longest: int) -> Verdict | None:
     """Return why ``row`` cannot be judged by the published value; None if it can."""
     if not _of_baseline(row):
-        if results.rule != paper.rule:
+        if results.rule != paper.subject.rule:
             return "other rule"
         if results.agent != paper.agent:
             return "other agent"
@@ -163,9 +163,9 @@ def remarks(results: Results, rows: Sequence[Comparison]) -> list[str]:
     judged = sum(counts.values())
     said = [f"{in_words(counts)}. {AGREEMENT_RULE}"] if judged else []
     paper = find(results.assay).budget("paper")
-    if (results.rule, results.agent) != (paper.rule, paper.agent):
+    if (results.rule, results.agent) != (paper.subject.rule, paper.agent):
         agent = f", agent {paper.agent}" if paper.agent else ""
-        said.append(f"The published values are of {paper.rule}{agent}.")
+        said.append(f"The published values are of {paper.subject.rule}{agent}.")
     if not all(row.same_budget for row in rows):
         said.append("Ours do not have the published budget.")
     if not all(row.same_grid for row in rows):

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple, get_args
 
-from rulescope.assays.assay import Assay, Cell
+from rulescope.assays.assay import Assay
+from rulescope.assays.grid import Cell
 from rulescope.assays.results import Column, Table, Value, counted
 from rulescope.run_spec import Intervention, Mode, RandomState, Transplant
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from rulescope.assays.estimates import Label
+from rulescope.assays.grid import Cell
 from rulescope.core.errors import RulescopeError, nearest
 from rulescope.learners.disco_config import Disco
 from rulescope.learners.open_config import Open
@@ -16,12 +18,10 @@ from rulescope.learners.plugin_config import Plugin
 from rulescope.render.display_names import subject_name
 
 if TYPE_CHECKING:
-    from rulescope.assays.assay import Cell
     from rulescope.learners.learner_config import LearnerSpec
     from rulescope.records import Record
     from rulescope.run_spec import RunSpec
 
-Label = str | float
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 T = TypeVar("T", bound=np.generic)
@@ -29,7 +29,7 @@ T = TypeVar("T", bound=np.generic)
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """Every lifetime of an assay along named axes; what is missing is NaN.
+    """The lifetimes of an assay along named axes; values of missing ones are NaN.
 
     The axes are those of the cells in their own order, such as (task, arm, scale), then ``seed``.
     """
@@ -38,7 +38,7 @@ class Frame:
     """The labels along each axis, in the order of the arrays' axes (``seed`` is not among them)."""
     seeds: tuple[int, ...]
     iteration: Floats
-    """[rows]: the iteration of each log row; of every row that any cell logs."""
+    """[rows]: the iterations of all log rows, of any cell."""
     columns: Mapping[str, Floats]
     """Log columns, each [*axes, seeds, rows]."""
     states: Mapping[str, Floats]
@@ -48,12 +48,13 @@ class Frame:
     interactions: int
     """Interactions of the longest lifetime."""
     completed: Bools
-    """[*axes, seeds]: which lifetimes there are."""
+    """[*axes, seeds]: which lifetimes have a record."""
     planned: Bools
-    """[*axes, seeds]: which there should be; a grid may have holes, and cells of fewer seeds."""
+    """[*axes, seeds]: which are planned; a grid may have holes, and cells of fewer seeds."""
     lengths: NDArray[np.int64]
     """[*axes]: iterations of a lifetime in each cell; 0 where none is planned."""
     rule: str = "disco103"
+    """The rule under audit, as in specifications."""
     agent: str = "published"
     """Conventions of the learner."""
     intervals: NDArray[np.int64] | None = None
@@ -77,14 +78,14 @@ class Frame:
 
     @property
     def counts(self) -> NDArray[np.int64]:
-        """[*axes]: how many lifetimes there are of each cell."""
+        """[*axes]: how many lifetimes of each cell have a record."""
         counts: NDArray[np.int64] = self.completed.sum(axis=-1)
         return counts
 
     def part(self, **labels: Label) -> Frame:
-        """Return the lifetimes at ``labels``, without those axes and without rows not theirs.
+        """Return the lifetimes at ``labels``, without those axes, with their own log rows only.
 
-        What remains must be of one length, with one interval of the log.
+        They must have one length and one interval of the log.
         """
         lengths = self._at(self.lengths, labels)
         longest = _common(lengths, lengths > 0, f"lifetimes at {dict(labels)} differ in length")
@@ -169,7 +170,7 @@ def gather(
     rule: str = "disco103",
     agent: str = "published",
 ) -> Frame:
-    """Return the frame of ``cells``; ``read`` gives the record of a run id, or None.
+    """Return the frame of ``cells``; ``read`` returns the record of a run id, or None.
 
     Cells share their axes. They need not fill the grid, and may differ in their seeds, in the
     length of their lifetimes and in how often they log.
@@ -250,10 +251,12 @@ def _interactions(run: RunSpec) -> int:
 
 
 def _trial(runs: Sequence[RunSpec]) -> int:
-    """Return how many steps policies are tried for (0 if they are not)."""
+    """Return the steps of the evaluation of policies (0 without one)."""
     found = {run.evaluation.steps for run in runs if run.evaluation is not None}
     if len(found) > 1:
-        raise RulescopeError(f"policies are tried for different numbers of steps: {sorted(found)}")
+        raise RulescopeError(
+            f"policies are evaluated for different numbers of steps: {sorted(found)}"
+        )
     return max(found, default=0)
 
 

@@ -1,4 +1,4 @@
-"""From an assay and a budget to results: what is planned, what is there, and what it says."""
+"""From an assay and a budget to results: the planned runs, those in a store, their analysis."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ from rulescope.run_spec import RunSpec, with_donors
 from rulescope.stats import RecordedDraws, recording_draws, seed_blocks
 
 CALIBRATION = 8
-"""Iterations that are timed to estimate how long a campaign takes."""
+"""Iterations that are timed to estimate the duration of a campaign."""
 PATIENCE = 2.0
 """Seconds after which no further one is timed."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """All lifetimes of an assay at a budget, and which of them a store lacks."""
+    """All runs of an assay at a budget, and which of them a store lacks."""
 
     assay: Assay
     budget: Budget
     cells: tuple[Cell, ...]
     runs: Mapping[str, RunSpec]
-    """The lifetimes of the cells, by id."""
+    """The runs of the cells, by id."""
     donors: Mapping[str, RunSpec]
-    """Lifetimes that only lend their state, by id."""
+    """Runs whose state is transplanted into others, by id, if they are in no cell."""
     present: frozenset[str]
     """Ids of the runs and donors that the store has."""
 
     @classmethod
     def of(cls, assay: Assay, budget: Budget, store: Store | None = None) -> Plan:
-        """Expand the grid of ``assay`` and look which of its lifetimes ``store`` has, if given."""
+        """Expand the grid of ``assay``, and find out which of its runs ``store`` has, if given."""
         cells = tuple(assay.grid(budget))
         runs = {run.id: run for cell in cells for run in cell.runs}
         everything = with_donors(runs.values())
@@ -50,25 +50,25 @@ class Plan:
 
     @cached_property
     def missing(self) -> dict[str, RunSpec]:
-        """What is left to live, by id; a donor only if somebody still needs it."""
+        """The runs that the store lacks, by id; a donor only if a missing run needs it."""
         wanted = with_donors(run for key, run in self.runs.items() if key not in self.present)
         return {key: run for key, run in wanted.items() if key not in self.present}
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """The seeds of the cells, taken together."""
+        """The seeds of all cells together."""
         return tuple(sorted({run.seed for cell in self.cells for run in cell.runs}))
 
     def done(self, cell: Cell) -> int:
-        """Return how many lifetimes of ``cell`` the store has."""
+        """Return how many runs of ``cell`` the store has."""
         return sum(run.id in self.present for run in cell.runs)
 
     def analyse(self, store: Store, *, draws: bool = False) -> Results:
-        """Return what the lifetimes in ``store`` say; labels of which it has none are left out.
+        """Return the results of the runs in ``store``; labels of which it has none are left out.
 
         With ``draws`` the results also hold the bootstrap draws behind them.
         """
-        cells = self._held()
+        cells = self._run_cells()
         if not cells:
             raise RecordError(f"{store.root}: holds no lifetime of this grid of {self.assay.id}")
 
@@ -80,19 +80,19 @@ class Plan:
             columns=self.assay.columns,
             episodes=budget.episodes,
             states=self.assay.states,
-            rule=budget.rule,
+            rule=budget.subject.rule,
             agent=budget.agent,
         )
         if draws:
             with recording_draws() as kept:
                 results = self.assay.analyse(frame)
-            results = replace(results, draws=drawn(results, kept, frame.seeds))
+            results = replace(results, draws=collect_draws(results, kept, frame.seeds))
         else:
             results = self.assay.analyse(frame)
         return replace(results, notes=(*self._left_out(cells), *results.notes))
 
     def _read(self, store: Store) -> dict[str, Record]:
-        """Return the lifetimes that ``store`` has; all that are damaged are told of at once."""
+        """Return the records that ``store`` has; one error names all that are damaged."""
         found, faults = {}, []
         for key in self.runs:
             if key in self.present:
@@ -101,12 +101,12 @@ class Plan:
                 except RecordError as fault:
                     faults.append(str(fault))
         if faults:
-            again = "run the assay again to live them anew"
+            again = "run the assay again to make them anew"
             raise RecordError("\n".join([*faults, f"{len(faults)} damaged: {again}"]))
         return found
 
     def _left_out(self, cells: Sequence[Cell]) -> list[str]:
-        """Return a note that names the planned labels of which there is no lifetime."""
+        """Return a note that names the planned labels of which no run is in the store."""
         gone = []
         for axis in self.cells[0].labels:
             kept = {cell.labels[axis] for cell in cells}
@@ -117,15 +117,15 @@ class Plan:
             gone += [f"{axis} {', '.join(shown)}"] if shown else []
         return [f"not run: {'; '.join(gone)}"] if gone else []
 
-    def _held(self) -> list[Cell]:
-        """Return the cells and seeds left when labels without a single lifetime are taken out.
+    def _run_cells(self) -> list[Cell]:
+        """Return the cells and seeds without the labels of which no run is in the store.
 
         A narrowed grid is a coarser one, not one with holes: a scale that was never run must not
         break the window of scales around it.
         """
-        alive = [cell for cell in self.cells if self.done(cell)]
-        labels = {axis: {cell.labels[axis] for cell in alive} for axis in self.cells[0].labels}
-        seeds = {run.seed for cell in alive for run in cell.runs if run.id in self.present}
+        begun = [cell for cell in self.cells if self.done(cell)]
+        labels = {axis: {cell.labels[axis] for cell in begun} for axis in self.cells[0].labels}
+        seeds = {run.seed for cell in begun for run in cell.runs if run.id in self.present}
         return [
             cell._replace(runs=tuple(run for run in cell.runs if run.seed in seeds))
             for cell in self.cells
@@ -133,7 +133,7 @@ class Plan:
         ]
 
 
-def drawn(
+def collect_draws(
     results: Results, kept: RecordedDraws, seeds: Sequence[int]
 ) -> dict[str, NDArray[np.float64] | NDArray[np.int64]]:
     """Return the draws [draws] of every estimate that has any, and the seeds of each draw.
@@ -156,7 +156,7 @@ def interactions(specs: Iterable[RunSpec]) -> int:
 
 
 def seconds_left(specs: Sequence[RunSpec], workers: int, weights: Path | None = None) -> float:
-    """Estimate how long ``specs`` will take, from a few iterations of each kind of lifetime."""
+    """Estimate the duration of ``specs`` from a few iterations of each kind of run."""
     pace: dict[object, float] = {}
     total = 0.0
     for spec in specs:
@@ -175,7 +175,7 @@ def _pace_kind(spec: RunSpec) -> object:
 
 
 def iteration_seconds(spec: RunSpec, weights: Path | None = None) -> float:
-    """Time an iteration of a lifetime like ``spec``, once it learns."""
+    """Return the duration of an iteration of a run like ``spec``, after its first update."""
     from rulescope.lifetime import Lifetime  # here, because torch takes seconds to import
 
     warm = spec.learner.first_update(spec.lanes, spec.steps) + 2
@@ -211,7 +211,7 @@ def write(
 ) -> list[Path]:
     """Write ``results`` as a folder, with the panels of other assays where ``store`` has them.
 
-    Unless it stands ``alone``: then figures have its own panels only.
+    With ``alone``, figures have the panels of this assay only.
     """
     from rulescope.assays.results_folder import (
         write_results,  # here, because drawing is not always needed
@@ -220,8 +220,8 @@ def write(
     others = {}
     for other in () if alone else companions(plan.assay):
         try:
-            theirs = Plan.of(other, _on_the_terms_of(plan, other), store)
-        except SpecError:  # its grid cannot be had at this length
+            theirs = Plan.of(other, _comparable_budget(plan, other), store)
+        except SpecError:  # it has no grid of this length, or none for this rule
             continue
         if any(key in theirs.present for key in theirs.runs):
             others[other.id] = theirs.analyse(store)
@@ -229,17 +229,17 @@ def write(
     return write_results(plan.assay, results, others, used, folder, figures)
 
 
-def _on_the_terms_of(plan: Plan, other: Assay) -> Budget:
-    """Return the whole grid of another assay at a budget like that of ``plan``.
+def _comparable_budget(plan: Plan, other: Assay) -> Budget:
+    """Return the budget of the whole grid of another assay that is most like that of ``plan``.
 
-    At the length of one of its presets, the other's lifetimes are as many and as long as in its
-    own preset of that name; otherwise they are as many and as long as those of ``plan``. They have
-    the agent of the other's cohort if ``plan`` has that of its own, else the agent of ``plan``.
+    If ``plan`` has the length of one of its presets, seeds and length are those of the other's
+    preset of that name; otherwise those of ``plan``. The agent is that of the other's cohort if
+    ``plan`` has that of its own, else the agent of ``plan``.
     """
     budget, whole = plan.budget, other.budget("paper")
     # (Presets of two names may have one length: the published one has all seeds.)
     names = ("paper", *plan.assay.presets)
-    like = next((name for name in names if _as_long(plan.assay.budget(name), budget)), None)
+    like = next((name for name in names if _same_length(plan.assay.budget(name), budget)), None)
     its = other.budget(like) if like else budget
     usual = budget.agent == plan.assay.cohort.agent
     episodes = None if whole.episodes is None else its.episodes or whole.episodes
@@ -249,13 +249,12 @@ def _on_the_terms_of(plan: Plan, other: Assay) -> Budget:
         iterations=its.iterations,
         episodes=episodes,
         agent=whole.agent if usual else budget.agent,
-        rule=budget.rule,
         subject=budget.subject,
     )
 
 
-def _as_long(one: Budget, other: Budget) -> bool:
-    """Return whether two budgets of an assay give lifetimes of one length, in the same worlds."""
+def _same_length(one: Budget, other: Budget) -> bool:
+    """Return whether runs of two budgets of an assay have one length, in the same worlds."""
     if one.episodes is None:
         return one.iterations == other.iterations
     return one.episodes == other.episodes

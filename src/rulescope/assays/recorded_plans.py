@@ -5,13 +5,16 @@ from __future__ import annotations
 import logging
 import math
 
+from msgspec.structs import replace
+
 from rulescope.assays import ASSAYS, Assay, Budget
-from rulescope.assays.subject import Subject, named
+from rulescope.assays.subject import Subject, make_subject
 from rulescope.core.errors import RecordError
 from rulescope.learners.disco_config import AGENTS
 from rulescope.learners.open_config import Open
 from rulescope.records import Store
 from rulescope.records.plans import CampaignPlan, add_plan, read_plans
+from rulescope.rules.loading import CONTENT
 
 MAX_RUNS = 1_000_000
 """Runs of a plan, at most: a store from elsewhere may name any number of them."""
@@ -25,15 +28,15 @@ def record_plan(store: Store, assay: Assay, budget: Budget, typed_rule: str | No
     No result depends on it, so a store that cannot be written is a warning, not an error.
     """
     subject, learner = budget.subject, None
-    if subject is not None and not isinstance(subject.learner, Open):
+    if not isinstance(subject.learner, Open) and subject != make_subject(subject.rule):
         learner = subject.learner
     plan = CampaignPlan(
         assay=assay.id,
         typed_rule=typed_rule or "",
-        rule=budget.rule,
+        rule=subject.rule,
         learner=learner,
-        label="" if subject is None else subject.label,
-        null_rule=None if subject is None else subject.null,
+        label="" if learner is None else subject.label,
+        null_rule=None if learner is None else subject.null,
         agent=budget.agent,
         seeds=budget.seeds,
         iterations=budget.iterations,
@@ -85,7 +88,6 @@ def _problem(plan: CampaignPlan) -> str | None:
 
 
 def _budget(plan: CampaignPlan) -> Budget:
-    subject = None if plan.learner is None else Subject(plan.learner, plan.null_rule, plan.label)
     return Budget(
         seeds=plan.seeds,
         iterations=plan.iterations,
@@ -96,7 +98,15 @@ def _budget(plan: CampaignPlan) -> Budget:
         log_every=plan.log_every,
         episodes=plan.episodes,
         agent=plan.agent,
-        rule=plan.rule,
-        # The same subject has two forms, of which budgets without plans have this one.
-        subject=None if subject == named(plan.rule) else subject,
+        subject=_subject(plan),
     )
+
+
+def _subject(plan: CampaignPlan) -> Subject:
+    """Return the rule under audit of a plan."""
+    if plan.learner is not None:
+        return Subject(plan.learner, plan.null_rule, plan.label)
+    of_open = ASSAYS[plan.assay].budget("paper").subject.family == "open"
+    if of_open and plan.rule.startswith(CONTENT):  # whose name does not say that it is OPEN's
+        return Subject(replace(Open(), rule=plan.rule))
+    return make_subject(plan.rule)

@@ -14,6 +14,7 @@ from rulescope.learners.disco_config import AGENTS, INTERFACES, SPROUT, VARIANTS
 from rulescope.learners.open_config import Open
 from rulescope.learners.plugin_config import Plugin
 from rulescope.learners.plugin_rule import pin_rule
+from rulescope.render.display_names import subject_name
 from rulescope.render.result_files import stem
 from rulescope.rules import disco_format, loading, registry
 from rulescope.rules.embedded import EMBEDDED, RULE
@@ -24,8 +25,6 @@ OPEN = "open"
 """Each game's own OPEN rule."""
 DRAWN = ("random", "sprout-random")
 """Names of rules whose weights are drawn from a seed, before the colon."""
-PRINTED = {"disco103": "Disco103", "sprout": "Sprout", "open": "OPEN"}
-"""Names of rules that are printed otherwise than they are typed."""
 Family = Literal["disco", "open", "plugin"]
 
 
@@ -55,7 +54,7 @@ class Subject:
     @property
     def printed(self) -> str:
         """The rule as tables and figures print it."""
-        return printed_name(self.name)
+        return subject_name(self.name)
 
     @property
     def family(self) -> Family:
@@ -66,13 +65,8 @@ class Subject:
 
     @property
     def history(self) -> tuple[str, ...]:
-        """The carriers that hold what the rule keeps of a lifetime."""
+        """The carriers that hold the rule's learning history."""
         return self.learner.history
-
-    @property
-    def subject(self) -> Subject | None:
-        """Itself, or None for an optimiser, whose assays know their learner."""
-        return None if self.family == "open" else self
 
     @property
     def folder(self) -> str:
@@ -113,19 +107,21 @@ class Subject:
         return replace(self.learner, rule=self.null)
 
 
-def named(rule: str) -> Subject:
-    """Return the subject that the name of a rule stands for, without a look at any file."""
+def make_subject(rule: str) -> Subject:
+    """Return the subject of a rule by its name alone: no file is read.
+
+    A rule of unknown size, such as ``sha256:...``, is taken for one of the size of Disco103.
+    """
+    if rule == OPEN:
+        return Subject(Open(), own_rules=True)
+    if rule.startswith(OPEN):
+        return Subject(replace(Open(), rule=rule))
     own = Subject(driven_by(rule), NULL_RULE)
     return own if own.has_agents else Subject(own.learner, SMALL_NULL_RULE)
 
 
-def printed_name(rule: str) -> str:
-    """Return the name of a rule as it is printed.
-
-    >>> printed_name("disco103"), printed_name("sprout"), printed_name("mine")
-    ('Disco103', 'Sprout', 'mine')
-    """
-    return PRINTED.get(rule, loading.short(rule))
+DISCO103 = make_subject(Disco().rule)
+"""The subject of the published assays."""
 
 
 def find_subject(text: str, weights: Path | None = None) -> tuple[Subject, Path | None]:
@@ -161,13 +157,9 @@ def _drawn(text: str) -> bool:
 
 
 def _known(name: str) -> Subject:
-    if name == OPEN:
-        return Subject(Open(), own_rules=True)
-    if name.startswith(OPEN):
-        return Subject(replace(Open(), rule=name))
     if name.startswith(loading.FRESH):
         return _of_size(loading.load(name), name)
-    return named(name)
+    return make_subject(name)
 
 
 def _of_file(path: Path) -> tuple[Subject, Path]:

@@ -22,7 +22,7 @@ from rulescope.run_spec import RunSpec
 class Audit:
     """The assays of an audit, each with the runs that the store has and lacks."""
 
-    audited: Subject
+    subject: Subject
     preset: str
     agent: str | None
     """As asked for; None is the usual one."""
@@ -48,7 +48,7 @@ class Audit:
     def folder_name(self) -> str:
         """The name of its results folder."""
         other = "" if self.agent in (None, audit_plan.AGENT) else f"-{self.agent}"
-        return f"audit-{self.audited.folder}{other}-{self.preset}"
+        return f"audit-{self.subject.folder}{other}-{self.preset}"
 
 
 class AuditResults(NamedTuple):
@@ -76,12 +76,10 @@ def plan_audit(
     """
     if preset not in PRESETS:
         raise SpecError(f"--preset: no {preset!r}{nearest(preset, PRESETS)}")
-    audited, weights = find_subject(rule, weights)
-    chosen = audit_plan.budgets(
-        audited.rule, audited.subject, preset, seeds=seeds, only=only, agent=agent
-    )
+    subject, weights = find_subject(rule, weights)
+    chosen = audit_plan.budgets(subject, preset, seeds=seeds, only=only, agent=agent)
     plans = tuple(Plan.of(assay, budget, store) for assay, budget in chosen)
-    return Audit(audited, preset, agent, weights, plans)
+    return Audit(subject, preset, agent, weights, plans)
 
 
 def analyse_audit(audit: Audit, store: Store) -> AuditResults:
@@ -99,15 +97,15 @@ def analyse_audit(audit: Audit, store: Store) -> AuditResults:
 def _make_profile(
     audit: Audit, results: Mapping[str, Results], used: set[str], store: Store
 ) -> Profile:
-    audited = audit.audited
-    if audited.subject is None:
+    subject = audit.subject
+    if subject.family == "open":
         axes, compared = optimiser_profile.axes_of(results), optimiser_profile.comparisons(results)
     else:
         axes, compared = profile_axes.axes_of(results), evidence.comparisons(results)
-    answer = history.answer(compared, has_history=audit_plan.has_history(audited.subject))
-    content = audited.rule if audited.rule != audited.name else ""
+    answer = history.answer(compared, has_history=audit_plan.has_history(subject))
+    content = subject.rule if subject.rule != subject.name else ""
     runs = {run: store.manifest(run).science_hash for run in sorted(used)}
     agent = audit.plans[0].budget.agent
-    learner = f"{audited.description}, agent {agent}" if agent else audited.description
+    learner = f"{subject.description}, agent {agent}" if agent else subject.description
     notes = tuple(f"{name}: {note}" for name, each in results.items() for note in each.notes)
-    return Profile(audited.name, audit.preset, learner, axes, notes, content, runs, answer)
+    return Profile(subject.name, audit.preset, learner, axes, notes, content, runs, answer)

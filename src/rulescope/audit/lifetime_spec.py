@@ -9,7 +9,7 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from rulescope import run_spec
-from rulescope.assays.subject import Subject, apply_agent, apply_variant, find_subject, named
+from rulescope.assays.subject import DISCO103, apply_agent, apply_variant, find_subject
 from rulescope.core.entry_points import list_names
 from rulescope.core.errors import SpecError, nearest
 from rulescope.envs.plugin_world import pin_plugin_world
@@ -106,10 +106,8 @@ def _make_learner(
         return chosen
     pick("agent", agent or "published", AGENTS)
     pick("interface", interface or "default", INTERFACES)
-    subject: Subject | None = named(Disco().rule)
-    if rule is not None:
-        subject = find_subject(rule, weights)[0].subject
-    if subject is None or not isinstance(subject.learner, Disco):
+    subject = DISCO103 if rule is None else find_subject(rule, weights)[0]
+    if not isinstance(subject.learner, Disco):
         raise SpecError(f"--rule: {rule!r} is not a Disco rule, such as disco103 or sprout")
     if subject.has_agents:
         agent = agent or "published"

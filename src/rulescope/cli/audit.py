@@ -110,7 +110,7 @@ def audit(
 
 def _show_plan(planned: Audit, execution: Execution, screen: Console) -> dict[str, Any]:
     """Print the plan; return it as plain data."""
-    name, plans, runs = planned.audited.name, planned.plans, planned.runs
+    name, plans, runs = planned.subject.name, planned.plans, planned.runs
     screen.print(f"[bold]audit of {name}[/bold]: {', '.join(plan.assay.name for plan in plans)}")
     screen.print(
         f"  {counted(sum(len(plan.cells) for plan in plans), 'cell')}, "

@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from rulescope.assays.frame import Label
+from rulescope.assays.estimates import Label
 from rulescope.assays.plan import Plan
 from rulescope.cli.console import make_table, printable
 from rulescope.cli.progress import duration

@@ -17,7 +17,7 @@ from rulescope.assays.plan import Plan
 from rulescope.assays.published_agreement import AGREEMENT_RULE
 from rulescope.cli.console import console
 from rulescope.cli.options import RESULTS, STORE, AsJson, Out, StoreFolder, expand_option_groups
-from rulescope.cli.selection_options import AssayName, PublishedSelection, SaveDraws
+from rulescope.cli.selection_options import AssayName, PublishedSelectionOptions, SaveDraws
 from rulescope.core import arrays
 from rulescope.core.errors import SpecError, nearest
 from rulescope.records import Store
@@ -28,7 +28,7 @@ from rulescope.stats.agreement import Counts
 @expand_option_groups
 def compare(
     assay: AssayName,
-    selection: PublishedSelection,
+    selection: PublishedSelectionOptions,
     only: Annotated[
         str, typer.Option(metavar="TEXT", help="Only estimates whose key contains this.")
     ] = "",

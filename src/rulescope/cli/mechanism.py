@@ -111,12 +111,12 @@ def _require_disco(rule: str) -> None:
 
 def _require_agent(rule: str, agent: str | None) -> None:
     """Raise unless the learner of ``rule`` can have the conventions called so."""
-    from rulescope.assays.subject import named
+    from rulescope.assays.subject import make_subject
 
     if agent is not None and agent not in AGENTS:
         raise SpecError(f"--agent: no {agent!r}{nearest(agent, AGENTS)}")
     if agent is not None:
-        named(rule).require_agents()
+        make_subject(rule).require_agents()
 
 
 def _observe(

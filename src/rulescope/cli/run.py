@@ -28,7 +28,7 @@ from rulescope.cli.options import (
     expand_option_groups,
 )
 from rulescope.cli.progress import Meter, duration, index_progress
-from rulescope.cli.selection_options import AssayName, SaveDraws, Selection
+from rulescope.cli.selection_options import AssayName, SaveDraws, SelectionOptions
 from rulescope.core.errors import RecordError
 from rulescope.core.wording import counted
 from rulescope.engine.execution import Execution
@@ -46,7 +46,7 @@ SOME_FAILED = 3
 @expand_option_groups
 def run(
     assay: AssayName,
-    selection: Selection,
+    selection: SelectionOptions,
     engine_options: EngineOptions,
     plan_only: PlanOnly = False,
     store: StoreFolder = STORE,
@@ -116,7 +116,7 @@ def show_plan(plan: Plan, execution: Execution, screen: Console) -> dict[str, An
     seeds = [len(cell.runs) for cell in plan.cells]
     agent = f", agent {budget.agent}" if budget.agent else ""
     screen.print(f"[bold]{plan.assay.id} {plan.assay.name}[/bold]: {plan.assay.question}")
-    screen.print(f"  rule {budget.rule}{agent}")
+    screen.print(f"  rule {budget.subject.rule}{agent}")
     screen.print(
         f"  {counted(len(plan.cells), 'cell')} × {span(seeds)} seed{'s' * (max(seeds) > 1)} = "
         f"{counted(len(runs), 'lifetime')} of {span(run.iterations for run in runs)} iterations, "

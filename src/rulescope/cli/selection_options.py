@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from rulescope.assays import ASSAYS, PRESETS, Assay, Budget, find
-from rulescope.audit.budget_selection import locate_weights, select_budget
+from rulescope.assays import ASSAYS, PRESETS, Assay, Budget, Selection, find, narrowed
+from rulescope.assays.subject import find_subject
 from rulescope.cli.options import Weights, split_names, split_numbers
 from rulescope.core.errors import SpecError, nearest
 from rulescope.learners.disco_config import AGENTS
@@ -42,8 +42,8 @@ SaveDraws = Annotated[
 
 
 @dataclass(frozen=True)
-class Selection:
-    """The part of an assay that a person selects, as typed."""
+class SelectionOptions:
+    """The part of an assay that a user selects, as typed."""
 
     preset: Preset = "quick"
     seeds: Seeds = None
@@ -79,35 +79,27 @@ class Selection:
         """Return the assay with its budget, once for each agent."""
         found = find(assay)
         agents: list[str | None] = [*split_names("--agent", self.agent)] or [None]
-        return [
-            (
-                found,
-                select_budget(
-                    found,
-                    preset or self.preset,
-                    seeds=self.seeds,
-                    iterations=self.iterations,
-                    episodes=self.episodes,
-                    arms=split_names("--arms", self.arms),
-                    scales=split_numbers("--scales", self.scales),
-                    tasks=split_names("--tasks", self.tasks),
-                    conditions=split_names("--conditions", self.conditions),
-                    agent=agent,
-                    rule=self.rule,
-                    weights=self.weights,
-                ),
-            )
-            for agent in agents
-        ]
+        selection = Selection(
+            seeds=self.seeds,
+            iterations=self.iterations,
+            episodes=self.episodes,
+            arms=split_names("--arms", self.arms),
+            scales=split_numbers("--scales", self.scales),
+            tasks=split_names("--tasks", self.tasks),
+            conditions=split_names("--conditions", self.conditions),
+            subject=None if self.rule is None else find_subject(self.rule, self.weights)[0],
+        )
+        budget = found.budget(preset or self.preset)
+        return [(found, narrowed(found, budget, replace(selection, agent=each))) for each in agents]
 
     @property
     def located_weights(self) -> Path | None:
         """Where the rule's weights are, if not in the usual places."""
-        return locate_weights(self.rule, self.weights)
+        return self.weights if self.rule is None else find_subject(self.rule, self.weights)[1]
 
 
 @dataclass(frozen=True)
-class PublishedSelection(Selection):
+class PublishedSelectionOptions(SelectionOptions):
     """The same, with the published budget unless another is named."""
 
     preset: Preset = "paper"

@@ -26,7 +26,7 @@ from rulescope.cli.campaign_tables import (
 from rulescope.cli.console import console, make_table
 from rulescope.cli.options import STORE, AsJson, StoreFolder, expand_option_groups
 from rulescope.cli.progress import PLAIN_SECONDS
-from rulescope.cli.selection_options import OptionalAssay, Selection, require_preset
+from rulescope.cli.selection_options import OptionalAssay, SelectionOptions, require_preset
 from rulescope.core.errors import SpecError
 from rulescope.engine import failures, heartbeat
 from rulescope.engine.failures import Failure
@@ -42,7 +42,7 @@ QUIET_SECONDS = 30.0
 def status(
     assay: OptionalAssay = None,
     *,
-    selection: Selection,
+    selection: SelectionOptions,
     watch: Annotated[
         bool, typer.Option("--watch", help="Update until no campaign is running.")
     ] = False,

@@ -10,10 +10,10 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from rulescope.assays.assay import check_measures
 from rulescope.assays.estimates import Estimates
 from rulescope.assays.results import Results, Table, counted, scale_label
-from rulescope.assays.subject import apply_agent, named
+from rulescope.assays.selection import check_seeds_and_scales
+from rulescope.assays.subject import apply_agent, make_subject
 from rulescope.core.arrays import Arrays
 from rulescope.core.errors import SpecError
 from rulescope.core.runtime import Identity
@@ -49,7 +49,7 @@ class ViewRequest:
     @property
     def applied_agent(self) -> str:
         """The agent; empty if the rule has a learner of its own."""
-        return self.agent if named(self.rule).has_agents else ""
+        return self.agent if make_subject(self.rule).has_agents else ""
 
     @property
     def first_update(self) -> int:
@@ -115,7 +115,7 @@ def _rows(found: Mapping[str, Estimate]) -> Estimates:
 
 def validate_request(request: ViewRequest) -> ViewRequest:
     """Return ``request``, or raise an error that names the invalid option."""
-    check_measures(request.seeds, request.scales)
+    check_seeds_and_scales(request.seeds, request.scales)
     for scale in request.scales:
         label = scale_label(scale)
         if float(label) != scale:  # arrays are named by the label, which must identify the scale

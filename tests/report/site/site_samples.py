@@ -13,7 +13,7 @@ import numpy as np
 from made_up_records import fill, made_up
 from mechanism.sample_observations import trajectory_observations
 from rulescope import assays
-from rulescope.assays import narrowed
+from rulescope.assays import Selection, narrowed
 from rulescope.assays.assay_run import folder_name
 from rulescope.assays.plan import Plan
 from rulescope.audit.profile import PINNED, RULE, Answer, Axis, Figure, Measure, Profile
@@ -28,7 +28,7 @@ from rulescope.report.site.site_model import Site
 from rulescope.run_spec import RunSpec, Transplant
 
 ASSAY = assays.ASSAYS["E-POP"]
-BUDGET = narrowed(ASSAY, ASSAY.budget("smoke"), seeds=3)
+BUDGET = narrowed(ASSAY, ASSAY.budget("smoke"), Selection(seeds=3))
 PLAN = Plan.of(ASSAY, BUDGET)
 HOSTILE = "</script><img src=x onerror=alert(1)>&\"'"
 DONOR = RunSpec(learner=Disco(rule="random:1"), iterations=30, log_every=10, world_seed=7)

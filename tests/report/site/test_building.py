@@ -15,10 +15,10 @@ import printed_tables
 from made_up_records import fill, made_up
 from report.site.site_samples import ASSAY, DONOR, MISSING, PLAN, RECIPIENT, gathered, stored
 from rulescope import assays
-from rulescope.assays import narrowed
+from rulescope.assays import Selection, narrowed
 from rulescope.assays.assay_run import folder_name
 from rulescope.assays.plan import Plan
-from rulescope.assays.subject import named
+from rulescope.assays.subject import make_subject
 from rulescope.audit import audit_plan
 from rulescope.core.errors import RecordError
 from rulescope.numerics.parity_summary import NumericCheck, NumericFamily
@@ -132,7 +132,9 @@ def test_only_budgets_that_the_store_has_are_shown() -> None:
 def test_a_length_of_no_preset_is_shown_with_what_there_is_of_it() -> None:
     scale = assays.ASSAYS["E1"]
     budget = narrowed(
-        scale, scale.budget("quick"), iterations=700, seeds=2, scales=[0.1, 1.0], tasks=["catch"]
+        scale,
+        scale.budget("quick"),
+        Selection(iterations=700, seeds=2, scales=[0.1, 1.0], tasks=["catch"]),
     )
     plan = Plan.of(scale, budget)
     [shown] = plan_selection.select_plans(dict(plan.runs))
@@ -143,19 +145,24 @@ def test_a_length_of_no_preset_is_shown_with_what_there_is_of_it() -> None:
 def test_another_rule_has_a_page_of_its_own_and_baselines_do_not_repeat() -> None:
     change = assays.ASSAYS["E3"]
     usual = Plan.of(change, change.budget("smoke"))
-    other = Plan.of(change, narrowed(change, change.budget("smoke"), rule="random:3"))
+    other = Plan.of(
+        change,
+        narrowed(change, change.budget("smoke"), Selection(subject=make_subject("random:3"))),
+    )
     both = plan_selection.select_plans({**usual.runs, **other.runs})
-    named = [(each.plan.assay.id, each.plan.budget.rule) for each in both]
-    assert sorted(name for name in named if name[0] == "E3") == [
+    rules = [(each.plan.assay.id, each.plan.budget.subject.rule) for each in both]
+    assert sorted(name for name in rules if name[0] == "E3") == [
         ("E3", "disco103"),
         ("E3", "random:3"),
     ]
     alone = plan_selection.select_plans(dict(other.runs))
-    assert [each.plan.budget.rule for each in alone if each.plan.assay.id == "E3"] == ["random:3"]
+    assert [each.plan.budget.subject.rule for each in alone if each.plan.assay.id == "E3"] == [
+        "random:3"
+    ]
 
 
 def test_an_audit_is_shown_as_what_it_was() -> None:
-    asked = audit_plan.budgets("disco103", named("disco103"), "quick", only=("E1", "E2"))
+    asked = audit_plan.budgets(make_subject("disco103"), "quick", only=("E1", "E2"))
     plans = [Plan.of(assay, budget) for assay, budget in asked]
     runs = {key: run for plan in plans for key, run in {**plan.runs, **plan.donors}.items()}
     found = plan_selection.select_plans(runs)
@@ -182,7 +189,7 @@ def test_the_scale_audit_is_drawn_where_its_two_arms_are(
     arms: list[str], drawn: bool, tmp_path: Path
 ) -> None:
     scale = assays.ASSAYS["E1"]
-    plan = Plan.of(scale, narrowed(scale, scale.budget("smoke"), arms=arms))
+    plan = Plan.of(scale, narrowed(scale, scale.budget("smoke"), Selection(arms=arms)))
     store = Store(tmp_path / "store")
     fill(store, list(plan.runs.values()))
     [page] = [page for page in site.gather(store, folder_name).pages if page.name == "E1"]
@@ -193,7 +200,7 @@ def test_the_scale_audit_is_drawn_where_its_two_arms_are(
 
 def test_control_arms_are_shown_where_there_are_any() -> None:
     scale = assays.ASSAYS["E1"]
-    budget = narrowed(scale, scale.budget("smoke"), arms=["live", "placebo"])
+    budget = narrowed(scale, scale.budget("smoke"), Selection(arms=["live", "placebo"]))
     plan = Plan.of(scale, budget)
     shown = next(s for s in plan_selection.select_plans(dict(plan.runs)) if s.plan.assay.id == "E1")
     assert plan.runs.keys() <= shown.plan.runs.keys()
@@ -301,7 +308,11 @@ def test_the_list_of_figures_names_files_hashes_and_runs(found: Site, report: Pa
 def test_a_missing_figure_has_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = stored(tmp_path / "store")  # of E-POP, whose learners have no rule
     scale = assays.ASSAYS["E1"]
-    asked = narrowed(scale, scale.budget("smoke"), rule="random:3", arms=["live"], tasks=["catch"])
+    asked = narrowed(
+        scale,
+        scale.budget("smoke"),
+        Selection(subject=make_subject("random:3"), arms=["live"], tasks=["catch"]),
+    )
     fill(store, list(Plan.of(scale, asked).runs.values()))
     monkeypatch.setattr(publication, "write_figure", lambda *_: [])
     publication.write(site.gather(store, folder_name), tmp_path)
@@ -344,7 +355,9 @@ def test_recorded_checks_are_tables_of_the_publication(tmp_path: Path) -> None:
 
 def test_the_capability_gate_precedes_the_contrasts_on_the_page(tmp_path: Path) -> None:
     asked = assays.ASSAYS["OPEN"]
-    budget = narrowed(asked, asked.budget("paper"), seeds=2, tasks=["gymnax-breakout"], scales=[1])
+    budget = narrowed(
+        asked, asked.budget("paper"), Selection(seeds=2, tasks=["gymnax-breakout"], scales=[1])
+    )
     fill(Store(tmp_path), list(Plan.of(asked, budget).missing.values()))
     found = site.gather(Store(tmp_path), folder_name)
     (each,) = (page for page in found.pages if page.plan.assay.id == "OPEN")

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from rulescope import assays
-from rulescope.assays import narrowed
+from rulescope.assays import Selection, narrowed
 from rulescope.assays.plan import Plan
 from rulescope.assays.subject import Subject
 from rulescope.audit import audit_plan
@@ -29,7 +29,7 @@ SMALL = Subject(
 
 
 def audited(subject: Subject, preset: str) -> list[Plan]:
-    budgets = audit_plan.budgets(subject.learner.rule, subject, preset)
+    budgets = audit_plan.budgets(subject, preset)
     return [Plan.of(assay, budget) for assay, budget in budgets]
 
 
@@ -47,7 +47,7 @@ def test_an_audit_of_a_rule_without_a_name_is_shown_as_it_was_planned(
     assert {each.plan.assay.id: each.plan.runs.keys() for each in found} == {
         plan.assay.id: plan.runs.keys() for plan in plans
     }
-    assert {each.plan.budget.rule for each in found} == {subject.learner.rule}
+    assert {each.plan.budget.subject.rule for each in found} == {subject.learner.rule}
 
 
 def test_an_edited_plug_in_is_another_rule() -> None:
@@ -74,7 +74,7 @@ def test_a_plug_in_and_the_published_rule_have_pages_beside_each_other() -> None
     scale = assays.ASSAYS["E1"]
     usual = Plan.of(scale, scale.budget("smoke"))
     found = plan_selection.select_plans({**usual.runs, **all_runs(audited(PLUGIN, "smoke"))})
-    named = [each.plan.budget.rule for each in found if each.plan.assay.id == "E1"]
+    named = [each.plan.budget.subject.rule for each in found if each.plan.assay.id == "E1"]
     assert named == ["disco103", "sized"]
 
 
@@ -82,7 +82,9 @@ def test_arms_that_a_plug_in_cannot_have_are_not_planned() -> None:
     change = assays.ASSAYS["E3"]
     plan = Plan.of(
         change,
-        narrowed(change, change.budget("paper"), subject=PLUGIN, arms=["rule", "rule-freeze"]),
+        narrowed(
+            change, change.budget("paper"), Selection(subject=PLUGIN, arms=["rule", "rule-freeze"])
+        ),
     )
     [shown] = [s for s in plan_selection.select_plans(dict(plan.runs)) if s.plan.assay.id == "E3"]
     arms = {cell.labels["arm"] for cell in shown.plan.cells}

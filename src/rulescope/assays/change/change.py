@@ -22,7 +22,8 @@ from rulescope.assays.analysis import (
     make_results,
     missing,
 )
-from rulescope.assays.assay import Arm, Assay, Budget, Cell, at_unit_scale, lifetimes, sweep
+from rulescope.assays.assay import Assay
+from rulescope.assays.budget import Budget
 from rulescope.assays.change import change_tables, clear_event
 from rulescope.assays.change.switch_readouts import (
     cell_values,
@@ -34,8 +35,9 @@ from rulescope.assays.change.switch_readouts import (
     switch_of,
 )
 from rulescope.assays.comparison_families import PRIMARY
-from rulescope.assays.estimates import Estimates
-from rulescope.assays.frame import Floats, Frame, Label
+from rulescope.assays.estimates import Estimates, Label
+from rulescope.assays.frame import Floats, Frame
+from rulescope.assays.grid import Arm, Cell, arm_words, make_runs, require_unit_scale, sweep
 from rulescope.assays.results import Results
 from rulescope.core.errors import SpecError
 from rulescope.run_spec import Reset, RunSpec
@@ -73,15 +75,15 @@ FROZEN_FROM = 3
 
 def grid(budget: Budget) -> list[Cell]:
     """Return a cell for every condition, task and arm of ``budget``; DQN runs on one board."""
-    at_unit_scale(budget, "E3")
+    require_unit_scale(budget, "E3")
     at = switch(budget.iterations, budget.log_every)
-    arms = _arms(budget, at)
+    arms = _arms(budget.iterations, at)
 
     def runs(labels: dict[str, Label]) -> tuple[RunSpec, ...]:
         condition, task, arm = map(str, labels.values())
         if arm not in DISCO and task != DQN_TASK:
             return ()
-        return lifetimes(budget, arms[arm], task=task, change=change(condition, at))
+        return make_runs(budget, arms[arm], task=task, change=change(condition, at))
 
     axes = {"condition": budget.conditions, "task": budget.tasks, "arm": budget.arms}
     cells = sweep(axes, runs)
@@ -90,16 +92,19 @@ def grid(budget: Budget) -> list[Cell]:
     return cells
 
 
-def _arms(budget: Budget, at: int) -> dict[str, Arm]:
-    """Return the learner and interventions of each arm; ``at`` is the switch."""
+def _arms(iterations: int, at: int) -> dict[str, Arm]:
+    """Return every arm, for lifetimes of so many iterations with the switch after ``at``."""
     clear = (Reset(carrier="replay", at=at),)
     return {
         "rule": Arm("rule"),
-        "rule-freeze": frozen(budget.iterations, FROZEN_FROM),
-        "rule-no-aux": Arm("rule-no-aux"),
+        "rule-freeze": frozen(iterations, FROZEN_FROM),
+        "rule-no-aux": Arm("rule-no-aux", words="No aux: without auxiliary losses"),
         "dqn": Arm("dqn"),
-        "dqn-28672": Arm("dqn-28672"),
-        "dqn-cleared": Arm("dqn", clear),
+        "dqn-28672": Arm(
+            "dqn-28672",
+            words="DQN 28,672: as many transitions in replay as the learner of Disco103 has",
+        ),
+        "dqn-cleared": Arm("dqn", clear, words="Cleared: replay emptied at the switch"),
         "dqn-cleared-interactions": Arm("dqn-start-interactions", clear),
     }
 
@@ -204,23 +209,17 @@ def _differences(
     return None if pair[0] is None or pair[1] is None else paired_differences(pair[0], pair[1])
 
 
+PAPER = Budget(seeds=18, iterations=3000, arms=ARMS, tasks=TASKS, conditions=CONDITIONS)
+_FLIP = replace(PAPER, tasks=("catch",), conditions=("action-flip",))
 PRESETS = {
-    "smoke": Budget(
-        seeds=1,
-        iterations=120,
-        arms=("rule", "rule-freeze", "dqn", "dqn-cleared"),
-        tasks=("catch",),
-        conditions=("action-flip",),
+    "smoke": replace(
+        _FLIP, seeds=1, iterations=120, arms=("rule", "rule-freeze", "dqn", "dqn-cleared")
     ),
-    "quick": Budget(
-        seeds=2,
-        iterations=1200,
-        arms=("rule", "rule-freeze", *REPLAYS.values()),
-        tasks=("catch",),
-        conditions=("action-flip",),
+    "quick": replace(
+        _FLIP, seeds=2, iterations=1200, arms=("rule", "rule-freeze", *REPLAYS.values())
     ),
-    "standard": Budget(seeds=4, iterations=3000, arms=ARMS, tasks=TASKS, conditions=CONDITIONS),
-    "paper": Budget(seeds=18, iterations=3000, arms=ARMS, tasks=TASKS, conditions=CONDITIONS),
+    "standard": replace(PAPER, seeds=4),
+    "paper": PAPER,
 }
 
 ASSAY = Assay(
@@ -242,4 +241,5 @@ ASSAY = Assay(
         "change-streams",
         "orig:behavior",
     ),
+    arm_words=arm_words(_arms(PAPER.iterations, at=1)),
 )

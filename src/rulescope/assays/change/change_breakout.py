@@ -5,9 +5,14 @@ Returns are absolute: the return of an optimal player is unknown.
 
 from __future__ import annotations
 
-from rulescope.assays.assay import Assay, Budget, Cell
+from dataclasses import replace
+
+from rulescope.assays.assay import Assay
+from rulescope.assays.budget import Budget
 from rulescope.assays.change.levels import analyse_levels, level_grid
+from rulescope.assays.change.switch_readouts import FROZEN_WORDS
 from rulescope.assays.frame import Frame
+from rulescope.assays.grid import Cell
 from rulescope.assays.results import Results
 
 TASK = "minatar-breakout"
@@ -37,27 +42,16 @@ def analyse(frame: Frame) -> Results:
     )
 
 
-def _budget(
-    seeds: int,
-    iterations: int,
-    arms: tuple[str, ...] = ARMS,
-    conditions: tuple[str, ...] = CONDITIONS,
-) -> Budget:
-    return Budget(
-        seeds=seeds,
-        iterations=iterations,
-        arms=arms,
-        tasks=(TASK,),
-        conditions=conditions,
-        log_every=EVERY,
-    )
-
-
+PAPER = Budget(
+    seeds=18, iterations=8000, arms=ARMS, tasks=(TASK,), conditions=CONDITIONS, log_every=EVERY
+)
 PRESETS = {
-    "smoke": _budget(1, 160, arms=("rule", "a2c"), conditions=("action-flip",)),
-    "quick": _budget(1, 1600, conditions=("action-flip",)),
-    "standard": _budget(4, 8000),
-    "paper": _budget(18, 8000),
+    "smoke": replace(
+        PAPER, seeds=1, iterations=160, arms=("rule", "a2c"), conditions=("action-flip",)
+    ),
+    "quick": replace(PAPER, seeds=1, iterations=1600, conditions=("action-flip",)),
+    "standard": replace(PAPER, seeds=4),
+    "paper": PAPER,
 }
 
 ASSAY = Assay(
@@ -73,4 +67,5 @@ ASSAY = Assay(
     columns=(RETURN,),
     states=(),
     figures=("fig:behavior", "v5:fig:recovery-overview", "change-streams", "orig:behavior"),
+    arm_words={"rule-freeze": FROZEN_WORDS},
 )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from rulescope.assays.analysis import CORE_DRAWS, adjusted, below
 from rulescope.assays.change.switch_readouts import FINAL, switch_of
 from rulescope.assays.comparison_families import PRIMARY
-from rulescope.assays.estimates import Estimates, count_text
-from rulescope.assays.frame import Frame, Label
+from rulescope.assays.estimates import Estimates, Label, count_text
+from rulescope.assays.frame import Frame
 from rulescope.assays.pivot import Entry, Index, known, names, pivot_table
 from rulescope.assays.results import Column, Table, Value
 

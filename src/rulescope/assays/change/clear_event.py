@@ -13,8 +13,8 @@ import numpy as np
 
 from rulescope.assays.change.change_tables import ARM_NAMES, CONDITION_NAMES
 from rulescope.assays.change.switch_readouts import switch_of
-from rulescope.assays.estimates import Estimates, join_labels
-from rulescope.assays.frame import Bools, Floats, Frame, Label
+from rulescope.assays.estimates import Estimates, Label, join_labels
+from rulescope.assays.frame import Bools, Floats, Frame
 from rulescope.assays.results import Column, Table, Value
 from rulescope.stats import wilson
 

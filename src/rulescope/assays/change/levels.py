@@ -10,7 +10,7 @@ from rulescope.assays.analysis import (
     make_results,
     missing,
 )
-from rulescope.assays.assay import Arm, Budget, Cell, at_unit_scale, lifetimes, sweep
+from rulescope.assays.budget import Budget
 from rulescope.assays.change.change_tables import CONDITION_NAMES, TRIMMED, area, systems
 from rulescope.assays.change.switch_readouts import (
     PRE_ROWS,
@@ -20,8 +20,9 @@ from rulescope.assays.change.switch_readouts import (
     streams,
     switch,
 )
-from rulescope.assays.estimates import Estimates
-from rulescope.assays.frame import Frame, Label
+from rulescope.assays.estimates import Estimates, Label
+from rulescope.assays.frame import Frame
+from rulescope.assays.grid import Arm, Cell, make_runs, require_unit_scale, sweep
 from rulescope.assays.pivot import Entry, Index, names, pivot_table
 from rulescope.assays.results import Column, Results, Table
 from rulescope.run_spec import RunSpec
@@ -34,14 +35,14 @@ def level_grid(assay: str, budget: Budget, task: str, frozen_from: int) -> list[
 
     The frozen arm keeps its state from one ``frozen_from``-th of a lifetime on.
     """
-    at_unit_scale(budget, assay)
+    require_unit_scale(budget, assay)
     at = switch(budget.iterations, budget.log_every)
     arms = {"rule-freeze": frozen(budget.iterations, frozen_from)}
 
     def runs(labels: dict[str, Label]) -> tuple[RunSpec, ...]:
         condition, arm = map(str, labels.values())
         learner = arms.get(arm, Arm(arm))
-        return lifetimes(budget, learner, task=task, change=change(condition, at))
+        return make_runs(budget, learner, task=task, change=change(condition, at))
 
     return sweep({"condition": budget.conditions, "arm": budget.arms}, runs)
 

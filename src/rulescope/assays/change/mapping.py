@@ -6,10 +6,13 @@ from before the switch: when the sign of the reward is turned, random play is wo
 
 from __future__ import annotations
 
-from rulescope.assays.assay import Assay, Budget, Cell
+from rulescope.assays.assay import Assay
+from rulescope.assays.budget import Budget
 from rulescope.assays.change.change_tables import SCORE
 from rulescope.assays.change.levels import analyse_levels, level_grid
+from rulescope.assays.change.switch_readouts import FROZEN_WORDS
 from rulescope.assays.frame import Frame
+from rulescope.assays.grid import Cell
 from rulescope.assays.results import Results
 
 ARMS = ("rule", "rule-freeze", "a2c")
@@ -59,4 +62,5 @@ ASSAY = Assay(
     columns=("score",),
     states=(),
     figures=("v5:fig:recovery-overview", "v5:fig:recovery-mapping", "change-streams"),
+    arm_words={"rule-freeze": FROZEN_WORDS},
 )

@@ -10,8 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from rulescope.assays.analysis import final, trajectories
-from rulescope.assays.assay import Arm
-from rulescope.assays.frame import Floats, Frame, Label
+from rulescope.assays.estimates import Label
+from rulescope.assays.frame import Floats, Frame
+from rulescope.assays.grid import Arm
 from rulescope.core.errors import SpecError
 from rulescope.envs.world_config import CHANGES, Change
 from rulescope.run_spec import Freeze
@@ -23,6 +24,10 @@ PRE_ROWS = 5
 row moves by whole episodes."""
 FINAL = 0.9
 """Share of a lifetime after which its final window begins."""
+FROZEN_WORDS = (
+    "Frozen: the recurrent state is kept from before the switch on, all else goes on learning"
+)
+"""Explains the frozen arm below figures."""
 FIRST_STATE = 40
 """No state is frozen before this iteration: a learner first learns after 32."""
 
@@ -52,7 +57,8 @@ def frozen(iterations: int, part: int) -> Arm:
 
     Never before it has learned anything, unless the lifetime would be over by then.
     """
-    return Arm("rule", (Freeze(carrier="recurrent", at=frozen_at(iterations, part)),))
+    freeze = Freeze(carrier="recurrent", at=frozen_at(iterations, part))
+    return Arm("rule", (freeze,), words=FROZEN_WORDS)
 
 
 def frozen_at(iterations: int, part: int) -> int:

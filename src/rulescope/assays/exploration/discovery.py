@@ -24,12 +24,14 @@ from rulescope.assays.analysis import (
     make_results,
     missing,
 )
-from rulescope.assays.assay import Arm, Assay, Budget, Cell, lifetimes
+from rulescope.assays.assay import Assay
+from rulescope.assays.budget import Budget
 from rulescope.assays.cohorts import EVENTS
-from rulescope.assays.estimates import Estimates, Row, count_text, join_labels
+from rulescope.assays.estimates import Estimates, Label, Row, count_text, join_labels
 from rulescope.assays.exploration.staircase import budget, depth_of, estimate_share, task_at
 from rulescope.assays.exploration.staircase import grid as staircase_grid
-from rulescope.assays.frame import Floats, Frame, Label
+from rulescope.assays.frame import Floats, Frame
+from rulescope.assays.grid import Arm, Cell, make_runs
 from rulescope.assays.results import Column, Results, Table, Value
 from rulescope.render.display_names import arm_name
 from rulescope.stats import (
@@ -69,7 +71,7 @@ def grid(chosen: Budget) -> list[Cell]:
     return [
         cell
         if cell.labels["arm"] != CHANCE
-        else cell._replace(runs=lifetimes(more, Arm(CHANCE), task=str(cell.labels["task"])))
+        else cell._replace(runs=make_runs(more, Arm(CHANCE), task=str(cell.labels["task"])))
         for cell in staircase_grid(chosen)
     ]
 

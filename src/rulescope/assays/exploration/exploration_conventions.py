@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from rulescope.assays import cohorts
 from rulescope.assays.analysis import below, collect_tail_warnings, make_results, missing
-from rulescope.assays.assay import Arm, Assay, Budget, Cell
+from rulescope.assays.assay import Assay
+from rulescope.assays.budget import Budget
 from rulescope.assays.estimates import Estimates, count_text
 from rulescope.assays.exploration import staircase
 from rulescope.assays.exploration.staircase import (
@@ -22,6 +23,7 @@ from rulescope.assays.exploration.staircase import (
     task_at,
 )
 from rulescope.assays.frame import Frame
+from rulescope.assays.grid import Arm, Cell
 from rulescope.assays.results import Column, Results, Table, Value
 from rulescope.core.errors import SpecError
 from rulescope.stats import estimate, estimates, paired_differences, seed_blocks

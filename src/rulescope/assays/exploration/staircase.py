@@ -18,9 +18,10 @@ from rulescope.assays.analysis import (
     make_results,
     missing,
 )
-from rulescope.assays.assay import Arm, Budget, Cell, at_unit_scale, lifetimes, sweep
-from rulescope.assays.estimates import Estimates
-from rulescope.assays.frame import Floats, Frame, Label
+from rulescope.assays.budget import Budget
+from rulescope.assays.estimates import Estimates, Label
+from rulescope.assays.frame import Floats, Frame
+from rulescope.assays.grid import Arm, Cell, make_runs, require_unit_scale, sweep
 from rulescope.assays.results import Column, Results, Table, Value
 from rulescope.core.errors import SpecError
 from rulescope.envs.world_config import WORLDS, DeepSea
@@ -90,12 +91,12 @@ def grid(chosen: Budget, arms: Mapping[str, Arm] | None = None) -> list[Cell]:
 
     DeepSea pays 1 at the goal, whatever the depth: there are no reward scales to vary.
     """
-    at_unit_scale(chosen, "DeepSea")
+    require_unit_scale(chosen, "DeepSea")
     known = arms or {}
 
     def runs(labels: dict[str, Label]) -> tuple[RunSpec, ...]:
         task, arm = map(str, labels.values())
-        return lifetimes(chosen, known.get(arm, Arm(arm)), task=task)
+        return make_runs(chosen, known.get(arm, Arm(arm)), task=task)
 
     return sweep({"task": chosen.tasks, "arm": chosen.arms}, runs)
 

@@ -19,18 +19,11 @@ from rulescope.assays.analysis import (
     make_results,
     missing,
 )
-from rulescope.assays.assay import (
-    CONTROLS,
-    Arm,
-    Assay,
-    Budget,
-    Cell,
-    at_unit_scale,
-    lifetimes,
-    sweep,
-)
+from rulescope.assays.assay import Assay
+from rulescope.assays.budget import Budget
 from rulescope.assays.estimates import Estimates, Row
 from rulescope.assays.frame import Floats, Frame
+from rulescope.assays.grid import CONTROLS, Arm, Cell, make_runs, require_unit_scale, sweep
 from rulescope.assays.pivot import Entry, Index, keep_filled, names, pivot_table
 from rulescope.assays.results import Column, Results, Table, Value
 from rulescope.render.display_names import rate_label
@@ -74,10 +67,10 @@ def arm_of(name: str, budget: Budget) -> Arm:
 
 def grid(budget: Budget) -> list[Cell]:
     """Return a cell for every arm of ``budget``."""
-    at_unit_scale(budget, "F2")
+    require_unit_scale(budget, "F2")
     return sweep(
         {"arm": budget.arms},
-        lambda at: lifetimes(budget, arm_of(str(at["arm"]), budget), task=TASK),
+        lambda at: make_runs(budget, arm_of(str(at["arm"]), budget), task=TASK),
     )
 
 
@@ -192,13 +185,12 @@ def _paired(frame: Frame, found: Estimates) -> Table:
     )
 
 
-_ONE = Budget(seeds=1, iterations=20_000, arms=ARMS, tasks=(TASK,), log_every=50)
-
+PAPER = Budget(seeds=12, iterations=20_000, arms=ARMS, tasks=(TASK,), log_every=50)
 PRESETS = {
-    "smoke": replace(_ONE, iterations=100, arms=("rule", "a2c", "rule-pin")),
-    "quick": replace(_ONE, seeds=2, iterations=1000),
-    "standard": replace(_ONE, seeds=3),
-    "paper": replace(_ONE, seeds=12),
+    "smoke": replace(PAPER, seeds=1, iterations=100, arms=("rule", "a2c", "rule-pin")),
+    "quick": replace(PAPER, seeds=2, iterations=1000),
+    "standard": replace(PAPER, seeds=3),
+    "paper": PAPER,
 }
 
 ASSAY = Assay(

@@ -24,10 +24,12 @@ from rulescope.assays.analysis import (
     missing,
     tail15,
 )
-from rulescope.assays.assay import Arm, Assay, Budget, Cell, at_unit_scale, lifetimes, sweep
+from rulescope.assays.assay import Assay
+from rulescope.assays.budget import Budget
 from rulescope.assays.cohorts import NO_DISCO
 from rulescope.assays.estimates import Estimates, Row
 from rulescope.assays.frame import Frame
+from rulescope.assays.grid import Arm, Cell, make_runs, require_unit_scale, sweep
 from rulescope.assays.horizon.horizon import TASK
 from rulescope.assays.marginals import difference_of_cells
 from rulescope.assays.pivot import Entry, Index, names, pivot_table
@@ -53,10 +55,10 @@ def usual_rate(arm: str) -> float:
 
 def grid(budget: Budget) -> list[Cell]:
     """Return a cell for every baseline and learning rate of ``budget``."""
-    at_unit_scale(budget, "E-LR")
+    require_unit_scale(budget, "E-LR")
     return sweep(
         {"arm": budget.arms, "rate": budget.conditions},
-        lambda at: lifetimes(
+        lambda at: make_runs(
             budget, Arm(str(at["arm"]), learning_rate=float(at["rate"])), task=TASK
         ),
     )
@@ -132,13 +134,14 @@ def _table(frame: Frame, found: Estimates) -> Table:
     )
 
 
-_ONE = Budget(seeds=1, iterations=20_000, arms=ARMS, tasks=(TASK,), conditions=RATES, log_every=50)
-
+PAPER = Budget(
+    seeds=12, iterations=20_000, arms=ARMS, tasks=(TASK,), conditions=RATES, log_every=50
+)
 PRESETS = {
-    "smoke": replace(_ONE, iterations=50, conditions=("0.0003", "0.0007")),
-    "quick": replace(_ONE, iterations=1000),
-    "standard": replace(_ONE, seeds=3, iterations=10_000),
-    "paper": replace(_ONE, seeds=12),
+    "smoke": replace(PAPER, seeds=1, iterations=50, conditions=("0.0003", "0.0007")),
+    "quick": replace(PAPER, seeds=1, iterations=1000),
+    "standard": replace(PAPER, seeds=3, iterations=10_000),
+    "paper": PAPER,
 }
 
 ASSAY = Assay(

@@ -30,11 +30,13 @@ from rulescope.assays.analysis import (
     tail15,
     tail20,
 )
-from rulescope.assays.assay import Assay, Budget, Cell, lifetime
+from rulescope.assays.assay import Assay
+from rulescope.assays.budget import Budget
 from rulescope.assays.change.switch_readouts import readouts, switch, switch_of
 from rulescope.assays.cohorts import EVERY_AGENT
 from rulescope.assays.estimates import Estimates, Label
 from rulescope.assays.frame import Floats, Frame
+from rulescope.assays.grid import Cell, make_run
 from rulescope.assays.published import Published
 from rulescope.assays.published_agreement import as_estimate
 from rulescope.assays.results import Column, Results, Table, Value
@@ -250,7 +252,7 @@ def grid(budget: Budget) -> list[Cell]:
         raise SpecError(f"--agent: {ID} compares all of them; choose among --arms")
     if budget.scales != (1.0,):
         raise SpecError("--scales: each cell has its own; choose among --conditions")
-    budget.audited.require_agents("--rule")
+    budget.subject.require_agents("--rule")
     return [
         Cell(
             {"cell": cell, "arm": arm},
@@ -263,16 +265,16 @@ def grid(budget: Budget) -> list[Cell]:
 
 def _lifetime(budget: Budget, cell: str, arm: str, seed: int) -> RunSpec:
     """Return the lifetime of E1 or, half as long again, of E3 under one candidate."""
-    who = budget.audited.learner
-    assert isinstance(who, Disco)
+    learner = budget.subject.learner
+    assert isinstance(learner, Disco)
     intervention, scale = CELLS[cell]
     change = None
     if cell == FLIP:
         budget = replace(budget, iterations=budget.iterations * 3 // 2)
         change = ActionFlip(at=switch(budget.iterations, budget.log_every))
-    return lifetime(
+    return make_run(
         budget,
-        msgspec.structs.replace(who, conventions=CANDIDATES[arm]),
+        msgspec.structs.replace(learner, conventions=CANDIDATES[arm]),
         seed,
         scale=scale,
         interventions=SCALE_ARMS[intervention].interventions,

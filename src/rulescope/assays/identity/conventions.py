@@ -21,11 +21,13 @@ from rulescope.assays.analysis import (
     make_results,
     missing,
 )
-from rulescope.assays.assay import EPISODIC, MASKED, Arm, Assay, Budget, Cell, lifetimes
+from rulescope.assays.assay import Assay
+from rulescope.assays.budget import Budget
 from rulescope.assays.change.switch_readouts import switch
 from rulescope.assays.cohorts import CONVENTIONS
 from rulescope.assays.estimates import Estimates
 from rulescope.assays.frame import Floats, Frame
+from rulescope.assays.grid import EPISODIC, MASKED, Arm, Cell, make_runs
 from rulescope.assays.results import Column, Results, Table, Value
 from rulescope.core.errors import SpecError
 from rulescope.envs.world_config import WORLDS, ActionFlip, Boundary, DeepSea
@@ -95,7 +97,7 @@ class Comparison:
         """Return the part of ``budget`` that this comparison gets.
 
         Lifetimes keep their published proportions. Up to the published eighteen seeds none has more
-        than it was published with; who asks for more wants them everywhere.
+        than it was published with; a larger number that is asked for holds for all comparisons.
         """
         sea = isinstance(WORLDS[self.task], DeepSea)
         return replace(
@@ -109,7 +111,7 @@ class Comparison:
     def runs(self, budget: Budget, arm: str) -> tuple[RunSpec, ...]:
         """Return the lifetimes of ``arm``."""
         own = self.budget(budget)
-        return lifetimes(
+        return make_runs(
             own,
             ARMS[arm],
             task=self.task,
@@ -195,7 +197,7 @@ def _length(frame: Frame) -> int:
     """Return the iterations that the longest comparison has, or would have if it was run."""
     names = [str(name) for name in frame.axes["comparison"]]
     published = {
-        name: COMPARISONS[name].budget(_ONE).length(COMPARISONS[name].task) for name in names
+        name: COMPARISONS[name].budget(PAPER).length(COMPARISONS[name].task) for name in names
     }
     whole = all(frame.part(comparison=name).iterations == published[name] for name in names)
     return LONGEST if whole else frame.iterations
@@ -249,20 +251,19 @@ def _table(frame: Frame, found: Estimates) -> Table:
 
 
 _ALL = tuple(COMPARISONS)
-_ONE = Budget(
-    seeds=1,
+PAPER = Budget(
+    seeds=MOST_SEEDS,
     iterations=LONGEST,
     arms=tuple(ARMS),
     tasks=tuple(dict.fromkeys(what.task for what in COMPARISONS.values())),
     conditions=_ALL,
     log_every=50,
 )
-
 PRESETS = {
-    "smoke": replace(_ONE, iterations=400, conditions=("catch-1", "action-flip")),
-    "quick": replace(_ONE, seeds=2, iterations=2000, conditions=_ALL[1:]),
-    "standard": replace(_ONE, seeds=3),
-    "paper": replace(_ONE, seeds=MOST_SEEDS),
+    "smoke": replace(PAPER, seeds=1, iterations=400, conditions=("catch-1", "action-flip")),
+    "quick": replace(PAPER, seeds=2, iterations=2000, conditions=_ALL[1:]),
+    "standard": replace(PAPER, seeds=3),
+    "paper": PAPER,
 }
 
 ASSAY = Assay(
@@ -270,7 +271,7 @@ ASSAY = Assay(
     name="conventions",
     question="Does what was found depend on how the value targets are indexed?",
     arms=tuple(ARMS),
-    tasks=_ONE.tasks,
+    tasks=PAPER.tasks,
     conditions=_ALL,
     presets=PRESETS,
     grid=grid,

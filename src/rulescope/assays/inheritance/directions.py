@@ -21,9 +21,11 @@ from rulescope.assays.analysis import (
     missing,
     tail20,
 )
-from rulescope.assays.assay import Arm, Assay, Budget, Cell, learner, lifetimes, prefix, sweep
+from rulescope.assays.assay import Assay
+from rulescope.assays.budget import Budget, prefix
 from rulescope.assays.estimates import Estimates, Label, Row, label_text
 from rulescope.assays.frame import Frame
+from rulescope.assays.grid import Arm, Cell, make_runs, subject_learner, sweep
 from rulescope.assays.pivot import Entry, Index, count_of, keep_filled, known, names, pivot_table
 from rulescope.assays.results import Column, Results, Table, Value
 from rulescope.run_spec import Ablate, Intervention, RunSpec
@@ -81,7 +83,7 @@ def prefixes(budget: Budget) -> tuple[RunSpec, ...]:
     """Return the lifetimes whose terminal states the directions are taken from."""
     return tuple(
         RunSpec(
-            learner=learner(budget),
+            learner=subject_learner(budget),
             scale=scale,
             iterations=budget.prefix,
             log_every=min(budget.log_every, budget.prefix),
@@ -99,7 +101,7 @@ def grid(budget: Budget) -> list[Cell]:
     }
     return sweep(
         {"scale": budget.scales, "arm": budget.arms},
-        lambda at: lifetimes(budget, arms[at["arm"]], scale=float(at["scale"])),
+        lambda at: make_runs(budget, arms[at["arm"]], scale=float(at["scale"])),
     )
 
 

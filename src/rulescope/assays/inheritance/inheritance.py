@@ -22,21 +22,15 @@ from rulescope.assays.analysis import (
     tail20,
     trajectories,
 )
-from rulescope.assays.assay import (
-    LARGEST_SCALE,
-    Assay,
-    Budget,
-    Cell,
-    learner,
-    lifetime,
-    prefix,
-    sweep,
-)
+from rulescope.assays.assay import Assay
+from rulescope.assays.budget import LARGEST_SCALE, Budget, prefix
 from rulescope.assays.comparison_families import PRIMARY
 from rulescope.assays.estimates import Estimates, Label
 from rulescope.assays.frame import Floats, Frame
+from rulescope.assays.grid import Cell, make_run, subject_learner, sweep
 from rulescope.assays.pivot import Entry, Index, count_of, keep_filled, known, names, pivot_table
 from rulescope.assays.results import Column, Results, Table
+from rulescope.assays.scale.scale import ARMS as SCALE_ARMS
 from rulescope.core.errors import SpecError
 from rulescope.run_spec import (
     Freeze,
@@ -83,6 +77,18 @@ ARM_NAMES = {
     "permute-clamp": "Own permuted at {prefix} / clamp",
 }
 """In the order of the long table."""
+_RANDOM = "random: a state drawn to resemble the donors'"
+_PERMUTED = "permute: the units of the own state shuffled at a fifth of the lifetime"
+ARM_WORDS = {
+    "freeze": "freeze: the own state, kept from a fifth of the lifetime on",
+    "random-natural": _RANDOM,
+    "random-clamp": _RANDOM,
+    "placebo": SCALE_ARMS["placebo"].words,
+    "null": SCALE_ARMS["null"].words,
+    "permute-natural": _PERMUTED,
+    "permute-clamp": _PERMUTED,
+}
+"""Phrases that explain arms below figures."""
 TAIL = SCORE.format(part="fifth")
 
 
@@ -101,9 +107,9 @@ def grid(budget: Budget) -> list[Cell]:
 
     def runs(at: Mapping[str, Label]) -> list[RunSpec]:
         arm, scale = str(at["arm"]), float(at["scale"])
-        recipient = learner(budget, null=arm == "null")
+        recipient = subject_learner(budget, null=arm == "null")
         return [
-            lifetime(
+            make_run(
                 budget,
                 recipient,
                 seed,
@@ -137,7 +143,7 @@ def _interventions(budget: Budget, arm: str, scale: float, seed: int) -> tuple[I
 def donor(budget: Budget, scale: float, seed: int) -> RunSpec:
     """Return the donor of recipients with this ``seed``: the same learner in another world."""
     return RunSpec(
-        learner=learner(budget),
+        learner=subject_learner(budget),
         scale=scale,
         iterations=budget.prefix,
         log_every=min(budget.log_every, budget.prefix),
@@ -287,4 +293,5 @@ ASSAY = Assay(
     grid=grid,
     analyse=analyse,
     figures=("fig:scale", "fig:detail-inheritance", "orig:scale"),
+    arm_words=ARM_WORDS,
 )

@@ -17,9 +17,11 @@ from rulescope.assays.analysis import (
     missing,
     tail15,
 )
-from rulescope.assays.assay import Assay, Budget, Cell, learner, lifetime, sweep
+from rulescope.assays.assay import Assay
+from rulescope.assays.budget import Budget
 from rulescope.assays.estimates import Estimates, Label, label_text
 from rulescope.assays.frame import Frame
+from rulescope.assays.grid import Cell, make_run, subject_learner, sweep
 from rulescope.assays.marginals import difference_of_cells
 from rulescope.assays.results import Column, Results, Table, Value
 from rulescope.run_spec import RunSpec
@@ -33,9 +35,9 @@ def grid(budget: Budget) -> list[Cell]:
     """Return a cell for every interface (and scale, of which one is usual) of ``budget``."""
 
     def runs(at: Mapping[str, Label]) -> list[RunSpec]:
-        subject = learner(budget, interface=str(at["arm"]))
+        subject = subject_learner(budget, interface=str(at["arm"]))
         scale = float(at["scale"])
-        return [lifetime(budget, subject, seed, scale=scale) for seed in range(budget.seeds)]
+        return [make_run(budget, subject, seed, scale=scale) for seed in range(budget.seeds)]
 
     return sweep({"arm": budget.arms, "scale": budget.scales}, runs)
 

@@ -19,10 +19,12 @@ from rulescope.assays.analysis import (
     missing,
     tail20,
 )
-from rulescope.assays.assay import Assay, Budget, Cell, learner, lifetime, sweep
+from rulescope.assays.assay import Assay
+from rulescope.assays.budget import Budget
 from rulescope.assays.comparison_families import INTERFACE_STATE
 from rulescope.assays.estimates import Estimates, Label
 from rulescope.assays.frame import Floats, Frame
+from rulescope.assays.grid import Cell, make_run, subject_learner, sweep
 from rulescope.assays.pivot import Entry, Index, keep_filled, known, names, pivot, pivot_table
 from rulescope.assays.results import Column, Results, Table, Value
 from rulescope.run_spec import Pin, RunSpec
@@ -47,10 +49,10 @@ def grid(budget: Budget) -> list[Cell]:
 
     def runs(at: Mapping[str, Label]) -> list[RunSpec]:
         arm, scale = str(at["arm"]), float(at["scale"])
-        subject = learner(budget, interface=arm.removesuffix("-pin"))
+        subject = subject_learner(budget, interface=arm.removesuffix("-pin"))
         done = (Pin(carrier="recurrent"),) if arm.endswith("-pin") else ()
         return [
-            lifetime(budget, subject, seed, scale=scale, interventions=done)
+            make_run(budget, subject, seed, scale=scale, interventions=done)
             for seed in range(budget.seeds)
         ]
 

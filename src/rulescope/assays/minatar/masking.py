@@ -1,12 +1,14 @@
 """Masking: what is the terminal flag worth to a learner in MinAtar Breakout?
 
-The game is the same in both conditions; the learner is told of its ends (episodic) or never is
+The game is the same in both conditions; the learner observes its ends (episodic) or never does
 (masked). What is estimated is the difference within each seed, and how much larger the rule's is
 than that of other learners. Rates are raw rewards per interaction: Breakout has no optimum to
 compare with.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from rulescope.assays.analysis import (
     ATLAS_DRAWS,
@@ -17,20 +19,12 @@ from rulescope.assays.analysis import (
     missing,
     tail10,
 )
-from rulescope.assays.assay import (
-    EPISODIC,
-    MASKED,
-    Arm,
-    Assay,
-    Budget,
-    Cell,
-    at_unit_scale,
-    lifetimes,
-    sweep,
-)
+from rulescope.assays.assay import Assay
+from rulescope.assays.budget import Budget
 from rulescope.assays.cohorts import HISTORICAL
 from rulescope.assays.estimates import Estimates
 from rulescope.assays.frame import Floats, Frame
+from rulescope.assays.grid import EPISODIC, MASKED, Arm, Cell, make_runs, require_unit_scale, sweep
 from rulescope.assays.results import Column, Results, Table, Value
 from rulescope.assays.streams.stream_readouts import RATE
 from rulescope.render.display_names import arm_name
@@ -50,10 +44,10 @@ BOUNDARIES = {"episodic": EPISODIC, "masked": MASKED}
 
 def grid(budget: Budget) -> list[Cell]:
     """Return a cell for every boundary and arm of ``budget``."""
-    at_unit_scale(budget, ID)
+    require_unit_scale(budget, ID)
     return sweep(
         {"condition": budget.conditions, "arm": budget.arms},
-        lambda at: lifetimes(
+        lambda at: make_runs(
             budget, Arm(str(at["arm"])), task=TASK, boundary=BOUNDARIES[str(at["condition"])]
         ),
     )
@@ -140,16 +134,20 @@ def _paired_table(frame: Frame, found: Estimates) -> Table:
     )
 
 
-def _budget(seeds: int, iterations: int, arms: tuple[str, ...] = ARMS) -> Budget:
-    return Budget(
-        seeds=seeds,
-        iterations=iterations,
-        arms=arms,
-        tasks=(TASK,),
-        conditions=tuple(BOUNDARIES),
-        log_every=40,
-    )
-
+PAPER = Budget(
+    seeds=18,
+    iterations=8000,
+    arms=ARMS,
+    tasks=(TASK,),
+    conditions=tuple(BOUNDARIES),
+    log_every=40,
+)
+PRESETS = {
+    "smoke": replace(PAPER, seeds=1, iterations=80, arms=("rule", "a2c")),
+    "quick": replace(PAPER, seeds=2, iterations=800, arms=("rule", "a2c")),
+    "standard": replace(PAPER, seeds=4),
+    "paper": PAPER,
+}
 
 ASSAY = Assay(
     id=ID,
@@ -158,12 +156,7 @@ ASSAY = Assay(
     arms=ARMS,
     tasks=(TASK,),
     conditions=tuple(BOUNDARIES),
-    presets={
-        "smoke": _budget(1, 80, ("rule", "a2c")),
-        "quick": _budget(2, 800, ("rule", "a2c")),
-        "standard": _budget(4, 8000),
-        "paper": _budget(18, 8000),
-    },
+    presets=PRESETS,
     grid=grid,
     analyse=analyse,
     columns=("reward_rate",),

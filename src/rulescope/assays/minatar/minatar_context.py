@@ -17,11 +17,13 @@ from rulescope.assays.analysis import (
     missing,
     tail10,
 )
-from rulescope.assays.assay import Arm, Assay, Budget, Cell, enough, lifetimes, sweep
+from rulescope.assays.assay import Assay
+from rulescope.assays.budget import Budget
 from rulescope.assays.cohorts import HISTORICAL
 from rulescope.assays.comparison_families import CONTEXT_PAIRS, MINATAR_CONTEXT
 from rulescope.assays.estimates import Estimates, Label, label_text
 from rulescope.assays.frame import Floats, Frame
+from rulescope.assays.grid import Arm, Cell, make_runs, require_iterations, sweep
 from rulescope.assays.marginals import DRAWS, Marginals
 from rulescope.assays.open import open_carry
 from rulescope.assays.open.open_carry import GAMES, TASKS, comparable
@@ -55,16 +57,16 @@ def _runs(budget: Budget, arm: str, task: str, scale: float) -> tuple[RunSpec, .
     """Return the lifetimes of a cell; those that the audit of OPEN has too are the same runs."""
     match arm:
         case "rule":
-            return lifetimes(budget, Arm("rule"), task=task, scale=scale)
+            return make_runs(budget, Arm("rule"), task=task, scale=scale)
         case "rule-minatar":
             world = task.replace("gymnax", "minatar")
-            return lifetimes(budget, Arm("rule"), task=world, scale=scale)
-    enough(budget, arm, task, fewest=1)
+            return make_runs(budget, Arm("rule"), task=world, scale=scale)
+    require_iterations(budget, arm, task, least=1)
     if arm == "open" and scale in open_carry.SCALES:
-        return open_carry.audited(budget, "live", task=task, scale=scale)
+        return open_carry.make_open_runs(budget, "live", task=task, scale=scale)
     if arm == "open-adam" and scale == open_carry.UNIT:
-        return open_carry.audited(budget, "adam", task=task, scale=scale)
-    return lifetimes(budget, Arm(arm), task=task, scale=scale)
+        return open_carry.make_open_runs(budget, "adam", task=task, scale=scale)
+    return make_runs(budget, Arm(arm), task=task, scale=scale)
 
 
 def analyse(frame: Frame) -> Results:
@@ -161,13 +163,13 @@ def _levels(frame: Frame, found: Estimates) -> Table:
     )
 
 
-_ONE = Budget(seeds=1, iterations=8000, arms=PUBLISHED, scales=SCALES, tasks=TASKS, log_every=40)
-
+PAPER = Budget(seeds=8, iterations=8000, arms=PUBLISHED, scales=SCALES, tasks=TASKS, log_every=40)
+_ONE_GAME = replace(PAPER, seeds=1, tasks=TASKS[:1])
 PRESETS = {
-    "smoke": replace(_ONE, iterations=160, scales=(1.0,), tasks=TASKS[:1]),
-    "quick": replace(_ONE, iterations=1440, scales=(0.01, 1.0, 100.0), tasks=TASKS[:1]),
-    "standard": replace(_ONE, seeds=3, iterations=4000, tasks=TASKS[:1]),
-    "paper": replace(_ONE, seeds=8),
+    "smoke": replace(_ONE_GAME, iterations=160, scales=(1.0,)),
+    "quick": replace(_ONE_GAME, iterations=1440, scales=(0.01, 1.0, 100.0)),
+    "standard": replace(_ONE_GAME, seeds=3, iterations=4000),
+    "paper": PAPER,
 }
 
 ASSAY = Assay(

@@ -21,10 +21,12 @@ from rulescope.assays.analysis import (
     missing,
     tail10,
 )
-from rulescope.assays.assay import Arm, Assay, Budget, Cell, lifetimes, sweep
+from rulescope.assays.assay import Assay
+from rulescope.assays.budget import Budget
 from rulescope.assays.cohorts import HISTORICAL
 from rulescope.assays.estimates import Estimates, Label, label_text
 from rulescope.assays.frame import Floats, Frame
+from rulescope.assays.grid import Arm, Cell, make_runs, sweep
 from rulescope.assays.results import Column, Results, Table, Value
 from rulescope.run_spec import Hold, Pin
 from rulescope.stats import (
@@ -61,7 +63,7 @@ def grid(budget: Budget) -> list[Cell]:
     axes = {"task": budget.tasks, "arm": budget.arms, "scale": sorted(budget.scales)}
     return sweep(
         axes,
-        lambda at: lifetimes(
+        lambda at: make_runs(
             budget, ARMS[str(at["arm"])], task=str(at["task"]), scale=float(at["scale"])
         ),
     )
@@ -166,15 +168,13 @@ def _usable(frame: Frame, found: Estimates) -> Table:
     )
 
 
-_ONE = Budget(seeds=1, iterations=8000, arms=tuple(ARMS), scales=SCALES, tasks=TASKS, log_every=40)
-
+PAPER = Budget(seeds=8, iterations=8000, arms=tuple(ARMS), scales=SCALES, tasks=TASKS, log_every=40)
+_ONE_GAME = replace(PAPER, seeds=1, tasks=TASKS[:1])
 PRESETS = {
-    "smoke": replace(
-        _ONE, iterations=80, arms=("rule", "a2c"), scales=(1.0, 100.0), tasks=TASKS[:1]
-    ),
-    "quick": replace(_ONE, iterations=600, scales=(0.01, 1.0, 100.0), tasks=TASKS[:1]),
-    "standard": replace(_ONE, seeds=3, iterations=4000, tasks=TASKS[:1]),
-    "paper": replace(_ONE, seeds=8),
+    "smoke": replace(_ONE_GAME, iterations=80, arms=("rule", "a2c"), scales=(1.0, 100.0)),
+    "quick": replace(_ONE_GAME, iterations=600, scales=(0.01, 1.0, 100.0)),
+    "standard": replace(_ONE_GAME, seeds=3, iterations=4000),
+    "paper": PAPER,
 }
 
 ASSAY = Assay(

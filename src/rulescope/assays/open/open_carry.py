@@ -18,18 +18,20 @@ import msgspec
 import numpy as np
 
 from rulescope.assays.analysis import adjusted, below, collect_tail_warnings, make_results, missing
-from rulescope.assays.assay import Arm, Assay, Budget, Cell, enough, lifetimes, sweep
+from rulescope.assays.assay import Assay
+from rulescope.assays.budget import Budget
 from rulescope.assays.cohorts import NO_DISCO
 from rulescope.assays.comparison_families import CARRY_CONTRASTS, OPEN_CARRY
 from rulescope.assays.estimates import Estimates, Label, label_text
 from rulescope.assays.frame import Floats, Frame
+from rulescope.assays.grid import Arm, Cell, make_runs, require_iterations, sweep
 from rulescope.assays.marginals import DRAWS, Marginals
 from rulescope.assays.open import open_gate
 from rulescope.assays.results import Column, Results, Table, Value
+from rulescope.assays.subject import OPEN, make_subject
 from rulescope.core.errors import SpecError
 from rulescope.learners.learner_base import RunShape
 from rulescope.learners.open_config import Open
-from rulescope.rules.loading import CONTENT
 from rulescope.run_spec import Evaluation, Fork, Pin, PinSteps, Reset, RunSpec
 from rulescope.stats import exact_iqm
 
@@ -41,9 +43,7 @@ PUBLISHED = ARMS[:4]
 """The other one is a control: the carry is zeroed after each PPO update, of 32 steps."""
 SCALES = (0.1, 1.0, 10.0)
 UNIT = 1.0
-"""The scale at which Adam lives."""
-OWN_RULE = "open"
-"""Of a budget: each game has the rule that was trained on it."""
+"""The scale at which Adam runs."""
 POLICIES = ("terminal", "initial", "random")
 WHOLE = 56
 """Iterations of a published lifetime, after which policies are tried for as long as published."""
@@ -77,42 +77,44 @@ def grid(budget: Budget) -> list[Cell]:
     """Return a cell for every game, arm and scale of ``budget``; Adam has scale 1 alone."""
     rule = _rule(budget)
     for task in budget.tasks:
-        enough(budget, "open", task, fewest=2)
+        require_iterations(budget, "open", task, least=2)
 
     def runs(at: Mapping[str, Label]) -> tuple[RunSpec, ...]:
         arm, scale = str(at["arm"]), float(at["scale"])
         if arm == "adam" and scale != UNIT:
             return ()
-        return audited(budget, arm, task=str(at["task"]), scale=scale, rule=rule)
+        return make_open_runs(budget, arm, task=str(at["task"]), scale=scale, rule=rule)
 
     axes = {"task": budget.tasks, "arm": budget.arms, "scale": sorted(budget.scales)}
     cells = sweep(axes, runs)
     if not cells:
-        raise SpecError("--scales: Adam lives at reward scale 1 alone; add 1")
+        raise SpecError("--scales: Adam runs at reward scale 1 alone; add 1")
     return cells
 
 
 def _rule(budget: Budget) -> str | None:
     """Return the rule of all games, if it is not each one's own."""
-    if budget.rule == OWN_RULE:
+    rule = budget.subject.rule
+    if budget.subject.family != "open":
+        raise SpecError(f"--rule: {rule!r} is no OPEN rule, such as open-multi")
+    if budget.subject.own_rules:
         return None
-    if budget.subject is not None or not budget.rule.startswith(("open-", CONTENT)):
-        raise SpecError(f"--rule: {budget.rule!r} is no OPEN rule, such as open-multi")
-    if budget.rule == Open().rule and budget.tasks != TASKS[:1]:  # see `for_minatar`
-        raise SpecError(f"--rule: {budget.rule!r} is of Breakout alone; add --tasks {TASKS[0]}")
-    return budget.rule
+    if rule == Open().rule and budget.tasks != TASKS[:1]:  # see `for_minatar`
+        raise SpecError(f"--rule: {rule!r} is of Breakout alone; add --tasks {TASKS[0]}")
+    return rule
 
 
-def audited(
+def make_open_runs(
     budget: Budget, arm: str, *, task: str, scale: float, rule: str | None = None
 ) -> tuple[RunSpec, ...]:
-    """Return the lifetimes of ``arm``, one for each seed, with what the audit asks of them."""
-    who = Arm("open-adam") if arm == "adam" else Arm("open", rule=rule)
-    return tuple(_treated(run, arm) for run in lifetimes(budget, who, task=task, scale=scale))
+    """Return the runs of ``arm``, one for each seed, with its intervention and an evaluation."""
+    learner = Arm("open-adam") if arm == "adam" else Arm("open", rule=rule)
+    plain = make_runs(budget, learner, task=task, scale=scale)
+    return tuple(_with_intervention(run, arm) for run in plain)
 
 
-def _treated(plain: RunSpec, arm: str) -> RunSpec:
-    """Return ``plain`` with a trial in the end, and with what is done to it in ``arm``."""
+def _with_intervention(plain: RunSpec, arm: str) -> RunSpec:
+    """Return ``plain`` with an evaluation at the end, and with the intervention of ``arm``."""
     half = plain.iterations // 2  # 28 of 56
     steps = min(Evaluation().steps, max(Evaluation().steps * plain.iterations // WHOLE, 1))
     run = msgspec.structs.replace(plain, evaluation=Evaluation(steps=steps), keep=())
@@ -194,7 +196,7 @@ def rates(frame: Frame) -> dict[tuple[str, str, float], Floats]:
 def _rate(frame: Frame, policy: str) -> Floats:
     """Return rewards per interaction [task, arm, scale, seeds]: all lanes together."""
     name = f"evaluation.{policy}/reward"
-    if name not in frame.states:  # nobody has lived yet
+    if name not in frame.states:  # no run is completed
         return np.full(frame.completed.shape, np.nan)
     rewards = frame.state(name)
     found: Floats = rewards.sum(axis=-1) / (rewards.shape[-1] * max(frame.trial, 1))
@@ -281,23 +283,23 @@ def _levels(frame: Frame, found: Estimates) -> Table:
     )
 
 
-_ONE = Budget(
-    seeds=1,
+PAPER = Budget(
+    seeds=8,
     iterations=8000,
     arms=PUBLISHED,
     scales=SCALES,
     tasks=TASKS,
     log_every=1,
-    rule=OWN_RULE,
+    subject=make_subject(OPEN),
 )
-
-PRESETS = {
-    "smoke": replace(_ONE, iterations=300, arms=ARMS[:3], scales=(UNIT,), tasks=TASKS[:1]),
-    "quick": replace(_ONE, seeds=2, iterations=1430, scales=(UNIT,), tasks=TASKS[:1]),
-    "standard": replace(_ONE, seeds=3),
-    "paper": replace(_ONE, seeds=8),
-}
 """8,000 iterations of 58 interactions are 56 of OPEN's, and a remainder of 82 steps."""
+_ONE_GAME = replace(PAPER, scales=(UNIT,), tasks=TASKS[:1])
+PRESETS = {
+    "smoke": replace(_ONE_GAME, seeds=1, iterations=300, arms=ARMS[:3]),
+    "quick": replace(_ONE_GAME, seeds=2, iterations=1430),
+    "standard": replace(PAPER, seeds=3),
+    "paper": PAPER,
+}
 
 ASSAY = Assay(
     id=ID,

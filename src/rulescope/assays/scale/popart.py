@@ -21,10 +21,12 @@ from rulescope.assays.analysis import (
     missing,
     tail15,
 )
-from rulescope.assays.assay import Arm, Assay, Budget, Cell, lifetimes, sweep
+from rulescope.assays.assay import Assay
+from rulescope.assays.budget import Budget
 from rulescope.assays.cohorts import NO_DISCO
 from rulescope.assays.estimates import Estimates, Label, Row, label_text
 from rulescope.assays.frame import Frame
+from rulescope.assays.grid import Arm, Cell, make_runs, sweep
 from rulescope.assays.pivot import Entry, Index, keep_filled, names, pivot_table
 from rulescope.assays.results import Column, Results, Table, Value
 from rulescope.core.errors import SpecError
@@ -49,7 +51,7 @@ def grid(budget: Budget) -> list[Cell]:
         if condition == "floor" and (arm, scale) != FLOOR:
             return ()
         log_every = LOGGED.get(condition, budget.log_every)
-        return lifetimes(replace(budget, log_every=log_every), Arm(arm), scale=scale)
+        return make_runs(replace(budget, log_every=log_every), Arm(arm), scale=scale)
 
     cells = sweep(
         {"condition": budget.conditions, "arm": budget.arms, "scale": sorted(budget.scales)}, runs
@@ -123,13 +125,12 @@ def _count_above(row: Row) -> Value:
     return None if share.missing else f"{round(share.value * share.n)}/{share.n}"
 
 
-_ONE = Budget(seeds=1, iterations=2000, arms=ARMS, scales=SCALES, conditions=CONDITIONS)
-
+PAPER = Budget(seeds=12, iterations=2000, arms=ARMS, scales=SCALES, conditions=CONDITIONS)
 PRESETS = {
-    "smoke": replace(_ONE, iterations=60),
-    "quick": replace(_ONE, seeds=2, iterations=600),
-    "standard": replace(_ONE, seeds=4),
-    "paper": replace(_ONE, seeds=12),
+    "smoke": replace(PAPER, seeds=1, iterations=60),
+    "quick": replace(PAPER, seeds=2, iterations=600),
+    "standard": replace(PAPER, seeds=4),
+    "paper": PAPER,
 }
 
 ASSAY = Assay(

@@ -24,10 +24,12 @@ from rulescope.assays.analysis import (
     missing,
     tail20,
 )
-from rulescope.assays.assay import Arm, Assay, Budget, Cell, lifetimes, sweep
+from rulescope.assays.assay import Assay
+from rulescope.assays.budget import Budget
 from rulescope.assays.comparison_families import PRIMARY
 from rulescope.assays.estimates import Estimates, label_text
 from rulescope.assays.frame import Floats, Frame
+from rulescope.assays.grid import Arm, Cell, arm_words, make_runs, sweep
 from rulescope.assays.results import Results
 from rulescope.assays.scale.scale_tables import make_tables
 from rulescope.assays.scale.state_geometry import estimate_geometry
@@ -47,12 +49,25 @@ TASKS = ("catch", "catch-dense", "catch-long")
 SCALES = (1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3)
 ARMS = {
     "live": Arm(),
-    "pin": Arm(interventions=(Pin(carrier="recurrent"),)),
-    "hold": Arm(interventions=(Hold(carrier="averages"),)),
-    "both": Arm(interventions=(Pin(carrier="recurrent"), Hold(carrier="averages"))),
-    "placebo": Arm(interventions=(Placebo(carrier="recurrent"),)),
-    "null": Arm(null=True),
+    "pin": Arm(
+        interventions=(Pin(carrier="recurrent"),),
+        words="pin: recurrent state set to zero after each iteration",
+    ),
+    "hold": Arm(
+        interventions=(Hold(carrier="averages"),),
+        words="hold: moving averages kept as they were after the first update",
+    ),
+    "both": Arm(
+        interventions=(Pin(carrier="recurrent"), Hold(carrier="averages")),
+        words="both: pin and hold",
+    ),
+    "placebo": Arm(
+        interventions=(Placebo(carrier="recurrent"),),
+        words="placebo: state written back as it is",
+    ),
+    "null": Arm(null=True, words="null: a rule with random weights"),
 }
+"""All arms of E1; a row here adds one."""
 CRITERIA: dict[str, float | None] = {"half-best": None, "0.7": 0.7, "0.8": 0.8, "0.9": 0.9}
 """What counts as scoring well: a fixed score, or (None) half of what the arm's best scale has.
 
@@ -66,7 +81,7 @@ def grid(budget: Budget) -> list[Cell]:
     """Return a cell for every task, arm and scale of ``budget``."""
     return sweep(
         {"task": budget.tasks, "arm": budget.arms, "scale": sorted(budget.scales)},
-        lambda at: lifetimes(
+        lambda at: make_runs(
             budget, ARMS[str(at["arm"])], task=str(at["task"]), scale=float(at["scale"])
         ),
     )
@@ -270,4 +285,5 @@ ASSAY = Assay(
     grid=grid,
     analyse=analyse,
     figures=("fig:scale", "fig:detail-scale", "v5:fig:app-scale", "orig:scale"),
+    arm_words=arm_words(ARMS),
 )

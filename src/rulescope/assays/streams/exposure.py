@@ -7,23 +7,25 @@ signalled although the world still resets (masked), and in Tracking, which has n
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 from rulescope.assays.analysis import collect_tail_warnings, make_results, missing
-from rulescope.assays.assay import (
+from rulescope.assays.assay import Assay
+from rulescope.assays.budget import Budget
+from rulescope.assays.cohorts import HISTORICAL
+from rulescope.assays.estimates import Label
+from rulescope.assays.frame import Frame
+from rulescope.assays.grid import (
     CONTROLS,
     EPISODIC,
     MASKED,
     Arm,
-    Assay,
-    Budget,
     Cell,
-    at_unit_scale,
-    lifetimes,
+    make_runs,
+    require_unit_scale,
     sweep,
 )
-from rulescope.assays.cohorts import HISTORICAL
-from rulescope.assays.frame import Frame, Label
 from rulescope.assays.results import Results
 from rulescope.assays.streams.stream_readouts import estimate_exposures, learning_curves
 from rulescope.assays.streams.stream_tables import exposure_table
@@ -52,7 +54,7 @@ TASKS = tuple(dict.fromkeys(exposure.task for exposure in EXPOSURES.values()))
 
 def grid(budget: Budget) -> list[Cell]:
     """Return a cell for every exposure in a world of ``budget`` and every arm."""
-    at_unit_scale(budget, ID)
+    require_unit_scale(budget, ID)
     chosen = {
         name: EXPOSURES[name] for name in budget.conditions if EXPOSURES[name].task in budget.tasks
     }
@@ -65,7 +67,7 @@ def grid(budget: Budget) -> list[Cell]:
     def runs(labels: dict[str, Label]) -> tuple[RunSpec, ...]:
         condition, arm = map(str, labels.values())
         task, boundary = chosen[condition]
-        return lifetimes(budget, CONTROLS.get(arm, Arm(arm)), task=task, boundary=boundary)
+        return make_runs(budget, CONTROLS.get(arm, Arm(arm)), task=task, boundary=boundary)
 
     return sweep({"condition": tuple(chosen), "arm": budget.arms}, runs)
 
@@ -85,16 +87,20 @@ def analyse(frame: Frame) -> Results:
     return make_results(ID, frame, found, (table,), notes, series)
 
 
-def _budget(seeds: int, iterations: int, arms: tuple[str, ...] = ARMS) -> Budget:
-    return Budget(
-        seeds=seeds,
-        iterations=iterations,
-        arms=arms,
-        tasks=TASKS,
-        conditions=tuple(EXPOSURES),
-        log_every=40,
-    )
-
+PAPER = Budget(
+    seeds=18,
+    iterations=6000,
+    arms=ARMS,
+    tasks=TASKS,
+    conditions=tuple(EXPOSURES),
+    log_every=40,
+)
+PRESETS = {
+    "smoke": replace(PAPER, seeds=1, iterations=80, arms=("rule", "a2c")),
+    "quick": replace(PAPER, seeds=2, iterations=1000, arms=("rule", "a2c")),
+    "standard": replace(PAPER, seeds=4),
+    "paper": PAPER,
+}
 
 ASSAY = Assay(
     id=ID,
@@ -103,12 +109,7 @@ ASSAY = Assay(
     arms=(*ARMS, *CONTROLS),
     tasks=TASKS,
     conditions=tuple(EXPOSURES),
-    presets={
-        "smoke": _budget(1, 80, ("rule", "a2c")),
-        "quick": _budget(2, 1000, ("rule", "a2c")),
-        "standard": _budget(4, 6000),
-        "paper": _budget(18, 6000),
-    },
+    presets=PRESETS,
     grid=grid,
     analyse=analyse,
     columns=("rate_score",),

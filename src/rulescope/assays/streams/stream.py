@@ -6,6 +6,7 @@ left, and no end is reported because there is none (see ``continuity.py``).
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 from rulescope.assays.analysis import (
@@ -17,18 +18,11 @@ from rulescope.assays.analysis import (
     missing,
     tail15,
 )
-from rulescope.assays.assay import (
-    CONTROLS,
-    Arm,
-    Assay,
-    Budget,
-    Cell,
-    at_unit_scale,
-    lifetimes,
-    sweep,
-)
-from rulescope.assays.estimates import Estimates
-from rulescope.assays.frame import Frame, Label
+from rulescope.assays.assay import Assay
+from rulescope.assays.budget import Budget
+from rulescope.assays.estimates import Estimates, Label
+from rulescope.assays.frame import Frame
+from rulescope.assays.grid import CONTROLS, Arm, Cell, make_runs, require_unit_scale, sweep
 from rulescope.assays.pivot import Entry, count_of, pivot_table
 from rulescope.assays.results import Column, Results, Table
 from rulescope.assays.streams.continuity import STEPS, structural_check
@@ -50,11 +44,11 @@ TASK = "catch-stream"
 
 def grid(budget: Budget) -> list[Cell]:
     """Return a cell for every arm of ``budget``."""
-    at_unit_scale(budget, ID)
+    require_unit_scale(budget, ID)
 
     def runs(labels: dict[str, Label]) -> tuple[RunSpec, ...]:
         arm = str(labels["arm"])
-        return lifetimes(budget, CONTROLS.get(arm, Arm(arm)), task=TASK)
+        return make_runs(budget, CONTROLS.get(arm, Arm(arm)), task=TASK)
 
     return sweep({"arm": budget.arms}, runs)
 
@@ -99,9 +93,13 @@ def describe_resets() -> str:
     return f"{STEPS} steps without drift, the paddle left off centre: {'; '.join(counts)}"
 
 
-def _budget(seeds: int, iterations: int, arms: tuple[str, ...] = ARMS) -> Budget:
-    return Budget(seeds=seeds, iterations=iterations, arms=arms, tasks=(TASK,), log_every=40)
-
+PAPER = Budget(seeds=12, iterations=6000, arms=ARMS, tasks=(TASK,), log_every=40)
+PRESETS = {
+    "smoke": replace(PAPER, seeds=1, iterations=80, arms=("rule", "a2c")),
+    "quick": replace(PAPER, seeds=2, iterations=2000),
+    "standard": replace(PAPER, seeds=4),
+    "paper": PAPER,
+}
 
 ASSAY = Assay(
     id=ID,
@@ -109,12 +107,7 @@ ASSAY = Assay(
     question="What does a learner achieve in a world that never resets?",
     arms=(*ARMS, *CONTROLS),
     tasks=(TASK,),
-    presets={
-        "smoke": _budget(1, 80, ("rule", "a2c")),
-        "quick": _budget(2, 2000),
-        "standard": _budget(4, 6000),
-        "paper": _budget(12, 6000),
-    },
+    presets=PRESETS,
     grid=grid,
     analyse=analyse,
     columns=("rate_score",),

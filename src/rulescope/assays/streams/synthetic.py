@@ -7,10 +7,15 @@ rollouts.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from rulescope.assays.analysis import collect_tail_warnings, make_results, missing
-from rulescope.assays.assay import Arm, Assay, Budget, Cell, at_unit_scale, lifetimes, sweep
+from rulescope.assays.assay import Assay
+from rulescope.assays.budget import Budget
 from rulescope.assays.cohorts import HISTORICAL
-from rulescope.assays.frame import Frame, Label
+from rulescope.assays.estimates import Label
+from rulescope.assays.frame import Frame
+from rulescope.assays.grid import Arm, Cell, make_runs, require_unit_scale, sweep
 from rulescope.assays.results import Results
 from rulescope.assays.streams.stream_readouts import estimate_exposures
 from rulescope.assays.streams.stream_tables import exposure_table
@@ -25,12 +30,12 @@ INTERVALS = {f"synth{steps}": steps for steps in (7, 29, 100)}
 
 def grid(budget: Budget) -> list[Cell]:
     """Return a cell for every interval and arm of ``budget``."""
-    at_unit_scale(budget, ID)
+    require_unit_scale(budget, ID)
 
     def runs(labels: dict[str, Label]) -> tuple[RunSpec, ...]:
         condition, arm = map(str, labels.values())
         boundary = Boundary(terminals="synthetic", interval=INTERVALS[condition])
-        return lifetimes(budget, Arm(arm), boundary=boundary)
+        return make_runs(budget, Arm(arm), boundary=boundary)
 
     return sweep({"condition": budget.conditions, "arm": budget.arms}, runs)
 
@@ -49,15 +54,13 @@ def analyse(frame: Frame) -> Results:
     return make_results(ID, frame, found, (table,), notes)
 
 
-def _budget(seeds: int, iterations: int) -> Budget:
-    return Budget(
-        seeds=seeds,
-        iterations=iterations,
-        arms=ARMS,
-        conditions=tuple(INTERVALS),
-        log_every=40,
-    )
-
+PAPER = Budget(seeds=18, iterations=6000, arms=ARMS, conditions=tuple(INTERVALS), log_every=40)
+PRESETS = {
+    "smoke": replace(PAPER, seeds=1, iterations=80),
+    "quick": replace(PAPER, seeds=2, iterations=1000),
+    "standard": replace(PAPER, seeds=4),
+    "paper": PAPER,
+}
 
 ASSAY = Assay(
     id=ID,
@@ -66,12 +69,7 @@ ASSAY = Assay(
     arms=ARMS,
     tasks=("catch",),
     conditions=tuple(INTERVALS),
-    presets={
-        "smoke": _budget(1, 80),
-        "quick": _budget(2, 1000),
-        "standard": _budget(4, 6000),
-        "paper": _budget(18, 6000),
-    },
+    presets=PRESETS,
     grid=grid,
     analyse=analyse,
     columns=("rate_score",),

@@ -233,7 +233,7 @@ def summary(site: Site, files: Sequence[Path], out: Path) -> dict[str, Any]:
         "assays": {
             each.name: {
                 "page": each.href,
-                "rule": each.plan.budget.rule,
+                "rule": each.plan.budget.subject.rule,
                 "agent": each.plan.budget.agent,
                 "iterations": each.plan.budget.iterations,
                 "runs": len(each.plan.runs),

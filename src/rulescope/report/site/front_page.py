@@ -43,7 +43,7 @@ Pages = Mapping[tuple[str, str], AssayPage]
 
 def front_page(site: Site, panels: Mapping[str, list[Panel]]) -> str:
     """Return the front page; ``panels`` are the learning curves by page name."""
-    pages = {(each.plan.assay.id, each.plan.budget.rule): each for each in site.pages}
+    pages = {(each.plan.assay.id, each.plan.budget.subject.rule): each for each in site.pages}
     slugs = distinct_slugs(f"profile-{name}" for name in site.profiles)
     profiles = zip(slugs, site.profiles.values(), strict=True)
     return render_page(

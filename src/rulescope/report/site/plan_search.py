@@ -9,22 +9,23 @@ imported or loaded.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice
-from typing import Any
 
 import msgspec
 
-from rulescope.assays import ASSAYS, Assay, Budget, Cell, narrowed
-from rulescope.assays.frame import Label
+from rulescope.assays import ASSAYS, Assay, Budget, Cell, Selection, narrowed
+from rulescope.assays.estimates import Label
 from rulescope.assays.plan import Plan
-from rulescope.assays.subject import SMALL_NULL_RULE, Subject
+from rulescope.assays.selection import with_subject
+from rulescope.assays.subject import SMALL_NULL_RULE, Subject, make_subject
 from rulescope.core.errors import RulescopeError
 from rulescope.envs.world_config import DeepSea
 from rulescope.learners.disco_config import AGENTS, SPROUT, Disco
 from rulescope.learners.learner_base import RunShape
+from rulescope.learners.open_config import Open
 from rulescope.learners.plugin_config import Plugin
 from rulescope.rules.loading import CONTENT, FRESH
 from rulescope.run_spec import RunSpec, with_donors
@@ -41,19 +42,24 @@ Known = frozenset[RunSpec]
 class Variant:
     """A rule, perhaps with an agent, under which assays are tried."""
 
-    options: tuple[tuple[str, str], ...] = ()
-    """Options that select it by name: ``(("rule", "random:0"),)``; none for the published one."""
     subject: Subject | None = None
-    """The rule under audit, if no name selects it."""
+    """The rule under audit; None is that of the published assay."""
+    agent: str | None = None
+    """None is the usual one."""
+    named: bool = True
+    """Whether the name of the rule selects its learner: it does not for plug-ins and small rules
+    of files."""
 
     @property
-    def asked(self) -> dict[str, Any]:
-        """Keywords of :func:`rulescope.assays.narrowed`."""
-        return dict(self.options) if self.subject is None else {"subject": self.subject}
+    def selection(self) -> Selection:
+        """What is asked for of an assay."""
+        return Selection(subject=self.subject, agent=self.agent)
 
     def arms(self, assay: Assay) -> tuple[str, ...]:
         """Return the arms of an assay that its learner can have."""
-        return assay.arms if self.subject is None else _possible_arms(assay.id, self.subject)
+        if self.named or self.subject is None:
+            return assay.arms
+        return _possible_arms(assay.id, self.subject)
 
 
 PUBLISHED = Variant()
@@ -107,18 +113,15 @@ def search_preset(
 
     Control arms that the preset does not run are included if the store has them.
     """
-    usual, arms = assay.budget(preset), variant.arms(assay)
-    asked: dict[str, Any] = variant.asked
-    wider: dict[str, Any] = {"arms": arms}
-    if variant.subject is not None:
-        asked["arms"] = [arm for arm in usual.arms if arm in arms] or arms
-        wider["subject"] = variant.subject
-    for budget, cells in _possible_grid(assay, usual, asked):
+    usual, arms, selection = assay.budget(preset), variant.arms(assay), variant.selection
+    if not variant.named:
+        selection = replace(selection, arms=[arm for arm in usual.arms if arm in arms] or arms)
+    for budget, cells in _possible_grid(assay, usual, selection):
         repeated = variant != PUBLISHED and budget == usual
         if repeated or not any(map(specs.intersection, _runs(cells))):
             continue
         planned = frozenset(cell.runs for cell in cells)
-        wide = [grid for _, grid in _possible_grid(assay, budget, wider)]
+        wide = [grid for _, grid in _possible_grid(assay, budget, Selection(arms=arms))]
         kept = [
             cell
             for cell in (wide[0] if wide else cells)
@@ -139,14 +142,20 @@ def _other_lengths(
 ) -> Iterator[Plan]:
     """Yield plans with the lengths, labels and seeds of ``specs``."""
     paper = assay.budget("paper")
-    for length in sorted(_lengths(specs, paper.episodes is not None)):
+    unit = "iterations" if paper.episodes is None else "episodes"
+    for length in sorted(_lengths(specs, unit)):
         most = max(spec.seed for spec in specs) + 1
-        asked = {**variant.asked, **dict(length), "arms": variant.arms(assay)}
+        asked = replace(
+            variant.selection,
+            arms=variant.arms(assay),
+            iterations=length if unit == "iterations" else None,
+            episodes=length if unit == "episodes" else None,
+        )
         scales = sorted({spec.scale for spec in specs})
         # Some assays have scale 1 alone, and some all others.
-        tries = [asked | {"scales": s} for s in (scales, [s for s in scales if s != 1.0]) if s]
+        tries = [replace(asked, scales=s) for s in (scales, [s for s in scales if s != 1.0], ())]
         usual = replace(paper, seeds=most)
-        grids = (found for each in [*tries, asked] for found in _possible_grid(assay, usual, each))
+        grids = (found for each in tries for found in _possible_grid(assay, usual, each))
         for budget, grid in islice(grids, 1):
             cells = [cell for cell in grid if known.intersection(cell.runs)]
             seeds = {run.seed for runs in _runs(cells) for run in runs if run in known}
@@ -179,15 +188,15 @@ def _condition(cell: Cell) -> list[Label]:
     return [label for axis, label in cell.labels.items() if axis != "arm"]
 
 
-def _lengths(specs: Iterable[RunSpec], by_episodes: bool) -> set[tuple[tuple[str, int], ...]]:
-    """Return the lengths of runs as keywords of :func:`rulescope.assays.narrowed`."""
+def _lengths(specs: Iterable[RunSpec], unit: str) -> set[int]:
+    """Return the lengths of runs in iterations or, of those in DeepSea, in episodes."""
     usual = RunShape()
-    found: set[tuple[tuple[str, int], ...]] = set()
+    found: set[int] = set()
     for spec in specs:
-        if by_episodes and isinstance(spec.environment, DeepSea):
-            found |= {(("episodes", e),) for e in _episodes(spec.environment.depth, spec)}
-        elif not by_episodes and (spec.lanes, spec.steps) == (usual.lanes, usual.steps):
-            found.add((("iterations", spec.iterations),))
+        if unit == "episodes" and isinstance(spec.environment, DeepSea):
+            found |= set(_episodes(spec.environment.depth, spec))
+        elif unit == "iterations" and (spec.lanes, spec.steps) == (usual.lanes, usual.steps):
+            found.add(spec.iterations)
     return found
 
 
@@ -202,11 +211,11 @@ def _episodes(depth: int, spec: RunSpec) -> Iterator[int]:
 
 
 def _possible_grid(
-    assay: Assay, budget: Budget, asked: Mapping[str, Any]
+    assay: Assay, budget: Budget, selection: Selection
 ) -> Iterator[tuple[Budget, list[Cell]]]:
     """Yield the narrowed budget and its grid, if the assay has such a grid."""
     try:
-        chosen = narrowed(assay, budget, **asked)
+        chosen = narrowed(assay, budget, selection)
         cells = assay.grid(chosen)
     except RulescopeError:
         return
@@ -220,28 +229,32 @@ def _runs(cells: Iterable[Cell]) -> Iterator[tuple[RunSpec, ...]]:
 def variants(specs: Iterable[RunSpec]) -> list[Variant]:
     """Return the rules and agents of the learners of ``specs``, the published ones first."""
     learners = Counter(spec.learner for spec in specs)
-    ruled = [learner for learner in learners if hasattr(learner, "rule")]
+    ruled = [learner for learner in learners if isinstance(learner, Disco | Open | Plugin)]
     plugins = Counter({one: n for one, n in learners.items() if isinstance(one, Plugin)})
     small = [learner for learner in ruled if isinstance(learner, Disco) and _is_small(learner)]
     named = {_by_name(one) for one in ruled if not isinstance(one, Plugin) and one not in small}
     # Rules with random weights come first, unless they are controls of rules of files.
     filed = any(learner.rule.startswith(CONTENT) for learner in ruled)
-    order = sorted(named, key=lambda each: (filed and _is_random(each), each.options))
+    order = sorted(named, key=lambda each: (filed and _is_random(each), *_name_order(each)))
     return [PUBLISHED, *order, *_of_plugins(plugins), *_of_small(small)]
 
 
-def _by_name(learner: Any) -> Variant:
-    """Return the options that select a learner."""
-    agents = [
-        name
-        for name, conventions in AGENTS.items()
-        if isinstance(learner, Disco) and conventions == learner.conventions
-    ]
-    return Variant((*(("agent", name) for name in agents[:1]), ("rule", str(learner.rule))))
+def _by_name(learner: Disco | Open) -> Variant:
+    """Return the variant of a learner that the name of its rule, and an agent, select."""
+    if isinstance(learner, Open):
+        return Variant(Subject(msgspec.structs.replace(Open(), rule=learner.rule)))
+    agents = [name for name, each in AGENTS.items() if each == learner.conventions]
+    return Variant(make_subject(learner.rule), next(iter(agents), None))
 
 
 def _is_random(each: Variant) -> bool:
-    return dict(each.options)["rule"].startswith("random:")
+    return each.subject is not None and each.subject.rule.startswith("random:")
+
+
+def _name_order(each: Variant) -> tuple[bool, str, str]:
+    """Return what named variants are sorted by: those with an agent first, then by name."""
+    rule = "" if each.subject is None else each.subject.rule
+    return each.agent is None, each.agent or "", rule
 
 
 def _of_plugins(learners: Counter[Plugin]) -> list[Variant]:
@@ -255,7 +268,7 @@ def _of_plugins(learners: Counter[Plugin]) -> list[Variant]:
         plain = msgspec.structs.replace(learner, agent=agent)
         usual.setdefault((learner.rule, learner.source), Counter())[plain] += count
     return [
-        Variant(subject=Subject(max(sorted(found, key=repr), key=found.__getitem__), None))
+        Variant(Subject(max(sorted(found, key=repr), key=found.__getitem__)), named=False)
         for _, found in sorted(usual.items())
     ]
 
@@ -273,7 +286,8 @@ def _of_small(learners: Collection[Disco]) -> list[Variant]:
     twins = [rule for rule in order if rule.startswith(FRESH)]
     null = twins[0] if twins else SMALL_NULL_RULE
     return [
-        Variant(subject=Subject(msgspec.structs.replace(SPROUT, rule=rule), null)) for rule in order
+        Variant(Subject(msgspec.structs.replace(SPROUT, rule=rule), null), named=False)
+        for rule in order
     ]
 
 
@@ -281,11 +295,11 @@ def _of_small(learners: Collection[Disco]) -> list[Variant]:
 def _possible_arms(assay_id: str, subject: Subject) -> tuple[str, ...]:
     """Return the arms of an assay that ``subject`` can have, found by expanding each."""
     assay = ASSAYS[assay_id]
-    budget = replace(assay.budget("smoke"), seeds=1)
+    budget = with_subject(replace(assay.budget("smoke"), seeds=1), subject)
 
     def is_possible(*arms: str) -> bool:
         try:
-            return bool(assay.grid(narrowed(assay, budget, arms=arms, subject=subject)))
+            return bool(assay.grid(replace(budget, arms=arms)))
         except RulescopeError:
             return False
 

@@ -7,8 +7,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from rulescope.assays import ASSAYS, Assay, Budget, Cell
-from rulescope.assays.frame import Label
+from rulescope.assays.estimates import Label
 from rulescope.assays.plan import Plan, interactions
+from rulescope.assays.subject import Subject
 from rulescope.core.errors import RulescopeError
 from rulescope.learners.plugin_config import Plugin
 from rulescope.report.site.plan_search import (
@@ -168,24 +169,29 @@ def _searched_candidates(
 
 def _subject(budget: Budget) -> tuple[str, str, str]:
     """Return agent, rule, and the source of a plug-in."""
-    learner = None if budget.subject is None else budget.subject.learner
-    return budget.agent, budget.rule, learner.source if isinstance(learner, Plugin) else ""
+    return budget.agent, budget.subject.rule, _source(budget.subject)
+
+
+def _source(subject: Subject) -> str:
+    """Return the source of a plug-in; empty for other rules."""
+    return subject.learner.source if isinstance(subject.learner, Plugin) else ""
 
 
 def _subject_order(known: Known) -> Callable[[Plan], int]:
     """Return a function that ranks plans of one assay: the published first, then by rule."""
-    order = [
-        {"source": getattr(each.subject.learner, "source", ""), "rule": each.subject.learner.rule}
-        if each.subject
-        else dict(each.options)
-        for each in variants(known)
-    ]
+    order = variants(known)
 
     def rank(plan: Plan) -> int:
-        subject = dict(zip(("agent", "rule", "source"), _subject(plan.budget), strict=True))
-        if _subject(plan.budget) == _subject(plan.assay.budget("paper")):
+        agent, rule, source = _subject(plan.budget)
+        if (agent, rule, source) == _subject(plan.assay.budget("paper")):
             return 0
-        found = (i for i, each in enumerate(order) if each and each.items() <= subject.items())
+        found = (
+            i
+            for i, each in enumerate(order)
+            if each.subject is not None
+            and (each.subject.learner.rule, _source(each.subject)) == (rule, source)
+            and each.agent in (None, agent)
+        )
         return next(found, len(order))
 
     return rank
@@ -242,7 +248,7 @@ def _without_coincidences(found: list[_Candidate]) -> list[_Candidate]:
 def _is_as_published(plan: Plan) -> bool:
     """Return whether a plan has rule, agent and length of the published budget."""
     paper = plan.assay.budget("paper")
-    terms = ("rule", "agent", "iterations", "episodes")
+    terms = ("subject", "agent", "iterations", "episodes")
     return all(getattr(plan.budget, name) == getattr(paper, name) for name in terms)
 
 

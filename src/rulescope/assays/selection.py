@@ -1,0 +1,148 @@
+"""The part of an assay that is asked for, and the budget that it is narrowed to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import UnionType
+
+import numpy as np
+
+from rulescope.assays.assay import Assay
+from rulescope.assays.budget import LARGEST_SCALE, Budget
+from rulescope.assays.subject import OPEN, Subject
+from rulescope.core.errors import SpecError, nearest
+from rulescope.learners.disco_config import AGENTS, Disco
+from rulescope.learners.open_config import Open
+from rulescope.learners.plugin_config import Plugin
+from rulescope.render.display_names import canonical_arm
+from rulescope.stats import tail_from
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What is asked for of an assay; a field that is None or empty leaves the budget as it is."""
+
+    seeds: int | None = None
+    """Number of seeds, from 0."""
+    iterations: int | None = None
+    episodes: int | None = None
+    """Length of a lifetime, in assays that count it in episodes."""
+    arms: Sequence[str] = ()
+    scales: Sequence[float] = ()
+    """Reward scales."""
+    tasks: Sequence[str] = ()
+    conditions: Sequence[str] = ()
+    agent: str | None = None
+    """Conventions of the learner, by a name of
+    :data:`~rulescope.learners.disco_config.AGENTS`."""
+    subject: Subject | None = None
+    """The rule under audit."""
+
+
+def narrowed(assay: Assay, budget: Budget, selection: Selection) -> Budget:
+    """Return ``budget`` with what ``selection`` names; an unknown name is an error with it."""
+    arms = [canonical_arm(arm) for arm in selection.arms]
+    _require_known("--arms", arms, assay.arms)
+    _require_known("--tasks", selection.tasks, assay.tasks)
+    _require_known("--conditions", selection.conditions, assay.conditions)
+    if selection.agent is not None:
+        _require_known("--agent", [selection.agent], AGENTS)
+    seeds = budget.seeds if selection.seeds is None else selection.seeds
+    check_seeds_and_scales(seeds, selection.scales)
+    _check_length(assay, budget, selection)
+    chosen = replace(
+        budget,
+        seeds=seeds,
+        iterations=selection.iterations or budget.iterations,
+        episodes=selection.episodes or budget.episodes,
+        arms=_ordered(arms, assay.arms) or budget.arms,
+        scales=tuple(sorted({float(scale) for scale in selection.scales})) or budget.scales,
+        tasks=_ordered(selection.tasks, assay.tasks) or budget.tasks,
+        conditions=_ordered(selection.conditions, assay.conditions) or budget.conditions,
+    )
+    chosen = with_subject(chosen, selection.subject or budget.subject, selection.agent)
+    chosen = replace(chosen, iterations=max(chosen.length(task) for task in chosen.tasks))
+    if selection.agent is not None and not _has_learner(assay, chosen, Disco):
+        raise SpecError(f"--agent: no learner of this part of {assay.id} comes as several agents")
+    if selection.subject is not None:
+        _require_driven(assay, chosen)
+    return chosen
+
+
+def with_subject(budget: Budget, subject: Subject, agent: str | None = None) -> Budget:
+    """Return ``budget`` for the rule ``subject``.
+
+    Its agent is ``agent``, or the budget's if None; none if the rule has a learner of its own.
+    """
+    if budget.agent and not subject.has_agents:
+        if agent is not None:
+            subject.require_agents()
+        return replace(budget, subject=subject, agent="")
+    return replace(budget, subject=subject, agent=agent or budget.agent)
+
+
+def check_seeds_and_scales(seeds: int, scales: Sequence[float]) -> None:
+    """Raise an error that names the option if no run can have these."""
+    if seeds < 1:
+        raise SpecError(f"--seeds: {seeds} is not a number of lifetimes")
+    for scale in scales:
+        if not 0.0 < scale <= LARGEST_SCALE:
+            raise SpecError(f"--scales: {scale:g} is not between 0 and {LARGEST_SCALE:g}")
+
+
+def _require_driven(assay: Assay, budget: Budget) -> None:
+    """Raise unless the rule under audit drives a learner in the grid of ``budget``."""
+    if not _has_learner(assay, budget, Disco | Open | Plugin):
+        raise SpecError(f"--rule: no learner of this part of {assay.id} has a rule")
+    rule = budget.subject.rule
+    if budget.subject.family == "open" and not any(
+        isinstance(learner, Open) and rule in (OPEN, learner.rule)
+        for learner in (cell.runs[0].learner for cell in assay.grid(budget))
+    ):
+        raise SpecError(
+            f"--rule: {rule!r} is a rule of OPEN, and does not drive this part of {assay.id}"
+        )
+
+
+def _has_learner(assay: Assay, budget: Budget, kinds: type | UnionType) -> bool:
+    return any(isinstance(cell.runs[0].learner, kinds) for cell in assay.grid(budget))
+
+
+def _check_length(assay: Assay, budget: Budget, selection: Selection) -> None:
+    """Raise an error that names the option if the analysis cannot read runs of this length."""
+    iterations, episodes, log_every = selection.iterations, selection.episodes, budget.log_every
+    if budget.episodes is None and episodes is not None:
+        raise SpecError(f"--episodes: lifetimes of {assay.id} are counted in --iterations")
+    if budget.episodes is not None and iterations is not None:
+        raise SpecError(f"--iterations: lifetimes of {assay.id} are counted in --episodes")
+    if episodes is not None and episodes < 1:
+        raise SpecError(f"--episodes: {episodes} is not the length of a lifetime")
+    if iterations is None:
+        return
+    if iterations < log_every:
+        raise SpecError(f"--iterations: {iterations} is less than one log row ({log_every})")
+    if not _has_tail(iterations, log_every):
+        near = -(-iterations // log_every) * log_every
+        raise SpecError(
+            f"--iterations: {iterations} has no log row (every {log_every}) in its last "
+            f"fifth, which scores are read from; nearest: {near}"
+        )
+
+
+def _has_tail(iterations: int, log_every: int) -> bool:
+    """Return whether the last fifth of a run has a log row."""
+    rows = np.arange(log_every, iterations + 1, log_every)
+    return bool(tail_from(rows, 0.8, iterations).any())
+
+
+def _require_known(
+    option: str, names: Sequence[str], valid: Sequence[str] | Mapping[str, object]
+) -> None:
+    for name in names:
+        if name not in valid:
+            raise SpecError(f"{option}: no {name!r}{nearest(name, valid)}")
+
+
+def _ordered(chosen: Sequence[str], valid: Sequence[str]) -> tuple[str, ...]:
+    return tuple(name for name in valid if name in chosen)
