@@ -14,11 +14,12 @@ from statistics import NormalDist
 import numpy as np
 
 from rulescope import assays
-from rulescope.assays import Results, narrowed
+from rulescope.assays import Results
 from rulescope.assays.bimodal_cells import is_level
 from rulescope.assays.estimates import Row
 from rulescope.assays.plan import Plan
 from rulescope.assays.published_agreement import SHARES
+from rulescope.assays.selection import Selection, narrowed
 from rulescope.claims.decision import Floats, Reading
 from rulescope.claims.ledger import CellsOf, Claim, Name, Part
 from rulescope.records import Store
@@ -58,15 +59,14 @@ class RecordEvidence:
         key = cells, seeds
         if key not in self._plans:
             assay = assays.find(cells.assay)
-            budget = narrowed(
-                assay,
-                assay.budget("paper"),
+            selection = Selection(
                 seeds=seeds,
                 tasks=cells.tasks,
                 conditions=cells.conditions,
                 arms=cells.arms,
                 scales=cells.scales,
             )
+            budget = narrowed(assay, assay.budget("paper"), selection)
             if self.agent is not None:  # without effect on learners that come as one agent
                 budget = replace(budget, agent=self.agent)
             self._plans[key] = Plan.of(assay, budget, self.store)
