@@ -99,6 +99,7 @@ class DQN(LearnerBase, frozen=True, tag="dqn", tag_field="kind"):
     """
 
     CARRIERS: ClassVar[tuple[str, ...]] = ("target", "moments", "replay", "schedule", "params")
+    scheduled: ClassVar[bool] = True
 
     agent: NetworkSizes = NetworkSizes()
     learning_rate: Rate = 3e-4
