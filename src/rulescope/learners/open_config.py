@@ -24,7 +24,6 @@ class _Loop(LearnerBase, frozen=True):
     """PPO with separate networks for policy and value."""
 
     usual_shape: ClassVar[RunShape] = RunShape(lanes=64, steps=128, iterations=56, log_every=1)
-    scheduled: ClassVar[bool] = True
     stepwise: ClassVar[bool] = True
 
     agent: NetworkSizes = NetworkSizes(hidden=(64, 64))
