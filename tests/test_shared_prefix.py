@@ -14,7 +14,7 @@ import pytest
 from learners.baseline_cases import SMALL as BASELINES
 from learners.small import CHANNEL_SIZES, small_disco, small_spec
 from learners.test_open_ppo import SMALL as OPEN
-from rulescope import shared_prefix
+from rulescope.core import runtime
 from rulescope.core.arrays import Arrays, bit_equal, digest
 from rulescope.envs.world_config import (
     ActionFlip,
@@ -234,7 +234,7 @@ def test_only_learners_without_a_schedule_ignore_the_length_of_the_run() -> None
         states = [make(short(name, iterations=length)) for length in (14, 200)]
         for life in states:
             life.run(until=12)
-        one, other = (digest(life.learner.save() | life.world.save()) for life in states)
+        one, other = (digest({**life.learner.save(), **life.world.save()}) for life in states)
         if not learner.scheduled:
             assert one == other, name
 
@@ -371,7 +371,7 @@ def test_truncating_twice_is_truncating_once() -> None:
 def test_the_state_of_another_program_is_another_branch(monkeypatch: pytest.MonkeyPatch) -> None:
     before = branch_of(short("a2c"), AT)
     assert before == branch_of(short("a2c", change=ActionFlip(at=AT)), AT)
-    monkeypatch.setattr(shared_prefix.runtime, "program_identity", lambda: {"sha256": "0" * 64})
+    monkeypatch.setattr(runtime, "program_identity", lambda: {"sha256": "0" * 64})
     assert branch_of(short("a2c"), AT) != before
 
 

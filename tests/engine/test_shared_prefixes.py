@@ -113,7 +113,8 @@ def test_a_run_waits_for_the_branch_even_if_workers_are_idle(tmp_path: Path) -> 
 
 @pytest.mark.usefixtures("fast_heartbeats")
 def test_a_trunk_whose_worker_is_killed_leaves_its_branches_all_the_same(tmp_path: Path) -> None:
-    store, killed = Store(tmp_path), []
+    store = Store(tmp_path)
+    killed: list[int] = []
 
     def kill_once(campaign: Campaign) -> None:
         run = campaign.running.get(LONG[0].id)

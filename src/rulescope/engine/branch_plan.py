@@ -68,6 +68,13 @@ def count_shared(specs: Iterable[RunSpec]) -> dict[str, int]:
     return {run: branch.iteration - missing[run].start for run, branch in starts.items()}
 
 
+def shared_fraction(specs: Iterable[RunSpec]) -> float:
+    """Return the fraction of the iterations of ``specs`` that need not be executed."""
+    specs = list(specs)
+    total = sum(spec.iterations - spec.start for spec in specs)
+    return sum(count_shared(specs).values()) / total if total else 0.0
+
+
 def _group_families(missing: Mapping[str, RunSpec]) -> list[dict[str, RunSpec]]:
     """Return the runs that are equal for long enough to share anything, group by group."""
     families: defaultdict[Branch, dict[str, RunSpec]] = defaultdict(dict)
