@@ -22,6 +22,7 @@ SLOW: tuple[str, ...] = (
     "cli/test_audit.py",
     "cli/test_run.py",
     "engine/test_local_engine.py",
+    "engine/test_shared_prefixes.py",
     "engine/test_survival.py",
     "learners/test_cartpole.py",
     "report/site/test_building.py",
@@ -44,6 +45,7 @@ SLOW: tuple[str, ...] = (
     "test_plugins.py::test_a_rule_that_exits_fails_in_a_worker_too_and_once",
     "test_plugins.py::test_a_rule_that_exits_is_a_failure_wherever_it_does",
     "test_plugins.py::test_workers_find_plugins_by_themselves",
+    "test_shared_prefix.py",
     "test_runner.py::test_a_run_is_not_continued_by_an_edited_copy_of_the_program",
     "test_tour.py",
 )

@@ -21,8 +21,10 @@ from documents.repository import Repository
 from documents.spans import DocumentError
 from rulescope.assays import ASSAYS, published
 from rulescope.assays.open.open_carry import GAMES
+from rulescope.assays.plan import Plan
 from rulescope.assays.results import Column
 from rulescope.core.errors import nearest
+from rulescope.engine.branch_plan import count_shared, shared_fraction
 from rulescope.render.table_formats import DASH, MINUS, RANGE_NOTE, cell, number
 from rulescope.stats import Estimate
 
@@ -93,6 +95,7 @@ TABLES: dict[str, Comparison] = {
 
 OTHERS: dict[str, Callable[[Repository, str | None], list[list[str]]]] = {
     "coverage": lambda repository, agent: _coverage(repository, agent),
+    "shared-prefixes": lambda _, __: _shared_prefixes(),
     "bench": lambda repository, _: repository.measured.worlds(),
     "bench-scaling": lambda repository, _: repository.measured.scaling(),
     "bench-baselines": lambda repository, _: repository.measured.baselines(),
@@ -262,6 +265,24 @@ def _coverage(repository: Repository, agent: str | None) -> list[list[str]]:
                 f"{len(own.runs):,}",
             ]
         )
+    return rows
+
+
+def _shared_prefixes() -> list[list[str]]:
+    """Return the iterations that the published grids save because lifetimes share their beginning.
+
+    Grids that save nothing are left out.
+    """
+    rows = [["assay", "lifetimes", "of which continue others", "iterations", "saved"]]
+    for name, assay in ASSAYS.items():
+        plan = Plan.of(assay, assay.budget("paper"))
+        specs = [*plan.donors.values(), *plan.runs.values()]
+        shared = count_shared(specs)
+        if shared:
+            title = name if name == assay.name else f"{name} · {assay.name}"
+            total = sum(spec.iterations - spec.start for spec in specs)
+            share = f"{100 * shared_fraction(specs):.1f} %"
+            rows.append([title, f"{len(specs):,}", f"{len(shared):,}", f"{total:,}", share])
     return rows
 
 

@@ -5,25 +5,30 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from itertools import compress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rulescope import envs, evaluation, learners, package_versions
+from rulescope import envs, evaluation, learners, package_versions, shared_prefix
 from rulescope import run_spec as specs
 from rulescope.core import runtime
 from rulescope.core.arrays import Arrays, digest, prefix_names, unprefix
 from rulescope.core.errors import DivergedError, ExitError, RecordError, WorldError, refusing_exit
+from rulescope.envs.changes import ChangingWorld
 from rulescope.episode_stats import EpisodeStats
 from rulescope.interventions import States, Treatment
 from rulescope.learners.learner import Learner, Rollout
-from rulescope.records.record import Record, RuleIdentity
+from rulescope.records.record import Record, RuleIdentity, SharedPart
 from rulescope.run_spec import Fork, RunSpec
+
+_STEP_COUNT = f"world/{ChangingWorld.COUNTER}"
+"""Name, in a checkpoint, of the steps that a world counts if it changes within the lifetime."""
 
 
 class Progress(NamedTuple):
@@ -69,6 +74,7 @@ class Lifetime:
         self._log: list[list[float]] = []
         self._started = datetime.now(UTC)
         self._seconds = 0.0
+        self._shared: SharedPart | None = None
         self._marks: dict[int, Arrays] = {}
         self._donors = {donor.id: _find_state(donor, donors or {}) for donor in spec.donors}
         self.treatments = [
@@ -200,19 +206,24 @@ class Lifetime:
         These are the program, the machine, the rule, and the donors' states: a donor's spec does
         not determine on which machine its state was computed.
         """
+        return self._identity(self._donor_digests())
+
+    def _identity(self, *facts: object) -> str:
+        """Return the sha256 of the program, the machine, the rule, the columns and ``facts``."""
         rule = self.learner.rule
         shared = [
             runtime.program_identity(),
             self._runtime,
             rule and rule.content,
             self._columns,
-            self._donor_digests(),
+            *facts,
         ]
         return hashlib.sha256(json.dumps(shared, sort_keys=True).encode()).hexdigest()
 
-    def _donor_digests(self) -> dict[str, str]:
-        """Return the digest of each donor's terminal state, by run id."""
-        return {donor: digest(state) for donor, state in self._donors.items()}
+    def _donor_digests(self, spec: RunSpec | None = None) -> dict[str, str]:
+        """Return the digest of the terminal state of each donor of ``spec``, by run id."""
+        donors = (self.spec if spec is None else spec).donors
+        return {donor.id: digest(self._donors[donor.id]) for donor in donors}
 
     def accepts(self, checkpoint: Arrays) -> bool:
         """Return whether ``checkpoint`` is of this run, this program and this machine."""
@@ -241,24 +252,39 @@ class Lifetime:
 
     def save(self) -> dict[str, NDArray[Any]]:
         """Return a complete checkpoint."""
-        treatments = {f"treatment{i}": item.save() for i, item in enumerate(self.treatments)}
-        history: dict[str, Arrays] = {
-            "log": self.log(),
-            "loop": {
-                "identity": np.array(self.identity),
-                "iteration": np.array(self.iteration),
-                "seconds": np.array(self._seconds),
-                "started": np.array(self._started.timestamp()),
-            },
+        return self._checkpoint(self.treatments, self.identity, self._shared)
+
+    def _checkpoint(
+        self, treatments: Sequence[Treatment], identity: str, shared: SharedPart | None
+    ) -> dict[str, NDArray[Any]]:
+        """Return the state with that of ``treatments``, the log and the marks so far."""
+        parts: dict[str, Arrays] = {
+            f"treatment{i}": item.save() for i, item in enumerate(treatments)
         }
-        return self._state() | prefix_names(treatments | history | self._marked_states())
+        parts["log"] = self.log()
+        parts["loop"] = {
+            "identity": np.array(identity),
+            "iteration": np.array(self.iteration),
+            "seconds": np.array(self._seconds),
+            "started": np.array(self._started.timestamp()),
+        }
+        if shared is not None:
+            parts["shared"] = {
+                "run": np.array(shared.run),
+                "iterations": np.array(shared.iterations),
+            }
+        return self._state() | prefix_names(parts | self._marked_states())
 
     def load(self, checkpoint: Arrays) -> None:
         """Restore what :meth:`save` of the same spec returned."""
+        self._load(checkpoint, self.treatments)
+
+    def _load(self, checkpoint: Arrays, treatments: Sequence[Treatment]) -> None:
+        """Restore what :meth:`_checkpoint` of such ``treatments`` returned."""
         self._restore_state(checkpoint)
         columns = unprefix("log", checkpoint)
         self._log = np.stack([columns[name] for name in self._columns], axis=1).tolist()
-        for i, item in enumerate(self.treatments):
+        for i, item in enumerate(treatments):
             item.load(unprefix(f"treatment{i}", checkpoint))
         loop = unprefix("loop", checkpoint)
         self.iteration = int(loop["iteration"])
@@ -266,6 +292,45 @@ class Lifetime:
         self._marks = {mark: state for mark, state in kept.items() if state}
         self._seconds = float(loop["seconds"])
         self._started = datetime.fromtimestamp(float(loop["started"]), UTC)
+        shared = unprefix("shared", checkpoint)
+        self._shared = SharedPart(str(shared["run"]), int(shared["iterations"])) if shared else None
+
+    def save_branch(self) -> dict[str, NDArray[Any]]:
+        """Return a checkpoint from which every run that is equal up to this iteration can start.
+
+        It leaves out what differs between them: treatments that have not acted yet, and the step
+        count of a world that will change.
+        """
+        now = self.iteration
+        part = SharedPart(self.spec.id, now)
+        saved = self._checkpoint(self._active_treatments(now), self._branch_identity(now), part)
+        saved.pop(_STEP_COUNT, None)
+        return saved
+
+    def load_branch(self, checkpoint: Arrays) -> bool:
+        """Start from what :meth:`save_branch` of an equal run returned; return whether it fits.
+
+        That of another program or machine, or after other states of donors, does not fit.
+        """
+        iteration = int(checkpoint["loop/iteration"])
+        if str(checkpoint["loop/identity"]) != self._branch_identity(iteration):
+            return False
+        state = dict(checkpoint)
+        if self.spec.change is not None:
+            state[_STEP_COUNT] = np.array(iteration * self.spec.steps)
+        self._load(state, self._active_treatments(iteration))
+        return True
+
+    def _active_treatments(self, iteration: int) -> list[Treatment]:
+        """Return the treatments that may have acted by ``iteration``; others have no state yet."""
+        active = [item.first_effect <= iteration for item in self.spec.interventions]
+        return list(compress(self.treatments, active))
+
+    def _branch_identity(self, iteration: int) -> str:
+        """Return the identity of the common part: of the donors, those used by then count."""
+        common = shared_prefix.truncate(self.spec, iteration)
+        key = shared_prefix.branch_of(self.spec, iteration).key
+        return self._identity(key, self._donor_digests(common))
 
     def _marked_states(self) -> dict[str, Arrays]:
         """Return the states from which forks start."""
@@ -301,6 +366,7 @@ class Lifetime:
             started=self._started,
             seconds=self._seconds,
             inherited=self._donor_digests(),
+            shared=self._shared,
         )
 
 

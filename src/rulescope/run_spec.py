@@ -34,6 +34,14 @@ class _Operation(Frozen, frozen=True):
     carrier: str
 
     @property
+    def first_effect(self) -> int:
+        """The first iteration after which the learner may differ; 0 is before the first one.
+
+        Operations without ``at`` act from the start. (Before ``at``, the others do nothing.)
+        """
+        return int(getattr(self, "at", 0))
+
+    @property
     def operation(self) -> str:
         """The name of the operation, as in a specification."""
         return str(self.__struct_config__.tag)

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from numpy.typing import NDArray
 
-from rulescope import plugin_sources
+from rulescope import plugin_sources, shared_prefix
 from rulescope import run_spec as specs
 from rulescope.core.arrays import Arrays
+from rulescope.core.errors import RecordError
 from rulescope.core.signals import Interrupts
 from rulescope.lifetime import Lifetime, Progress
 from rulescope.records import Record
+from rulescope.records.branch_checkpoints import BranchCheckpoints
 from rulescope.run_spec import RunSpec
 
 _log = logging.getLogger(__name__)
@@ -31,6 +33,16 @@ class Paused(Exception):
     def __init__(self, iteration: int) -> None:
         super().__init__(f"stopped after iteration {iteration}")
         self.iteration = iteration
+
+
+class Sharing(NamedTuple):
+    """What a run shares with others that have the same first iterations."""
+
+    checkpoints: BranchCheckpoints
+    start: int = 0
+    """Iteration of the branch checkpoint to start from; 0: none."""
+    users: Mapping[int, tuple[str, ...]] = {}
+    """Iterations after which to save a branch checkpoint, with the runs that start from it."""
 
 
 class RecordStore(Protocol):
@@ -68,6 +80,7 @@ def find_or_make(
     stop: Callable[[], bool] | None = None,
     weights: Path | None = None,
     device: str = "cpu",
+    sharing: Sharing | None = None,
 ) -> Record:
     """Return the record of ``spec``; run the lifetime, or the rest of it, if there is none.
 
@@ -75,7 +88,8 @@ def find_or_make(
     after iteration ``stop_after``, or when ``stop``, called after every iteration, returns True
     (both raise :class:`Paused`), or at Ctrl-C or SIGTERM (``KeyboardInterrupt``; a second signal
     does not wait for the iteration). The next call resumes bit-identically from the checkpoint.
-    With ``stop`` given, the caller handles signals itself.
+    With ``stop`` given, the caller handles signals itself. With ``sharing``, a run without a
+    checkpoint of its own starts from that of a run with the same first iterations, if there is one.
     """
     spec = specs.checked(spec)
     if spec.id in store:
@@ -94,11 +108,14 @@ def find_or_make(
     checkpoint = store.load_checkpoint(spec.id)
     if checkpoint is not None and lifetime.accepts(checkpoint):
         lifetime.load(checkpoint)
-    elif checkpoint is not None:
-        # A record must be the work of one program: another one's checkpoint cannot be used.
-        _log.warning("run %s starts again: its checkpoint is another version's", spec.id[:12])
+    else:
+        if checkpoint is not None:
+            # A record must be the work of one program: another one's checkpoint cannot be used.
+            _log.warning("run %s starts again: its checkpoint is another version's", spec.id[:12])
+        if sharing is not None and sharing.start:
+            _load_branch(lifetime, sharing)
     with Interrupts() if stop is None else nullcontext() as interrupts:
-        checkpoints = _Checkpointer(lifetime, store, report, stop, interrupts)
+        checkpoints = _Checkpointer(lifetime, store, report, stop, interrupts, sharing)
         lifetime.run(stop_after, checkpoints)
         if not lifetime.finished:
             checkpoints.save()
@@ -111,6 +128,14 @@ def find_or_make(
     return record
 
 
+def _load_branch(lifetime: Lifetime, sharing: Sharing) -> None:
+    """Start ``lifetime`` from its branch checkpoint; without a valid one it starts anew."""
+    branch = shared_prefix.branch_of(lifetime.spec, sharing.start)
+    state = sharing.checkpoints.load(branch)
+    if state is None or not lifetime.load_branch(state):
+        _log.warning("run %s starts without a shared state", lifetime.spec.id[:12])
+
+
 class _Checkpointer:
     """Reports progress, and stores a checkpoint every minute and when the run stops."""
 
@@ -121,12 +146,15 @@ class _Checkpointer:
         report: Callable[[Progress], None] | None,
         stop: Callable[[], bool] | None,
         interrupts: Interrupts | None,
+        sharing: Sharing | None,
     ) -> None:
         self._lifetime, self._store, self._report = lifetime, store, report
-        self._stop, self._interrupts = stop, interrupts
+        self._stop, self._interrupts, self._sharing = stop, interrupts, sharing
         self._saved = time.monotonic()
 
     def __call__(self, progress: Progress) -> None:
+        if self._sharing is not None and progress.iteration in self._sharing.users:
+            self._save_branch(self._sharing)  # before the report, which starts the other runs
         if self._report is not None:
             self._report(progress)
         if self._lifetime.finished:
@@ -144,3 +172,12 @@ class _Checkpointer:
         """Store a checkpoint of the current state."""
         self._store.save_checkpoint(self._lifetime.spec.id, self._lifetime.save())
         self._saved = time.monotonic()
+
+    def _save_branch(self, sharing: Sharing) -> None:
+        """Store the current state for other runs; an error does not concern this run."""
+        iteration = self._lifetime.iteration
+        branch = shared_prefix.branch_of(self._lifetime.spec, iteration)
+        try:
+            sharing.checkpoints.save(branch, sharing.users[iteration], self._lifetime.save_branch())
+        except RecordError as fault:
+            _log.warning("no branch checkpoint for other runs: %s", fault)

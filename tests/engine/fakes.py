@@ -75,6 +75,7 @@ def run(
     stop: Callable[[], bool],
     weights: Path | None,  # noqa: ARG001
     device: str,  # noqa: ARG001
+    sharing: runner.Sharing,  # noqa: ARG001
 ) -> None:
     """Count the iterations, with a short sleep for each."""
     attempt = _count_attempt(spec, store)

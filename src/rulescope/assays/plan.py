@@ -155,15 +155,24 @@ def interactions(specs: Iterable[RunSpec]) -> int:
     return sum(spec.interactions for spec in specs)
 
 
-def seconds_left(specs: Sequence[RunSpec], workers: int, weights: Path | None = None) -> float:
-    """Estimate the duration of ``specs`` from a few iterations of each kind of run."""
+def seconds_left(
+    specs: Sequence[RunSpec],
+    workers: int,
+    weights: Path | None = None,
+    shared: Mapping[str, int] | None = None,
+) -> float:
+    """Estimate the duration of ``specs`` from a few iterations of each kind of run.
+
+    ``shared`` are the iterations that a run need not execute, by run id.
+    """
     pace: dict[object, float] = {}
     total = 0.0
     for spec in specs:
         kind = _pace_kind(spec)
         if kind not in pace:
             pace[kind] = iteration_seconds(spec, weights)
-        total += pace[kind] * (spec.iterations - spec.start)
+        saved = (shared or {}).get(spec.id, 0)
+        total += pace[kind] * (spec.iterations - spec.start - saved)
     return total / max(min(workers, len(specs)), 1)
 
 

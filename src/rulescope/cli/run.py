@@ -31,6 +31,7 @@ from rulescope.cli.progress import Meter, duration, index_progress
 from rulescope.cli.selection_options import AssayName, SaveDraws, SelectionOptions
 from rulescope.core.errors import RecordError
 from rulescope.core.wording import counted
+from rulescope.engine.branch_plan import count_shared, shared_fraction
 from rulescope.engine.execution import Execution
 from rulescope.records import Store
 from rulescope.render.result_files import require_writable
@@ -129,6 +130,7 @@ def show_plan(plan: Plan, execution: Execution, screen: Console) -> dict[str, An
         "donors": len(plan.donors),
         "interactions": total,
         "missing": len(plan.missing),
+        "shared": shared_fraction(plan.missing.values()) if execution.shares_prefixes else 0.0,
         "seconds": show_missing(plan.missing, execution, screen),
     }
 
@@ -139,11 +141,17 @@ def show_missing(missing: Mapping[str, RunSpec], execution: Execution, screen: C
         screen.print("  all runs are in the store")
         return 0.0
     specs, workers = list(missing.values()), execution.expected_workers
-    seconds = seconds_left(specs, workers, execution.weights)
+    shared = count_shared(specs) if execution.shares_prefixes else {}
+    seconds = seconds_left(specs, workers, execution.weights, shared)
     screen.print(
         f"  {len(missing)} to run ({interactions(specs):,} interactions): about "
         f"{duration(seconds)} with {counted(workers, 'worker')}"
     )
+    if shared:
+        screen.print(
+            f"  {counted(len(shared), 'lifetime')} continue others that are equal so far: "
+            f"{shared_fraction(specs):.0%} of the iterations are saved"
+        )
     return seconds
 
 

@@ -2,6 +2,7 @@
 
 ``local_engine``, ``ray_engine``    ``run_all``: bring the records of many specs into a store
 ``scheduler``                       which run starts when, retries, progress; the same for both
+``branch_plan``                     which runs share their first iterations, executed once
 ``campaign``                        progress of a campaign, as reported to the caller
 ``heartbeat``, ``failures``         progress and causes of failures, as files of the store
 ``resources``                       whether disk and memory suffice

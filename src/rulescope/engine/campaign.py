@@ -63,6 +63,8 @@ class Campaign:
     """Run id to cause, of runs that are not retried any more."""
     given_up: int = 0
     """Iterations that failed runs, and the runs that depend on them, will not complete."""
+    shared: int = 0
+    """Iterations that runs not started yet have in common with others, and will not execute."""
     running: dict[str, RunProgress] = field(default_factory=dict)
     causes: dict[str, list[str]] = field(default_factory=dict)
     """Run id to the cause of each failed attempt, also of runs that succeeded later."""
@@ -87,4 +89,4 @@ class Campaign:
     @property
     def _remaining(self) -> int:
         """Iterations still to be completed."""
-        return max(self.total - self.done - self.given_up, 0)
+        return max(self.total - self.done - self.given_up - self.shared, 0)

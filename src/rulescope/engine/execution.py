@@ -61,6 +61,14 @@ class Execution:
 
         return self.workers or (1 if self.address is not None else cores())
 
+    @property
+    def shares_prefixes(self) -> bool:
+        """Whether iterations that runs have in common are executed once.
+
+        Not on Ray, whose workers have no disk in common.
+        """
+        return self.engine == "local"
+
     def require_possible(self, missing: Collection[RunSpec], store: Store) -> None:
         """Raise the error that :meth:`run_all` would raise before its first run."""
         if self.engine == "ray":

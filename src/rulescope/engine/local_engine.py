@@ -30,6 +30,7 @@ def run_all(
     timeouts: Timeouts | None = None,
     name: str = "",
     force: bool = False,
+    share_prefixes: bool = True,
 ) -> Campaign:
     """Bring the record of every spec into ``store``; a failed run does not stop the others.
 
@@ -41,6 +42,10 @@ def run_all(
     ``KeyboardInterrupt`` is raised; a second signal does not wait for that. :class:`EngineError`
     is raised before anything runs if disk or memory would not suffice, unless ``force``, and when
     workers cannot be started. ``name`` identifies the campaign to readers of the store.
+
+    Iterations that runs have in common are executed once, unless ``share_prefixes`` is False: a
+    run starts from the branch checkpoint of another (:mod:`rulescope.engine.branch_plan`). Records
+    are equal either way.
     """
     refuse_rerun_script()
 
@@ -50,7 +55,7 @@ def run_all(
         size = _pool_size(missing, workers)
         return ProcessPool(size, store.root, weights, timeouts or Timeouts())
 
-    return run_campaign(specs, store, make_pool, report, name)
+    return run_campaign(specs, store, make_pool, report, name, share_prefixes=share_prefixes)
 
 
 def require(missing: Collection[RunSpec], store: Store, workers: int | None) -> None:

@@ -1,12 +1,22 @@
 """Messages from a worker to its pool. Imports nothing heavy: a worker needs them before torch.
 
-In the other direction a worker receives the canonical form of a spec (run it) or None (pause the
-run at a checkpoint); a closed pipe means that the worker should exit.
+In the other direction a worker receives an :class:`Assignment` (run it) or None (pause the run at a
+checkpoint); a closed pipe means that the worker should exit.
 """
 
 from __future__ import annotations
 
 from typing import Literal, NamedTuple
+
+
+class Assignment(NamedTuple):
+    """A run for a worker, and the branch checkpoints that it starts from and saves."""
+
+    canonical: bytes
+    """The canonical form of its spec."""
+    start: int
+    """This and the next as in :class:`rulescope.runner.Sharing`."""
+    users: dict[int, tuple[str, ...]]
 
 
 class Heartbeat(NamedTuple):

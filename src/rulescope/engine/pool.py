@@ -17,7 +17,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from rulescope.core.errors import RulescopeError
 from rulescope.engine.campaign import RateMeter
-from rulescope.engine.messages import Heartbeat, Message, Ready, RunEnded, StartFailed
+from rulescope.engine.messages import Assignment, Heartbeat, Message, Ready, RunEnded, StartFailed
 
 MAX_FAILED_STARTS = 3
 """Workers that may fail to start in a row."""
@@ -61,8 +61,8 @@ class WorkerHandle(ABC):
         """Its machine; empty if it is this one."""
 
     @abstractmethod
-    def send(self, canonical: bytes | None) -> None:
-        """Send a spec to run, or None to pause the run; no effect if the worker has exited."""
+    def send(self, assignment: Assignment | None) -> None:
+        """Send a run, or None to pause the run; no effect if the worker has exited."""
 
     @abstractmethod
     def receive(self) -> Iterator[Message]:
@@ -141,11 +141,11 @@ class Pool(ABC, Generic[H]):
         while len(self.workers) < min(wanted, limit):
             self.workers.append(self._spawn())
 
-    def assign(self, worker: H, run: str, canonical: bytes) -> None:
-        """Let an idle worker run a spec."""
+    def assign(self, worker: H, run: str, assignment: Assignment) -> None:
+        """Let an idle worker execute ``run``."""
         worker.run, worker.iteration, worker.meter = run, 0, RateMeter()
         worker.stalled = worker.overdue = 0.0
-        worker.send(canonical)
+        worker.send(assignment)
 
     def pause(self) -> None:
         """Ask every worker to stop after its iteration, with a checkpoint."""

@@ -12,7 +12,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
 
-from rulescope.engine.messages import Message
+from rulescope.engine.messages import Assignment, Message
 from rulescope.engine.pool import Pool, Timeouts, WorkerHandle
 from rulescope.engine.worker import run_worker
 
@@ -30,10 +30,10 @@ class ProcessHandle(WorkerHandle):
         super().__init__()
         self.process, self.pipe = process, pipe
 
-    def send(self, canonical: bytes | None) -> None:
-        """Send a spec to run, or None to pause the run; no effect if the worker has exited."""
+    def send(self, assignment: Assignment | None) -> None:
+        """Send a run, or None to pause the run; no effect if the worker has exited."""
         with suppress(OSError):  # the next poll notices the exit
-            self.pipe.send(canonical)
+            self.pipe.send(assignment)
 
     def receive(self) -> Iterator[Message]:
         """Yield the messages that have arrived; raise EOFError if the worker has exited."""

@@ -13,7 +13,7 @@ from rulescope import run_spec
 from rulescope.core import arrays, runtime
 from rulescope.core.arrays import ArrayFileError
 from rulescope.core.errors import RecordError
-from rulescope.engine.messages import Message, RunEnded
+from rulescope.engine.messages import Assignment, Message, RunEnded
 from rulescope.engine.pool import EngineError, Pool, Timeouts, WorkerHandle
 from rulescope.engine.process_pool import THREADS
 from rulescope.engine.ray_actor import ProgressReport, RayActor, RunReport, StartReport
@@ -60,11 +60,12 @@ class ActorHandle(WorkerHandle):
         self._unsent: RunEnded | None = None
         self._end: str = "is lost"
 
-    def send(self, canonical: bytes | None) -> None:
-        """Send a spec to run, with its donors and checkpoint, or None to pause the run."""
-        if canonical is None:
+    def send(self, assignment: Assignment | None) -> None:
+        """Send a run with its donors and checkpoint, or None to pause the run."""
+        if assignment is None:
             self._actor.pause.remote(self.run)
             return
+        canonical = assignment.canonical
         spec = run_spec.decode(canonical)
         try:
             donors = {

@@ -49,6 +49,7 @@ def rerun_records(
             weights=weights,
             name="verify",
             force=force,
+            share_prefixes=False,  # each run by itself, whatever was shared when it was recorded
         )
         return [
             _compare(run, record, again.read(run))

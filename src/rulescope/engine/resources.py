@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from rulescope.engine.branch_plan import plan_branches
 from rulescope.engine.pool import EngineError
 from rulescope.envs.world_config import Catch, DeepSea, EnvironmentSpec, MinAtar, Tracking
 from rulescope.learners.baseline_config import RandomPolicy
@@ -58,16 +59,33 @@ def require(specs: Iterable[RunSpec], workers: int, root: Path) -> None:
     Limits that this system does not report are not checked.
     """
     specs = list(specs)
-    require_disk(specs, workers, root)
+    require_disk(specs, workers, root, _branch_bytes(specs, workers))
     _require_memory([estimate(spec) for spec in specs], workers)
 
 
-def require_disk(specs: Iterable[RunSpec], workers: int, root: Path) -> None:
-    """Raise :class:`EngineError` if the disk at ``root`` has no room for ``specs``."""
+def _branch_bytes(specs: Iterable[RunSpec], workers: int) -> int:
+    """Return the bytes of the branch checkpoints that exist at once.
+
+    A run from a branch starts before any other, so they are those of one family for each worker.
+    """
+    known = {spec.id: spec for spec in specs}
+    plan = plan_branches(known)
+    families = [
+        sum(len(plan.users(run)) * estimate(known[run]).checkpoint for run in family)
+        for family in plan.families
+    ]
+    return sum(sorted(families, reverse=True)[:workers])
+
+
+def require_disk(specs: Iterable[RunSpec], workers: int, root: Path, branches: int = 0) -> None:
+    """Raise :class:`EngineError` if the disk at ``root`` has no room for ``specs``.
+
+    ``branches`` are the bytes of branch checkpoints.
+    """
     needs = [estimate(spec) for spec in specs]
     # A new checkpoint is complete before it replaces the one before.
     largest = sorted((each.checkpoint for each in needs), reverse=True)[:workers]
-    wanted = sum(each.record for each in needs) + 2 * sum(largest) + RESERVE
+    wanted = sum(each.record for each in needs) + 2 * sum(largest) + branches + RESERVE
     free = free_disk(root)
     if free is not None and free < wanted:
         raise EngineError(

@@ -17,12 +17,14 @@ from rulescope import plugin_sources, run_spec
 from rulescope.core.errors import RecordError
 from rulescope.core.signals import Interrupts
 from rulescope.engine import failures
+from rulescope.engine.branch_plan import BranchPlan, plan_branches
 from rulescope.engine.campaign import Campaign, RunProgress
 from rulescope.engine.heartbeat import StatusFile
-from rulescope.engine.messages import RunEnded
+from rulescope.engine.messages import Assignment, RunEnded
 from rulescope.engine.pool import EngineError, Pool
 from rulescope.envs.world_config import Gymnasium
 from rulescope.records import Store
+from rulescope.records.branch_checkpoints import Branch, BranchCheckpoints
 from rulescope.run_spec import RunSpec
 
 _log = logging.getLogger(__name__)
@@ -40,11 +42,15 @@ def run_campaign(
     make_pool: Callable[[dict[str, RunSpec]], Pool[Any]],
     report: Report | None,
     name: str,
+    *,
+    share_prefixes: bool = False,
 ) -> Campaign:
     """Bring the record of every spec, and of every donor, into ``store``.
 
     ``make_pool`` returns the pool for the specs, by id, that the store lacks; it is not called if
-    there are none. An interrupt pauses all runs, then raises ``KeyboardInterrupt``.
+    there are none. An interrupt pauses all runs, then raises ``KeyboardInterrupt``. With
+    ``share_prefixes``, runs start from branch checkpoints of others, for which all workers must
+    have the disk of ``store``.
     """
     wanted = run_spec.with_donors(map(run_spec.checked, specs))
     missing = {run: spec for run, spec in wanted.items() if run not in store}
@@ -58,7 +64,13 @@ def run_campaign(
         plugin_sources.require_plugins(missing.values())
         pool = make_pool(missing)
         with Interrupts() as interrupts, StatusFile(store, campaign, name) as status_file:
-            _Scheduler(missing, store, pool, campaign, report, interrupts, status_file).run()
+            branches = BranchPlan()
+            if share_prefixes:
+                existing = BranchCheckpoints(store).list_branches()
+                branches = plan_branches(missing, existing)
+            _Scheduler(
+                missing, branches, store, pool, campaign, report, interrupts, status_file
+            ).run()
     return campaign
 
 
@@ -68,6 +80,7 @@ class _Scheduler:
     def __init__(
         self,
         missing: dict[str, RunSpec],
+        branches: BranchPlan,
         store: Store,
         pool: Pool[Any],
         campaign: Campaign,
@@ -75,16 +88,21 @@ class _Scheduler:
         interrupts: Interrupts,
         status_file: StatusFile,
     ) -> None:
-        self._missing, self._store, self._pool = missing, store, pool
+        self._missing, self._branches, self._store, self._pool = missing, branches, store, pool
         self._campaign, self._report = campaign, report
         self._interrupts, self._status_file = interrupts, status_file
         self._done_before = campaign.done
         self._reached: dict[str, int] = {}
         """Run id to the furthest iteration completed in this campaign."""
         self._order = _order_by_donors(missing)
-        self._priority = {run: place for place, run in enumerate(missing)}
-        self._ready: list[tuple[int, str]] = []
-        """A heap of (priority, run id), lowest number first."""
+        # Runs from a branch come first, so that few branch checkpoints exist at once.
+        self._priority = {
+            run: (run not in branches.starts, place) for place, run in enumerate(missing)
+        }
+        self._ready: list[tuple[tuple[bool, int], str]] = []
+        """A heap of (priority, run id), lowest first."""
+        self._waiting: set[str] = set()
+        """Runs whose donors are there, but not yet the branch that they start from."""
 
     def run(self) -> None:
         """Run until nothing is left that can be run."""
@@ -98,6 +116,8 @@ class _Scheduler:
                 if self._campaign.stopping:
                     raise KeyboardInterrupt
             self._fail_dependants()
+            for branch in set(self._branches.starts.values()):
+                self._drop_branch(branch)
         except BaseException as fault:
             interrupted = self._interrupts.asked
             self._wait_for_checkpoints()
@@ -119,15 +139,48 @@ class _Scheduler:
         """Assign ready runs to idle workers; return whether there is anything to wait for."""
         for run in self._order.get_ready():
             self._queue(run)
+        for run in [run for run in self._waiting if not self._must_wait(run)]:
+            self._waiting.remove(run)
+            self._queue(run)
         self._pool.grow(len(self._pool.busy) + len(self._ready))
         # Only idle workers get a run: one that becomes ready later may have a higher priority.
         for worker in self._pool.idle[: len(self._ready)]:
             _, run = heapq.heappop(self._ready)
-            self._pool.assign(worker, run, run_spec.canonical(self._missing[run]))
+            self._pool.assign(worker, run, self._make_assignment(run))
         return bool(self._ready or self._pool.busy)
 
     def _queue(self, run: str) -> None:
-        heapq.heappush(self._ready, (self._priority[run], run))
+        if self._must_wait(run):
+            self._waiting.add(run)
+        else:
+            heapq.heappush(self._ready, (self._priority[run], run))
+
+    def _must_wait(self, run: str) -> bool:
+        """Return whether ``run`` starts from a branch that another run has not reached yet.
+
+        Even with idle workers it waits: by itself it would reach the branch later than a run that
+        is ahead of it. Whether the other run has saved the branch does not matter here: a run that
+        does not find its branch starts from the beginning.
+        """
+        parent = self._branches.parents.get(run)
+        if parent is None or parent in self._campaign.failed:
+            return False
+        return self._reached.get(parent, 0) < self._branches.starts[run].iteration
+
+    def _make_assignment(self, run: str) -> Assignment:
+        branch = self._branches.starts.get(run)
+        return Assignment(
+            run_spec.canonical(self._missing[run]),
+            0 if branch is None else branch.iteration,
+            self._branches.users(run),
+        )
+
+    def _drop_branch(self, branch: Branch) -> None:
+        """Remove a branch checkpoint if every run that was to start from it has a record."""
+        starts = self._branches.starts
+        if all(run in self._store for run, start in starts.items() if start == branch):
+            with _logged_errors():
+                BranchCheckpoints(self._store).drop_unneeded(branch)
 
     def _handle_ended(self, runs: Iterable[RunEnded]) -> None:
         for ended in runs:
@@ -138,6 +191,8 @@ class _Scheduler:
                     self._order.done(ended.run)
                     with _logged_errors():
                         failures.clear(self._store, ended.run)
+                    if ended.run in self._branches.starts:
+                        self._drop_branch(self._branches.starts[ended.run])
                 case "paused":  # not a failure: it resumes from its checkpoint
                     self._queue(ended.run)
                 case "failed":
@@ -185,6 +240,8 @@ class _Scheduler:
         campaign.running = running
         campaign.workers = min(self._pool.size, len(self._missing))
         campaign.done = self._done_before + sum(self._reached.values())
+        starts = self._branches.starts.items()
+        campaign.shared = sum(start.iteration for run, start in starts if run not in self._reached)
         self._status_file.update()
 
 

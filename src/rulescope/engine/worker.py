@@ -20,11 +20,11 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 from rulescope.core.errors import PassingError, RulescopeError
-from rulescope.engine.messages import Heartbeat, Message, Ready, RunEnded, StartFailed
+from rulescope.engine.messages import Assignment, Heartbeat, Message, Ready, RunEnded, StartFailed
 
 if TYPE_CHECKING:
     from rulescope.lifetime import Progress
-    from rulescope.runner import RecordStore
+    from rulescope.runner import RecordStore, Sharing
 
 HEARTBEAT_SECONDS = 1.0
 """Time between two heartbeats."""
@@ -35,7 +35,7 @@ MAX_CAUSE, MAX_TRACE = 2_000, 8_000
 
 
 def run_worker(pipe: Connection, root: Path, weights: Path | None) -> None:
-    """Run every spec received through ``pipe`` into the store at ``root``, then exit."""
+    """Execute every run received through ``pipe`` into the store at ``root``, then exit."""
     # Ctrl-C reaches every process of a terminal; only the parent handles it, and asks us to pause.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     worker = _ProcessWorker(pipe)
@@ -46,6 +46,8 @@ def run_worker(pipe: Connection, root: Path, weights: Path | None) -> None:
         # imported before the first run, because its files may be edited while this process works.
         from rulescope.core import runtime
         from rulescope.records import Store
+        from rulescope.records.branch_checkpoints import BranchCheckpoints
+        from rulescope.runner import Sharing
 
         runtime.single_threaded()
     except BaseException as fault:
@@ -54,10 +56,11 @@ def run_worker(pipe: Connection, root: Path, weights: Path | None) -> None:
     worker.send(Ready(os.getpid()))
     store = Store(root)
     while not worker.exiting and not worker.source_changed:
-        canonical = worker.specs.get()
-        if canonical is None:
+        assignment = worker.assignments.get()
+        if assignment is None:
             break
-        ended = worker.execute(canonical, store, weights)
+        sharing = Sharing(BranchCheckpoints(store), assignment.start, assignment.users)
+        ended = worker.execute(assignment.canonical, store, weights, sharing=sharing)
         # The run did not fail: a worker that pauses is replaced, and its successor resumes the run.
         worker.send(ended._replace(outcome="paused") if worker.source_changed else ended)
 
@@ -71,7 +74,12 @@ class RunWorker:
         """Whether the program was edited since it was imported: another process must resume."""
 
     def execute(
-        self, canonical: bytes, store: RecordStore, weights: Path | None = None, device: str = "cpu"
+        self,
+        canonical: bytes,
+        store: RecordStore,
+        weights: Path | None = None,
+        device: str = "cpu",
+        sharing: Sharing | None = None,
     ) -> RunEnded:
         """Make the record of one spec; errors are part of the result and not raised."""
         from rulescope import run_spec, runner
@@ -87,6 +95,7 @@ class RunWorker:
                 stop=self.should_pause,
                 weights=weights,
                 device=device,
+                sharing=sharing,
             )
         except runner.Paused as pause:
             return RunEnded(spec.id, "paused", pause.iteration)
@@ -113,8 +122,8 @@ class _ProcessWorker(RunWorker):
 
     def __init__(self, pipe: Connection) -> None:
         super().__init__()
-        self.specs: SimpleQueue[bytes | None] = SimpleQueue()
-        """Canonical specs to run; None ends the worker."""
+        self.assignments: SimpleQueue[Assignment | None] = SimpleQueue()
+        """Runs to execute; None ends the worker."""
         self.exiting = False
         self._pausing = False
         self._pipe = pipe
@@ -123,17 +132,17 @@ class _ProcessWorker(RunWorker):
     def request_exit(self) -> None:
         """Exit after the next checkpoint (also called by a signal handler: must not block)."""
         self.exiting = True
-        self.specs.put(None)
+        self.assignments.put(None)
 
     def exchange_messages(self) -> None:
-        """Receive specs and requests to pause; send a heartbeat every second."""
+        """Receive runs and requests to pause; send a heartbeat every second."""
         try:
             while True:
                 if self._pipe.poll(HEARTBEAT_SECONDS):
                     received = self._pipe.recv()
                     self._pausing = received is None
                     if received is not None:
-                        self.specs.put(received)
+                        self.assignments.put(received)
                 with self._send_lock:
                     self._pipe.send(self.heartbeat)
         except (EOFError, OSError):  # the parent has closed the pipe, or is gone

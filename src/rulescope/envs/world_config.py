@@ -146,6 +146,11 @@ class _Change(Frozen, frozen=True):
     """Iteration after which the world changes, at once and in the middle of an episode."""
 
     @property
+    def first_effect(self) -> int:
+        """The first iteration in which the world differs from the unchanged one."""
+        return self.at + 1
+
+    @property
     def kind(self) -> str:
         """The name of the change, as in a specification."""
         return str(self.__struct_config__.tag)

@@ -31,6 +31,7 @@ class A2C(LearnerBase, frozen=True, tag="a2c", tag_field="kind"):
     """Advantage actor-critic: one update on each rollout, which is then discarded."""
 
     CARRIERS: ClassVar[tuple[str, ...]] = ("moments", "params")
+    scheduled: ClassVar[bool] = False
 
     agent: NetworkSizes = NetworkSizes()
     learning_rate: Rate = 7e-4
@@ -48,6 +49,7 @@ class PPO(LearnerBase, frozen=True, tag="ppo", tag_field="kind"):
     """Proximal policy optimisation: several passes over each rollout in minibatches."""
 
     CARRIERS: ClassVar[tuple[str, ...]] = ("moments", "params")
+    scheduled: ClassVar[bool] = False
 
     agent: NetworkSizes = NetworkSizes()
     learning_rate: Rate = 3e-4
@@ -76,6 +78,7 @@ class A2CPopArt(LearnerBase, frozen=True, tag="a2c-popart", tag_field="kind"):
     """
 
     CARRIERS: ClassVar[tuple[str, ...]] = ("averages", "moments", "params")
+    scheduled: ClassVar[bool] = False
 
     agent: NetworkSizes = NetworkSizes()
     learning_rate: Rate = 7e-4
@@ -152,6 +155,7 @@ class RandomPolicy(LearnerBase, frozen=True, tag="random", tag_field="kind"):
     """Uniformly random actions without learning."""
 
     CARRIERS: ClassVar[tuple[str, ...]] = ()
+    scheduled: ClassVar[bool] = False
 
 
 Baseline = A2C | PPO | A2CPopArt | DQN | RandomPolicy

@@ -124,6 +124,7 @@ class Disco(LearnerBase, frozen=True, tag="disco", tag_field="kind"):
         "replay",
         "params",
     )
+    scheduled: ClassVar[bool] = False
     outputs: ClassVar[int] = 1300
 
     rule: str = "disco103"

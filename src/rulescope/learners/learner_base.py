@@ -47,6 +47,9 @@ class LearnerBase(Frozen, frozen=True):
     """Names of the parts of its persistent state."""
     usual_shape: ClassVar[RunShape] = RunShape()
     """The shape of a run where nothing else is asked for."""
+    scheduled: ClassVar[bool] = True
+    """Whether what it does in an iteration may depend on the length of the whole run. A learner
+    that never does shares iterations with longer and shorter runs."""
     stepwise: ClassVar[bool] = False
     """Whether an intervention can act after each step of the optimiser."""
     network_copies: ClassVar[int] = 4

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rulescope.core import disk
+from rulescope.records.branch_checkpoints import BranchCheckpoints, parse_name
 from rulescope.records.sizes import total_bytes
 from rulescope.records.store import Store
 from rulescope.records.store_layout import ID, is_abandoned
@@ -50,6 +51,11 @@ def _candidates(store: Store, quarantine: bool) -> Iterator[tuple[str, Path, str
         for path in _entries(store, part):
             if path.suffix == ending and ID.fullmatch(path.stem) and path.stem in store:
                 yield part, path, "its run has a record now"
+    branches = BranchCheckpoints(store)
+    for path in _entries(store, "checkpoints"):
+        branch = parse_name(path)
+        if branch is not None and not branches.is_needed(branch):
+            yield "checkpoints", path, "the runs that start from it have records, or it is damaged"
     if quarantine:
         for path in _entries(store, "quarantine"):
             yield "quarantine", path, "failed verification"

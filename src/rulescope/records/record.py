@@ -49,6 +49,15 @@ class RuleIdentity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Of the arrays (:func:`rulescope.core.arrays.digest`), independent of the file format."""
 
 
+class SharedPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The first iterations of a run, if another run executed them for both."""
+
+    run: Sha256
+    """The run that executed them."""
+    iterations: Annotated[int, Meta(ge=1)]
+    """The last shared iteration."""
+
+
 class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything in a record except its arrays."""
 
@@ -69,10 +78,13 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     started: str
     """UTC, as ISO 8601."""
     seconds: Annotated[float, Meta(ge=0.0)]
+    """Time of all iterations, shared ones included."""
     science_hash: Sha256
     carriers_read: Literal["before", "after"] = "after"
     """Whether :data:`CARRIER_COLUMNS` of the log show carriers before or after the interventions of
     their iteration."""
+    shared: SharedPart | None = None
+    """Written only if there is a shared part, which has no effect on the results."""
     payload: dict[str, Sha256] = {}
     """sha256 of each array file; filled in when the record is written."""
 
@@ -115,6 +127,7 @@ class Record:
         started: datetime,
         seconds: float,
         inherited: Mapping[str, str] | None = None,
+        shared: SharedPart | None = None,
     ) -> Record:
         """Return the record of a run of ``spec`` that has just ended.
 
@@ -132,6 +145,7 @@ class Record:
             started=started.astimezone(UTC).isoformat(timespec="seconds"),
             seconds=seconds,
             science_hash=science_hash(log, state),
+            shared=shared,
         )
         return cls(spec, dict(log), dict(state), manifest)
 
@@ -191,7 +205,7 @@ def encode(record: Record) -> dict[str, bytes]:
         files = {LOG: arrays.pack(record.log), STATE: arrays.pack(record.state)}
         payload = {name: _sha256(content) for name, content in files.items()}
         manifest = msgspec.structs.replace(record.manifest, payload=payload)
-        files[MANIFEST] = _encode_manifest(msgspec.to_builtins(manifest))
+        files[MANIFEST] = _encode_manifest(_plain(manifest))
         decode(record.manifest.id, files)
     except (DamageError, ArrayFileError) as fault:
         raise RecordError(f"run {record.manifest.id}: not a valid record ({fault})") from None
@@ -228,6 +242,14 @@ def decode_manifest(run: str, content: bytes) -> Manifest:
     if _sha256(manifest.canonical.encode()) != run:
         raise DamageError("the specification does not hash to the run's id")
     return manifest
+
+
+def _plain(manifest: Manifest) -> dict[str, Any]:
+    """Return a manifest as plain data; without ``shared`` if that is None, as in older records."""
+    plain: dict[str, Any] = msgspec.to_builtins(manifest)
+    if plain["shared"] is None:
+        del plain["shared"]
+    return plain
 
 
 def _encode_manifest(plain: dict[str, Any]) -> bytes:

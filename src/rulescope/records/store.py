@@ -1,7 +1,7 @@
 """A store: records on disk, committed whole or not at all, verified on reading, never overwritten.
 
     <root>/runs/<id[:2]>/<id>/    manifest.json, log.npz, state.npz
-    <root>/checkpoints/<id>.npz   runs in progress
+    <root>/checkpoints/<id>.npz   runs in progress (and states that they share: <key>-<n>.npz)
     <root>/quarantine/<id>-<n>/   what failed verification, with reason.txt
     <root>/index/                 derived from the records for queries; safe to delete
     <root>/tmp/                   writes in progress, and those of crashed processes

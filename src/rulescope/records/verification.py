@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import NamedTuple
 
 from rulescope.core import disk
+from rulescope.core.arrays import ArrayFileError
 from rulescope.core.errors import RecordError
 from rulescope.core.wording import counted
+from rulescope.records.branch_checkpoints import Branch, BranchCheckpoints, parse_name
 from rulescope.records.sizes import PARTS
 from rulescope.records.store import Report, Store
 from rulescope.records.store_layout import ID
@@ -46,6 +49,10 @@ def check_store(store: Store, report: Report | None = None) -> StoreCheck:
 
 def _check_checkpoints(store: Store) -> Iterator[Finding]:
     for path in disk.listed(store.root / "checkpoints"):
+        branch = parse_name(path)
+        if branch is not None:
+            yield from _check_branch(store, branch)
+            continue
         if not ID.fullmatch(path.stem) or path.suffix != ".npz":
             yield Finding(str(path.relative_to(store.root)), "not a checkpoint")
             continue
@@ -53,6 +60,16 @@ def _check_checkpoints(store: Store) -> Iterator[Finding]:
             store.read_checkpoint(path.stem)  # None if its run has just been finished
         except RecordError as fault:
             yield Finding(path.stem, f"its checkpoint: {fault}")
+
+
+def _check_branch(store: Store, branch: Branch) -> Iterator[Finding]:
+    """Yield the damage of a branch checkpoint, which stays: no result depends on it."""
+    with suppress(FileNotFoundError):  # removed meanwhile
+        try:
+            BranchCheckpoints(store).read(branch)
+        except ArrayFileError as fault:
+            about = f"a branch checkpoint: damaged ({fault}); `rulescope records clean` removes it"
+            yield Finding(f"checkpoints/{branch.file_name}", about)
 
 
 def _list_quarantined(store: Store) -> Iterator[Finding]:
