@@ -29,7 +29,7 @@ SLOW: tuple[str, ...] = (
     "report/test_open_figures.py",
     "report/test_report_figures.py",
     "report/test_stream_figures.py",
-    "stats/test_predictive_checks.py::test_candidates_of_the_true_kind_are_rarely_excluded",
+    "stats/test_agreement.py::test_candidates_of_the_true_kind_are_rarely_excluded",
     "test_baseline_lifetimes.py::test_every_carrier_of_every_baseline_can_be_treated",
     "test_boundary_identity.py",
     "test_example_plugin.py",

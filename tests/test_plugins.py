@@ -21,7 +21,7 @@ from rulescope.engine.local_engine import run_all
 from rulescope.envs.plugin_world import make_plugin_world, pin_plugin_world
 from rulescope.envs.world_config import Catch
 from rulescope.learners.baseline_config import A2C, NetworkSizes
-from rulescope.learners.plugin_config import Plugin
+from rulescope.learners.learner_config import Plugin
 from rulescope.learners.plugin_rule import pin_rule
 from rulescope.lifetime import Lifetime
 from rulescope.records import Store

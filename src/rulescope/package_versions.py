@@ -15,7 +15,7 @@ from types import ModuleType
 from rulescope import plugin_sources
 from rulescope.core.runtime import Identity
 from rulescope.envs.world_config import Gymnasium, MinAtar, PluginWorld
-from rulescope.learners.plugin_config import Plugin
+from rulescope.learners.learner_config import Plugin
 from rulescope.run_spec import RunSpec
 
 _KNOWN = ("rulescope", "numpy", "torch")

@@ -16,7 +16,7 @@ from rulescope.core.entry_points import Kind
 from rulescope.core.errors import RecordError, SpecError
 from rulescope.envs import gymnasium_adapter
 from rulescope.envs.world_config import Gymnasium, PluginWorld
-from rulescope.learners.plugin_config import Plugin
+from rulescope.learners.learner_config import Plugin
 from rulescope.records.record import Manifest
 from rulescope.run_spec import Intervention, RunSpec
 

@@ -12,7 +12,7 @@ from rulescope.assays import ASSAYS, PRESETS, narrowed
 from rulescope.assays.recorded_plans import record_plan, recorded_budgets
 from rulescope.assays.subject import Subject, named
 from rulescope.learners.disco_config import SPROUT
-from rulescope.learners.plugin_config import Plugin
+from rulescope.learners.learner_config import Plugin
 from rulescope.records import Store
 from rulescope.records.plans import add_plan, read_plans
 

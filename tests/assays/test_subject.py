@@ -8,7 +8,7 @@ from rulescope.assays import find, narrowed
 from rulescope.assays.subject import Subject, named
 from rulescope.audit.budget_selection import select_budget
 from rulescope.core.errors import SpecError
-from rulescope.learners.plugin_config import Plugin
+from rulescope.learners.learner_config import Plugin
 
 MINE = Subject(Plugin("mine", "0" * 64), None)
 

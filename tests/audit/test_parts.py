@@ -10,8 +10,8 @@ from rulescope.audit import audit_plan
 from rulescope.audit.history import LEAST_SEEDS
 from rulescope.core.errors import SpecError
 from rulescope.learners.disco_config import Disco
+from rulescope.learners.learner_config import Plugin
 from rulescope.learners.open_config import Open
-from rulescope.learners.plugin_config import Plugin
 from rulescope.run_spec import with_donors
 
 FIVE = {"exposure", "E1", "E2", "E-A3c", "E3", "E-A5"}

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from rulescope.core import seeds
 from rulescope.core.errors import RulescopeError
-from rulescope.learners.direction_clipped_adam import Moments
+from rulescope.learners.adam import Moments
 from rulescope.learners.disco.batch import Batch
 from rulescope.learners.disco.rule_network import RuleState
 from rulescope.learners.disco.update import LearnerState

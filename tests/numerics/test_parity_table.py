@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from rulescope.learners import direction_clipped_adam
+from rulescope.learners import adam
 from rulescope.learners.disco import features, losses, update, value_estimates, value_interface
 from rulescope.learners.disco.batch import loss_mask
 from rulescope.learners.disco.features import ActionEncoder
@@ -160,7 +160,7 @@ def test_reversed_divergence_fails(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_another_clip_of_the_direction_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(direction_clipped_adam, "MAX_DIRECTION", 0.5)
+    monkeypatch.setattr(adam, "MAX_DIRECTION", 0.5)
     assert fails(inner_steps.compare_inner_steps)
 
 

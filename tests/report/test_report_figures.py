@@ -39,7 +39,7 @@ from rulescope.core.errors import RulescopeError
 from rulescope.render.line_labels import End, name_ends, spread
 from rulescope.render.style import ARMS, LEARNERS, look
 from rulescope.stats import Estimate
-from rulescope.stats.windows import Window
+from rulescope.stats.scale_windows import Window
 
 STATE = ("E1", "E2", "E-IF", "P1")
 """Assays of this file; figures of the others are tested beside them."""

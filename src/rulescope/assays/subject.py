@@ -11,8 +11,8 @@ from msgspec.structs import asdict, replace
 from rulescope.core import entry_points
 from rulescope.core.errors import SpecError, WeightsError, nearest
 from rulescope.learners.disco_config import AGENTS, INTERFACES, SPROUT, VARIANTS, Disco, driven_by
+from rulescope.learners.learner_config import Plugin
 from rulescope.learners.open_config import Open
-from rulescope.learners.plugin_config import Plugin
 from rulescope.learners.plugin_rule import pin_rule
 from rulescope.render.result_files import stem
 from rulescope.rules import disco_format, loading, registry

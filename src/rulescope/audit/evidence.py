@@ -16,7 +16,7 @@ from rulescope.assays.results import Results
 from rulescope.audit import history
 from rulescope.audit.profile import FROZEN, PINNED, Comparison, Figure, Groups
 from rulescope.stats import estimate, is_bimodal, paired_estimate, seed_blocks, split_groups
-from rulescope.stats.paired_estimates import PAIRED_DRAWS
+from rulescope.stats.contrasts import PAIRED_DRAWS
 
 Found = Mapping[str, Results]
 """Results by assay id."""

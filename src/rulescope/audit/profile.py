@@ -29,7 +29,7 @@ Verdict = Literal["asset", "burden", "both", "neither", "undecided", "no history
 
 
 class Groups(msgspec.Struct, frozen=True):
-    """The two groups of a bimodal cell (see :mod:`rulescope.stats.bimodality`)."""
+    """The two groups of a bimodal cell (see :mod:`rulescope.stats.centre`)."""
 
     below: int
     """Lifetimes in the lower group."""

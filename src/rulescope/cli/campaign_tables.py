@@ -13,7 +13,7 @@ from rulescope.assays.frame import Label
 from rulescope.assays.plan import Plan
 from rulescope.cli.console import make_table, printable
 from rulescope.cli.progress import duration
-from rulescope.core.wording import counted
+from rulescope.core.errors import counted
 from rulescope.engine.failures import Failure
 from rulescope.engine.heartbeat import CampaignStatus, RunStatus
 

@@ -25,9 +25,8 @@ from rulescope.cli.options import (
 )
 from rulescope.cli.progress import Meter, duration
 from rulescope.core import disk
-from rulescope.core.errors import SpecError
+from rulescope.core.errors import SpecError, counted
 from rulescope.core.structs import expanded
-from rulescope.core.wording import counted
 from rulescope.episode_stats import HEADLINES, headline
 from rulescope.records import Record, Store
 from rulescope.run_spec import RunSpec

@@ -15,8 +15,7 @@ from rulescope.cli.options import STORE, AsJson, StoreFolder
 from rulescope.cli.progress import index_progress
 from rulescope.cli.records_query import fail_on, warn_left_out
 from rulescope.core import disk
-from rulescope.core.errors import RecordError
-from rulescope.core.wording import counted
+from rulescope.core.errors import RecordError, counted
 from rulescope.records import Problem, Store, archive, index, merge, query, trackers
 from rulescope.records.columns import literal
 from rulescope.records.sizes import readable

@@ -15,7 +15,7 @@ from rulescope.cli.options import RESULTS, STORE, AsJson, StoreFolder
 from rulescope.cli.progress import Meter
 from rulescope.cli.selection_options import OptionalPreset, require_preset
 from rulescope.core import disk
-from rulescope.core.wording import counted
+from rulescope.core.errors import counted
 from rulescope.records import Store
 
 if TYPE_CHECKING:

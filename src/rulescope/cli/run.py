@@ -29,8 +29,7 @@ from rulescope.cli.options import (
 )
 from rulescope.cli.progress import Meter, duration, index_progress
 from rulescope.cli.selection_options import AssayName, SaveDraws, Selection
-from rulescope.core.errors import RecordError
-from rulescope.core.wording import counted
+from rulescope.core.errors import RecordError, counted
 from rulescope.engine.execution import Execution
 from rulescope.records import Store
 from rulescope.render.result_files import require_writable

@@ -16,7 +16,7 @@ import typer
 from rulescope.cli.console import console, printable
 from rulescope.cli.options import STORE, AsJson, Force, StoreFolder, Weights, Workers
 from rulescope.cli.progress import Meter
-from rulescope.core.wording import counted
+from rulescope.core.errors import counted
 from rulescope.records import Store
 from rulescope.records.verification import Finding, StoreCheck, check_store
 

@@ -12,9 +12,16 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from rulescope.core.decoding import explain, parsed
 from rulescope.core.errors import SpecError
-from rulescope.core.structs import Fraction, Frozen, NonNegative, Positive, without_defaults
+from rulescope.core.structs import (
+    Fraction,
+    Frozen,
+    NonNegative,
+    Positive,
+    explain,
+    parsed,
+    without_defaults,
+)
 from rulescope.envs.world_config import Boundary, Catch, EnvironmentSpec
 from rulescope.learners.disco_config import SPROUT, Disco
 

@@ -16,7 +16,7 @@ from rulescope.discover.discovery_spec import Discovery
 from rulescope.discover.objective import MetaLossTerms, meta_loss_terms
 from rulescope.discover.population import EmittedTargets, Population
 from rulescope.discover.rule_weights import Rule
-from rulescope.learners.direction_clipped_adam import EPSILON, FIRST_DECAY, SECOND_DECAY
+from rulescope.learners.adam import EPSILON, FIRST_DECAY, SECOND_DECAY
 from rulescope.learners.disco.losses import kl
 
 

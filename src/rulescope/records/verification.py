@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from rulescope.core import disk
-from rulescope.core.errors import RecordError
-from rulescope.core.wording import counted
+from rulescope.core.errors import RecordError, counted
 from rulescope.records.sizes import PARTS
 from rulescope.records.store import Report, Store
 from rulescope.records.store_layout import ID

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from rulescope.core import initialisers, seeds
+from rulescope.core import seeds
 from rulescope.rules.disco_format import DiscoSizes, shapes
 
 GATE, HEADS = "lstm/linear", tuple(f"lstm/linear_{i}" for i in range(1, 5))
@@ -27,4 +27,4 @@ def _draw(name: str, shape: tuple[int, ...], seed: int) -> NDArray[np.float32]:
         return np.zeros(shape, np.float32)
     std = HEAD_STD if layer in HEADS else GATE_STD if layer == GATE else 1 / math.sqrt(shape[-2])
     stream = seeds.stream(seed, "rule", name)
-    return initialisers.truncated_normal(stream, shape, std).astype(np.float32)
+    return seeds.truncated_normal(stream, shape, std).astype(np.float32)

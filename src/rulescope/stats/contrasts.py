@@ -2,18 +2,35 @@
 
 The two are different numbers. Where arms share their seeds, the difference is taken within each
 seed first and centred after (*paired*); *marginal* forms centre each arm first.
+
+With few seeds the percentile bootstrap is too narrow: without any true difference its 95 % interval
+excludes zero in 25 % of samples of three seeds, in 13 % of four and in 10 % of five. Student's t
+accounts for the number of seeds, so a paired estimate takes the wider bound on each side.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rulescope.stats.array_checks import DataError, FloatArray, floats, ratio, require_same_shape
+from rulescope.core.errors import nearest
+from rulescope.stats.array_checks import (
+    DataError,
+    FloatArray,
+    floats,
+    ratio,
+    require_positive,
+    require_same_shape,
+)
 from rulescope.stats.centre import exact_iqm, trimmed_mean
-from rulescope.stats.resampling import Statistic
+from rulescope.stats.intervals import MIN_BOOTSTRAP, Estimate, enough_draws, tail
+from rulescope.stats.resampling import Statistic, estimate, seed_blocks
 
 MIN_UNIT_RATE = 1e-3
 USABLE_RETENTION = 0.8
@@ -128,3 +145,144 @@ def usable_scales(
     passing = grid[np.isfinite(kept) & (kept >= threshold)]
     low, high = (passing.min(), passing.max()) if len(passing) else (np.nan, np.nan)
     return UsableScales(len(passing), float(low), float(high), int(np.isfinite(kept).sum()))
+
+
+PAIRED_DRAWS = 10_000
+
+
+def paired_estimate(
+    first: ArrayLike,
+    second: ArrayLike,
+    *,
+    family: int = 1,
+    draws: int = PAIRED_DRAWS,
+    statistic: Statistic = trimmed_mean,
+) -> Estimate:
+    """Return the centre of ``first - second`` over seeds ``[n]``, paired by seed.
+
+    From three seeds on there is an interval: that of the seed-block bootstrap, widened to Student's
+    t interval of the same differences where that reaches further. Fewer seeds have their range.
+    A large ``family`` gets as many draws as its tails need.
+    """
+    each = paired_differences(first, second)
+    blocks = seed_blocks(len(each), max(draws, enough_draws(family)))
+    found = estimate(each, blocks, statistic, family)
+    return widen_to_student(found, each)
+
+
+def widen_to_student(found: Estimate, differences: ArrayLike) -> Estimate:
+    """Return ``found`` with an interval that covers Student's t interval of ``differences [n]``.
+
+    ``found`` estimates the centre of those differences. Without an interval it is returned as is.
+    """
+    each = floats(differences)
+    known = each[np.isfinite(each)]
+    if found.method != "bootstrap" or len(known) < MIN_BOOTSTRAP:
+        return found
+    centre, half = float(known.mean()), student_half_width(known, found.family)
+    return replace(found, low=min(found.low, centre - half), high=max(found.high, centre + half))
+
+
+def student_half_width(values: ArrayLike, family: int = 1) -> float:
+    """Return the half-width of Student's t interval of the mean of ``values [n]``."""
+    array = np.asarray(values, dtype=np.float64)
+    spread = float(array.std(ddof=1)) / math.sqrt(len(array))
+    return student_quantile(1 - tail(family), len(array) - 1) * spread
+
+
+@lru_cache(maxsize=256)
+def student_quantile(probability: float, degrees: int) -> float:
+    """Return the quantile of Student's t with a whole number of degrees of freedom.
+
+    >>> round(student_quantile(0.975, 4), 4)
+    2.7764
+    """
+    require_positive("degrees", degrees)
+    low, high = 0.0, math.pi / 2
+    for _ in range(100):  # t = sqrt(degrees) * tan(angle), so the search has two ends
+        middle = (low + high) / 2
+        if _within(middle, degrees) < 2 * probability - 1:
+            low = middle
+        else:
+            high = middle
+    return math.sqrt(degrees) * math.tan((low + high) / 2)
+
+
+def _within(angle: float, degrees: int) -> float:
+    """Return P(abs(T) < sqrt(degrees) tan(angle)), a finite sum (Abramowitz & Stegun 26.7.3-4)."""
+    sine, cosine = math.sin(angle), math.cos(angle)
+    odd = degrees % 2
+    total, term = 0.0, cosine if odd else 1.0
+    for power in range(1 if odd else 0, degrees - 1, 2):
+        total += term
+        term *= cosine**2 * (power + 1) / (power + 2)
+    return 2 / math.pi * (angle + sine * total) if odd else sine * total
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """The planned members of a family and the estimates made so far; immutable.
+
+    A member that could not be estimated stays in the plan: removing it would narrow the other
+    intervals after the data were seen.
+    """
+
+    name: str
+    members: Sequence[str]
+    estimates: Mapping[str, Estimate] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        # Copies, so that later changes of the arguments do not change the plan.
+        object.__setattr__(self, "members", tuple(self.members))
+        object.__setattr__(self, "estimates", MappingProxyType(dict(self.estimates)))
+        if not self.members:
+            raise DataError(f"family {self.name!r} has no members")
+        twice = sorted({member for member in self.members if self.members.count(member) > 1})
+        if twice:
+            raise DataError(f"family {self.name!r} names {', '.join(twice)} more than once")
+        for member, found in self.estimates.items():
+            self._check(member, found)
+
+    @property
+    def size(self) -> int:
+        """The number of planned members, by which the error is divided."""
+        return len(self.members)
+
+    @property
+    def tail(self) -> float:
+        """The error on each side of each member's interval."""
+        return tail(self.size)
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Planned members without an estimate, or whose estimate has no value."""
+        return tuple(
+            member
+            for member in self.members
+            if member not in self.estimates or self.estimates[member].missing
+        )
+
+    def with_estimate(self, member: str, estimate: Estimate) -> Family:
+        """Return a family that also has the estimate of ``member``."""
+        if member in self.estimates:
+            raise DataError(f"{member!r} of family {self.name!r} already has an estimate")
+        return Family(self.name, self.members, {**self.estimates, member: estimate})
+
+    def __getitem__(self, member: str) -> Estimate | None:
+        """Return the estimate of a planned member, or None where there is none yet."""
+        self._check_planned(member)
+        return self.estimates.get(member)
+
+    def _check(self, member: str, estimate: Estimate) -> None:
+        """Raise unless ``member`` is planned and its interval is for a family of this size."""
+        self._check_planned(member)
+        if estimate.method == "bootstrap" and estimate.family != self.size:
+            raise DataError(
+                f"the interval of {member!r} is for a family of {estimate.family}, "
+                f"but {self.name!r} has {self.size} planned members"
+            )
+
+    def _check_planned(self, member: str) -> None:
+        if member not in self.members:
+            hint = nearest(member, self.members)
+            raise DataError(f"{member!r} is not in family {self.name!r}{hint}")

@@ -11,7 +11,7 @@ from rulescope.assays.plan import Plan
 from rulescope.assays.subject import Subject
 from rulescope.audit import audit_plan
 from rulescope.learners.disco_config import SPROUT
-from rulescope.learners.plugin_config import Plugin
+from rulescope.learners.learner_config import Plugin
 from rulescope.report.site import plan_selection
 from rulescope.report.site.plan_search import PUBLISHED, variants
 from rulescope.rules import disco_format

@@ -16,7 +16,7 @@ from rulescope.assays.plan import Plan
 from rulescope.assays.recorded_plans import record_plan
 from rulescope.assays.subject import Subject, named
 from rulescope.audit import audit_plan
-from rulescope.learners.plugin_config import Plugin
+from rulescope.learners.learner_config import Plugin
 from rulescope.records import Store
 from rulescope.report import site
 from rulescope.report.site.plan_selection import SelectedPlan, select_plans

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from rulescope.core.errors import DivergedError
 from rulescope.core.flat_vector import Parameters
-from rulescope.learners.direction_clipped_adam import Moments, clipped_adam, clipped_adam_
+from rulescope.learners.adam import Moments, clipped_adam, clipped_adam_
 from rulescope.learners.disco.agent_backward import Evaluation
 from rulescope.learners.disco.agent_network import Agent, Outputs
 from rulescope.learners.disco.batch import Batch, loss_mask

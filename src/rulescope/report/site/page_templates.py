@@ -10,7 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from rulescope.assays.results import Table, counted
-from rulescope.core.version import __version__
+from rulescope.core.source_hash import __version__
 from rulescope.render.table_formats import cell, note
 from rulescope.report.site.site_model import Site
 from rulescope.stats import Estimate

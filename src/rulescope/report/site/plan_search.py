@@ -25,7 +25,7 @@ from rulescope.core.errors import RulescopeError
 from rulescope.envs.world_config import DeepSea
 from rulescope.learners.disco_config import AGENTS, SPROUT, Disco
 from rulescope.learners.learner_base import RunShape
-from rulescope.learners.plugin_config import Plugin
+from rulescope.learners.learner_config import Plugin
 from rulescope.rules.loading import CONTENT, FRESH
 from rulescope.run_spec import RunSpec, with_donors
 from rulescope.stats import updates_for_depth

@@ -10,7 +10,7 @@ from rulescope.assays import ASSAYS, Assay, Budget, Cell
 from rulescope.assays.frame import Label
 from rulescope.assays.plan import Plan, interactions
 from rulescope.core.errors import RulescopeError
-from rulescope.learners.plugin_config import Plugin
+from rulescope.learners.learner_config import Plugin
 from rulescope.report.site.plan_search import (
     PUBLISHED,
     Known,

@@ -62,6 +62,18 @@ def window_widths(scales: ArrayLike, curves: ArrayLike, thresholds: ArrayLike) -
     return _widest_runs(grid, _passing(scores, floats(thresholds)))[2]
 
 
+def criterion_widths(scales: ArrayLike, curves: ArrayLike, threshold: float | None) -> FloatArray:
+    """Return the window width of every curve ``[..., S]`` under one criterion: ``[...]``.
+
+    The criterion is a score, or (None) half of the curve's best. A curve with a scale at which
+    nothing is known has no width (NaN): that scale might have passed.
+    """
+    scores = floats(curves)
+    thresholds = half_best(scores) if threshold is None else floats(threshold)
+    unknown = np.isnan(scores).any(axis=-1)
+    return np.where(unknown, np.nan, window_widths(scales, scores, thresholds))
+
+
 def half_best(curves: ArrayLike, floor: float = COMPETENT) -> FloatArray:
     """Return half the best score of each curve ``[..., S]`` as its threshold ``[...]``.
 

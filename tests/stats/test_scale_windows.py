@@ -22,7 +22,7 @@ from rulescope.stats import (
     window_widths,
 )
 from rulescope.stats.array_checks import FloatArray
-from rulescope.stats.windows import WindowKind
+from rulescope.stats.scale_windows import WindowKind
 
 NAN = math.nan
 SCALES = [1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3]
