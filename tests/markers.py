@@ -15,14 +15,14 @@ SLOW: tuple[str, ...] = (
     "assays/test_assay_agent_identity.py",
     "assays/test_assay_published.py",
     "assays/test_plan.py::test_files_of_an_earlier_grid_do_not_stay",
-    "audit/test_history.py::test_no_answer_contradicts_what_is_true",
+    "audit/test_history_answer.py::test_no_answer_contradicts_what_is_true",
     "bench/",
     "cli/test_audit.py",
     "cli/test_run.py",
     "engine/test_local_engine.py",
     "engine/test_survival.py",
     "learners/test_cartpole.py",
-    "report/site/test_building.py",
+    "report/test_site_builder.py",
     "report/test_change_figures.py",
     "mechanism/test_view_figures.py",
     "report/test_names.py",
@@ -47,7 +47,7 @@ SLOW: tuple[str, ...] = (
 )
 MARKERS: dict[str, str] = {
     "torture/": "torture",
-    "report/site/test_browser.py": "browser",
+    "report/test_browser.py": "browser",
     "engine/test_ray_engine.py": "ray",
     **dict.fromkeys(SLOW, "slow"),
 }

@@ -23,7 +23,7 @@ from rulescope.assays import ASSAYS, published
 from rulescope.assays.open.open_carry import GAMES
 from rulescope.assays.results import Column
 from rulescope.core.errors import nearest
-from rulescope.render.table_formats import DASH, MINUS, RANGE_NOTE, cell, number
+from rulescope.render.tables import DASH, MINUS, RANGE_NOTE, cell, number
 from rulescope.stats import Estimate
 
 ASSAY, MEASURED, SPEC = "assay ", "measured ", "spec "

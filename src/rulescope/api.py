@@ -17,8 +17,8 @@ from rulescope.core.errors import RulescopeError
 from rulescope.engine.campaign import Campaign
 from rulescope.engine.execution import Execution
 from rulescope.records import Record, Store
-from rulescope.rules import loading
-from rulescope.rules.loading import RuleWeights
+from rulescope.rules import rule_weights
+from rulescope.rules.rule_weights import RuleWeights
 from rulescope.run_spec import RunSpec
 
 if TYPE_CHECKING:
@@ -124,7 +124,9 @@ def load_rule(rule: str | Path, weights: Path | None = None) -> RuleWeights:
 
     ``weights`` is where the file of a released rule is, if not in the usual places.
     """
-    return loading.read_any(rule) if isinstance(rule, Path) else loading.load(rule, weights)
+    return (
+        rule_weights.read_any(rule) if isinstance(rule, Path) else rule_weights.load(rule, weights)
+    )
 
 
 def _open(store: Store | Path | str) -> Store:

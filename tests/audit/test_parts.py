@@ -7,7 +7,7 @@ import pytest
 from rulescope.assays import PRESETS
 from rulescope.assays.subject import Subject, named
 from rulescope.audit import audit_plan
-from rulescope.audit.history import LEAST_SEEDS
+from rulescope.audit.history_answer import LEAST_SEEDS
 from rulescope.core.errors import SpecError
 from rulescope.learners.disco_config import Disco
 from rulescope.learners.learner_config import Plugin

@@ -33,7 +33,7 @@ from rulescope.mechanism.targets_view import (
 )
 from rulescope.mechanism.view_request import RunGroup, ViewRequest
 from rulescope.records import Store
-from rulescope.render.table_formats import markdown
+from rulescope.render.tables import markdown
 
 SMALL = ViewRequest("sprout-random:0", (0.1, 1.0, 10.0), 2, 20)
 

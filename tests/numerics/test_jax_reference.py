@@ -37,8 +37,8 @@ from rulescope.numerics.golden import (
 from rulescope.numerics.inner_steps import small_update
 from rulescope.numerics.tolerances import summarise
 from rulescope.numerics.value_parity import value_outputs
-from rulescope.rules import locate
-from rulescope.rules.loading import load
+from rulescope.rules import weight_files
+from rulescope.rules.rule_weights import load
 
 FAMILIES = {"forward", "inner outputs", "gradients", "updated parameters"}
 
@@ -231,7 +231,7 @@ def original(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
         return stand_in.modules.get(name) or real(name, package)
 
     monkeypatch.setattr(importlib, "import_module", import_module)
-    monkeypatch.setattr(locate, "find", lambda _: None)
+    monkeypatch.setattr(weight_files, "find", lambda _: None)
     yield stand_in
     assert not stand_in.config.jax_enable_x64
     assert stand_in.chex.Array == "untouched"

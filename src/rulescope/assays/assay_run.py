@@ -6,15 +6,15 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rulescope import plugin_sources, run_spec
+from rulescope import run_packages, run_spec
 from rulescope.assays import Assay, Budget
 from rulescope.core import disk
+from rulescope.core.disk import stem
 from rulescope.engine.execution import Execution
 from rulescope.learners.disco_config import Disco
 from rulescope.learners.open_config import Open
 from rulescope.records import Store
-from rulescope.render.result_files import stem
-from rulescope.rules import loading
+from rulescope.rules import rule_weights
 from rulescope.run_spec import RunSpec
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def folder_name(assay: Assay, budget: Budget) -> str:
     """
     parts, usual = [assay.id], assay.budget("paper")
     parts += [budget.agent] if budget.agent not in ("", usual.agent) else []
-    parts += [stem(loading.short(budget.rule))] if budget.rule != usual.rule else []
+    parts += [stem(rule_weights.short(budget.rule))] if budget.rule != usual.rule else []
     return "-".join(parts)
 
 
@@ -36,7 +36,7 @@ def require_rules(specs: Iterable[RunSpec], weights: Path | None = None) -> None
     """Raise unless the weights of every rule in ``specs`` can be loaded."""
     learners = (spec.learner for spec in specs)
     for name in dict.fromkeys(each.rule for each in learners if isinstance(each, Disco | Open)):
-        loading.load(name, weights)
+        rule_weights.load(name, weights)
 
 
 def require_runnable(
@@ -57,7 +57,7 @@ def require_runnable(
         for spec in missing:
             run_spec.checked(spec)
         require_rules(missing, execution.weights)
-        plugin_sources.require_plugins(missing)
+        run_packages.require_plugins(missing)
         disk.require_possible(store.root)
         execution.require_possible(missing, store)
 

@@ -30,8 +30,8 @@ from rulescope.assays.open.open_figures import minatar_context, open_carry
 from rulescope.assays.scale.scale_figures import app_scale, detail_scale, scale_audit
 from rulescope.assays.schematic_figures import SCHEMATICS
 from rulescope.assays.streams.stream_figures import app_streams, synthetic_terminals
+from rulescope.core.disk import stem
 from rulescope.core.errors import RulescopeError, nearest
-from rulescope.render.result_files import stem
 from rulescope.render.style import save
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Any
 
 from rulescope.assays import Assay, Budget, find, narrowed
 from rulescope.assays.subject import Subject
-from rulescope.audit.history import LEAST_SEEDS
+from rulescope.audit.history_answer import LEAST_SEEDS
 from rulescope.core.errors import SpecError, nearest
 from rulescope.learners.learner_base import HISTORY
 from rulescope.learners.open_config import Open

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from rulescope.assays import PRESETS, Results
 from rulescope.assays.plan import Plan
 from rulescope.assays.subject import Subject, find_subject
-from rulescope.audit import audit_plan, evidence, history, optimiser_profile, profile_axes
+from rulescope.audit import audit_plan, evidence, history_answer, optimiser_profile, profile_axes
 from rulescope.audit.profile import Profile
 from rulescope.core.errors import SpecError, nearest
 from rulescope.records import Store
@@ -104,7 +104,7 @@ def _make_profile(
         axes, compared = optimiser_profile.axes_of(results), optimiser_profile.comparisons(results)
     else:
         axes, compared = profile_axes.axes_of(results), evidence.comparisons(results)
-    answer = history.answer(compared, has_history=audit_plan.has_history(audited.subject))
+    answer = history_answer.answer(compared, has_history=audit_plan.has_history(audited.subject))
     content = audited.rule if audited.rule != audited.name else ""
     runs = {run: store.manifest(run).science_hash for run in sorted(used)}
     agent = audit.plans[0].budget.agent

@@ -30,10 +30,10 @@ from rulescope.cli.options import (
 )
 from rulescope.cli.run import SOME_FAILED, run_missing, show_missing
 from rulescope.cli.selection_options import Agent, Preset, Seeds
+from rulescope.core.disk import require_writable
 from rulescope.core.errors import counted
 from rulescope.engine.execution import Execution
 from rulescope.records import Store
-from rulescope.render.result_files import require_writable
 
 
 @expand_option_groups

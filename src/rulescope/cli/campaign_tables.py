@@ -11,8 +11,7 @@ from rich.text import Text
 
 from rulescope.assays.frame import Label
 from rulescope.assays.plan import Plan
-from rulescope.cli.console import make_table, printable
-from rulescope.cli.progress import duration
+from rulescope.cli.console import duration, make_table, printable
 from rulescope.core.errors import counted
 from rulescope.engine.failures import Failure
 from rulescope.engine.heartbeat import CampaignStatus, RunStatus

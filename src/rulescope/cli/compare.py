@@ -77,13 +77,13 @@ def _select(rows: list[Comparison], only: str) -> list[Comparison]:
 
 def _save_draws(results: Results, folder: Path) -> Path:
     from rulescope.assays.results_folder import DRAWS
-    from rulescope.render.result_files import write_whole
+    from rulescope.core.disk import write_whole
 
     return write_whole(folder / DRAWS, arrays.pack(results.draws))
 
 
 def _show(results: Results, rows: list[Comparison]) -> None:
-    from rulescope.render.table_formats import terminal
+    from rulescope.render.tables import terminal
 
     screen = console()
     screen.print(terminal(comparing.table(results, rows)))

@@ -15,9 +15,8 @@ from rich.console import JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
-from rulescope.cli.console import console, printable
+from rulescope.cli.console import console, index_progress, printable
 from rulescope.cli.options import STORE, StoreFolder
-from rulescope.cli.progress import index_progress
 from rulescope.core import disk
 from rulescope.core.errors import RecordError, counted
 from rulescope.records import Problem, Store

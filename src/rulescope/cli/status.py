@@ -23,9 +23,8 @@ from rulescope.cli.campaign_tables import (
     format_label,
     running_tables,
 )
-from rulescope.cli.console import console, make_table
+from rulescope.cli.console import PLAIN_SECONDS, console, make_table
 from rulescope.cli.options import STORE, AsJson, StoreFolder, expand_option_groups
-from rulescope.cli.progress import PLAIN_SECONDS
 from rulescope.cli.selection_options import OptionalAssay, Selection, require_preset
 from rulescope.core.errors import SpecError
 from rulescope.engine import failures, heartbeat

@@ -22,7 +22,7 @@ from rulescope.core.arrays import Arrays, prefix_names, unprefix
 from rulescope.discover.critic import Critic
 from rulescope.discover.discovery_spec import Discovery
 from rulescope.discover.experience import Experience, PopulationReplay
-from rulescope.discover.rule_weights import Rule
+from rulescope.discover.rule_tensors import Rule
 from rulescope.discover.world_mix import WorldMix
 from rulescope.learners.disco.agent_network import Agent
 from rulescope.learners.disco.batch import Batch

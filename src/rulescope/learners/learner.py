@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rulescope.core import seeds
 from rulescope.core.arrays import Arrays, unprefix
-from rulescope.rules.loading import RuleWeights
+from rulescope.rules.rule_weights import RuleWeights
 
 
 class Choice(NamedTuple):

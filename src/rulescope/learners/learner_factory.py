@@ -12,7 +12,7 @@ from rulescope.learners.learner_config import LearnerSpec, Plugin
 from rulescope.learners.open_config import Open, OpenAdam
 from rulescope.learners.plugin_rule import Setup, make_plugin_learner
 from rulescope.rules import disco_format
-from rulescope.rules.loading import OPEN_KEY, RuleWeights, load
+from rulescope.rules.rule_weights import OPEN_KEY, RuleWeights, load
 
 
 def make(

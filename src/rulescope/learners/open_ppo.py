@@ -25,9 +25,9 @@ from rulescope.learners.learner import Carrier, Choice, Learner, Rollout
 from rulescope.learners.open_config import Open, OpenAdam
 from rulescope.learners.ppo import clipped_policy_weights
 from rulescope.learners.torso import Evaluation, Network
-from rulescope.rules.loading import OPEN_KEY, RuleWeights
 from rulescope.rules.open import open_step as rule_step
 from rulescope.rules.open.open_step import Leaf, clip_, proportions
+from rulescope.rules.rule_weights import OPEN_KEY, RuleWeights
 
 METRICS = (
     "loss_policy",

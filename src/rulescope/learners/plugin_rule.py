@@ -15,7 +15,7 @@ from rulescope.core.errors import SpecError, refusing_exit
 from rulescope.learners.baseline_config import NetworkSizes
 from rulescope.learners.learner import Learner
 from rulescope.learners.learner_config import LEARNING_RATE, Plugin
-from rulescope.rules.loading import RuleWeights
+from rulescope.rules.rule_weights import RuleWeights
 
 _EXPECTED = "a class derived from rulescope.learners.learner.Learner"
 

@@ -34,7 +34,7 @@ from rulescope.learners.baseline_config import A2C
 from rulescope.learners.learner import Carrier, Rollout
 from rulescope.learners.learner_base import HISTORY
 from rulescope.learners.plugin_rule import Setup
-from rulescope.rules.loading import RuleWeights
+from rulescope.rules.rule_weights import RuleWeights
 
 __all__ = ["Seen", "Setup", "State", "UpdateRule"]
 

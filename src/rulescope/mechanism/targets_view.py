@@ -31,7 +31,7 @@ from rulescope.learners.disco.update import LearnerState
 from rulescope.lifetime import Lifetime
 from rulescope.mechanism.targets_figure import CAPTION, draw_targets
 from rulescope.mechanism.view_request import Observations, Observer, RunGroup, View, ViewRequest
-from rulescope.render.table_formats import RANGE_MARK
+from rulescope.render.tables import RANGE_MARK
 from rulescope.stats import Estimate
 
 MOMENTS = 16

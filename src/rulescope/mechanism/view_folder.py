@@ -15,12 +15,12 @@ from msgspec import Meta
 from rulescope import run_spec as specs
 from rulescope.assays.results import Column, Results, Table, Value, as_data
 from rulescope.core import arrays, disk
+from rulescope.core.disk import stem, write_whole
 from rulescope.core.errors import RecordError, SpecError
 from rulescope.mechanism.view_request import Observations, View, ViewRequest
-from rulescope.render.result_files import stem, write_whole
 from rulescope.render.style import save
-from rulescope.render.table_formats import markdown, write_tables
-from rulescope.rules.loading import short
+from rulescope.render.tables import markdown, write_tables
+from rulescope.rules.rule_weights import short
 from rulescope.run_spec import RunSpec
 from rulescope.stats import Estimate
 from rulescope.stats.intervals import Method

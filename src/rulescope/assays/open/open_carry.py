@@ -29,7 +29,7 @@ from rulescope.assays.results import Column, Results, Table, Value
 from rulescope.core.errors import SpecError
 from rulescope.learners.learner_base import RunShape
 from rulescope.learners.open_config import Open
-from rulescope.rules.loading import CONTENT
+from rulescope.rules.rule_weights import CONTENT
 from rulescope.run_spec import Evaluation, Fork, Pin, PinSteps, Reset, RunSpec
 from rulescope.stats import exact_iqm
 

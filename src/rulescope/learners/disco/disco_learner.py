@@ -22,7 +22,7 @@ from rulescope.learners.disco.value_estimates import Averages
 from rulescope.learners.disco_config import Disco
 from rulescope.learners.learner import Carrier, Choice, Learner, Rollout
 from rulescope.learners.replay import Sample, TrajectoryReplay
-from rulescope.rules.loading import RuleWeights
+from rulescope.rules.rule_weights import RuleWeights
 
 
 class DiscoLearner(Learner):

@@ -117,7 +117,7 @@ class RuleNetwork:
         return torch.addmm(m.last_bias, m.last, second)
 
     def digest(self) -> str:
-        """Return the digest of the weights in memory now (see :mod:`rulescope.rules.loading`)."""
+        """Return the digest of the weights in memory now (see :class:`RuleWeights`)."""
         held = {name: value.cpu().numpy() for name, value in self._matrices._asdict().items()}
         made = matrices(self._vector)._asdict()
         if all(np.array_equal(held[name], made[name].cpu().numpy()) for name in held):
