@@ -31,10 +31,9 @@ from report.report_samples import (
     with_controls,
 )
 from rulescope.assays import ASSAYS
-from rulescope.assays.figures import FIGURES, write_figure
+from rulescope.assays.figures import FIGURES, SCHEMATICS, write_figure
 from rulescope.assays.panels import single
 from rulescope.assays.results import Results
-from rulescope.assays.schematic_figures import SCHEMATICS
 from rulescope.core.errors import RulescopeError
 from rulescope.render.line_labels import End, name_ends, spread
 from rulescope.render.style import ARMS, LEARNERS, look

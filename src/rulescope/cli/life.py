@@ -98,7 +98,7 @@ def life(
     if record is None:
         return
     if plot is not None:
-        from rulescope.assays.figures import learning_curve
+        from rulescope.assays.lifetime_figures import learning_curve
 
         learning_curve(record, plot)
     if as_json:
@@ -212,7 +212,7 @@ def final_mean(record: Record, column: str) -> float | None:
 
 
 def _show_record(record: Record, found: bool, store: Store, plot: Path | None) -> None:
-    from rulescope.assays.figures import describe
+    from rulescope.assays.lifetime_figures import describe
     from rulescope.render.terminal_chart import curve
 
     out = console()

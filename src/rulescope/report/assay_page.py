@@ -139,7 +139,7 @@ def _figure(page: AssayPage, label: str, sizes: Sizes) -> FigureView:
 
 def figure_caption(label: str) -> str:
     """Return what a figure shows, from the docstring of the function that draws it."""
-    line = (FIGURES[label].__doc__ or label).strip().split("\n")[0]
+    line = FIGURES[label].caption or label
     return _without_markup(_capitalised(line.partition(": ")[2] or line))
 
 

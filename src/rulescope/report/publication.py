@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from rulescope.assays import ASSAYS, Assay, Results, design_tables
-from rulescope.assays.figures import FIGURES, write_figure
+from rulescope.assays.figures import FIGURES, SCHEMATICS, write_figure
 from rulescope.assays.published_agreement import AGREEMENT_RULE, JUDGED
 from rulescope.assays.results import Table
-from rulescope.assays.schematic_figures import SCHEMATICS
 from rulescope.core.disk import write_whole
 from rulescope.render.tables import write_table
 from rulescope.report.site_model import (

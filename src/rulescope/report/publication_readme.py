@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from rulescope.assays import ASSAYS, design_tables
 from rulescope.assays.comparison import Comparison, in_words
-from rulescope.assays.figures import FIGURES
+from rulescope.assays.figures import FIGURES, Drawing
 from rulescope.assays.published_agreement import AGREEMENT_RULE, JUDGED
 from rulescope.assays.results import Table, counted
 from rulescope.core.disk import stem
@@ -24,7 +24,7 @@ def publication_readme(site: Site) -> str:
 
     A figure that is drawn from several assays is shown with the first of them.
     """
-    shown: set[tuple[str, Callable[..., object]]] = set()
+    shown: set[tuple[str, Drawing]] = set()
     parts = ["# Results", _counts(site), *_agreement(site)]
     parts += [_assay_table(site)] if site.pages else []
     for each in site.pages:
@@ -80,7 +80,7 @@ def _titled(each: AssayPage) -> str:
     return each.title + (f" ({each.group})" if each.group else "")
 
 
-def _assay(each: AssayPage, shown: set[tuple[str, Callable[..., object]]]) -> Iterator[str]:
+def _assay(each: AssayPage, shown: set[tuple[str, Drawing]]) -> Iterator[str]:
     """Yield the heading, notes, figures and comparisons of an assay.
 
     Some figures have two labels; ``shown`` are those that need not be repeated.
