@@ -10,7 +10,7 @@ from rulescope.assays import Assay, Results, find
 from rulescope.assays.assay_run import require_runnable, run_missing
 from rulescope.assays.plan import Plan
 from rulescope.assays.recorded_plans import record_plan
-from rulescope.audit.audit_run import analyse_audit, plan_audit
+from rulescope.audit.audit_plan import analyse_audit, plan_audit
 from rulescope.audit.budget_selection import locate_weights, select_budget
 from rulescope.audit.profile import Profile
 from rulescope.core.errors import RulescopeError

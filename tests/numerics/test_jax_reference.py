@@ -27,16 +27,15 @@ from rulescope.learners.disco.rule_network import RuleState
 from rulescope.learners.disco.update import LearnerState
 from rulescope.learners.disco.value_estimates import Averages
 from rulescope.numerics import jax_reference
-from rulescope.numerics.forward_parity import ForwardCase
 from rulescope.numerics.golden import (
     RANDOM_RULE,
     flatten_stored,
     load_rule_weights,
     to_original_names,
 )
-from rulescope.numerics.inner_steps import small_update
+from rulescope.numerics.output_parity import ForwardCase, value_outputs
 from rulescope.numerics.tolerances import summarise
-from rulescope.numerics.value_parity import value_outputs
+from rulescope.numerics.update_parity import small_update
 from rulescope.rules import weight_files
 from rulescope.rules.rule_weights import load
 

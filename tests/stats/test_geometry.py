@@ -14,7 +14,6 @@ from rulescope.stats import (
     between_fraction,
     bootstrap_between_fraction,
     bootstrap_displacement,
-    bootstrap_unit_radius,
     displacement,
     effective_bins,
     principal_fraction,
@@ -110,16 +109,12 @@ def test_every_draw_recomputes_everything(states: FloatArray) -> None:
     blocks = seed_blocks(12, 60)
     shifts = bootstrap_displacement(states, 3, blocks)
     fractions = bootstrap_between_fraction(states, blocks)
-    radii = bootstrap_unit_radius(states[3], blocks)
     assert shifts.shape == (60, 7)
-    assert fractions.shape == radii.shape == (60,)
+    assert fractions.shape == (60,)
     for draw, block in enumerate(blocks):
         drawn = states[:, block]
         np.testing.assert_allclose(shifts[draw], defined_displacement(drawn, 3))
         assert fractions[draw] == pytest.approx(defined_between(drawn))
-        unit = present(drawn[3])
-        expected = np.linalg.norm(unit - unit.mean(0), axis=1).mean()
-        assert radii[draw] == pytest.approx(expected)
 
 
 def test_draws_do_not_depend_on_chunks() -> None:

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rulescope.envs.environment import References
 from rulescope.stats import (
     DataError,
     deep_sea_tail,
     endpoint,
     last_fraction,
-    normalised_score,
     post_switch_auc,
     rows_between,
     tail_from,
@@ -41,20 +41,8 @@ GRID = np.arange(20, 3001, 20)
 def test_worked_scores(
     returns: float, scale: float, random: float, oracle: float, expected: float
 ) -> None:
-    score = normalised_score(returns, scale, random, oracle)
-    assert float(score) == pytest.approx(expected, abs=5e-11)
-
-
-def test_scores_broadcast_and_missing_stays_missing() -> None:
-    scores = normalised_score([[1.0, NAN], [10.0, 5.0]], [[1.0], [10.0]], 0.0, 2.0)
-    np.testing.assert_array_equal(scores, [[0.5, NAN], [0.5, 0.25]])
-
-
-def test_impossible_scores() -> None:
-    with pytest.raises(DataError, match=r"scale must be positive, not 0\.0"):
-        normalised_score(1.0, 0.0, 0.0, 1.0)
-    with pytest.raises(DataError, match="references are equal"):
-        normalised_score(1.0, 1.0, 0.5, 0.5)
+    known = References(random, oracle, NAN, NAN)
+    assert known.return_score(returns / scale) == pytest.approx(expected, abs=5e-11)
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,9 @@ from rulescope.assays.assay_run import folder_name
 from rulescope.assays.comparison import Comparison
 from rulescope.assays.plan import Plan
 from rulescope.assays.published_agreement import AGREEMENT_RULE
+from rulescope.cli.assay_options import AssayName, PublishedSelection, SaveDraws
 from rulescope.cli.console import console
 from rulescope.cli.options import RESULTS, STORE, AsJson, Out, StoreFolder, expand_option_groups
-from rulescope.cli.selection_options import AssayName, PublishedSelection, SaveDraws
 from rulescope.core import arrays
 from rulescope.core.errors import SpecError, nearest
 from rulescope.records import Store

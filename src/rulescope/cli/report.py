@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rulescope.assays.assay_run import folder_name
+from rulescope.cli.assay_options import OptionalPreset, require_preset
 from rulescope.cli.console import Meter, console, printable
 from rulescope.cli.options import RESULTS, STORE, AsJson, StoreFolder
-from rulescope.cli.selection_options import OptionalPreset, require_preset
 from rulescope.core import disk
 from rulescope.core.errors import counted
 from rulescope.records import Store

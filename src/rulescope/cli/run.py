@@ -16,8 +16,8 @@ from rulescope.assays.assay_run import folder_name, require_runnable
 from rulescope.assays.plan import Plan, interactions, seconds_left, write
 from rulescope.assays.recorded_plans import record_plan
 from rulescope.assays.results import as_data
+from rulescope.cli.assay_options import AssayName, EngineOptions, SaveDraws, Selection
 from rulescope.cli.console import Meter, console, duration, index_progress, span
-from rulescope.cli.engine_options import EngineOptions
 from rulescope.cli.options import (
     RESULTS,
     STORE,
@@ -27,7 +27,6 @@ from rulescope.cli.options import (
     StoreFolder,
     expand_option_groups,
 )
-from rulescope.cli.selection_options import AssayName, SaveDraws, Selection
 from rulescope.core.disk import require_writable
 from rulescope.core.errors import RecordError, counted
 from rulescope.engine.execution import Execution

@@ -18,7 +18,7 @@ from rulescope.assays.estimates import Estimates
 from rulescope.assays.results import Column, Results, Table, Value, scale_label
 from rulescope.core.arrays import Arrays
 from rulescope.lifetime import Lifetime
-from rulescope.mechanism.principal_components import (
+from rulescope.mechanism.recurrent_geometry import (
     Floats,
     LinePosition,
     between_scale_share,

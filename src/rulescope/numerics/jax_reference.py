@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 from rulescope.core import arrays, seeds
 from rulescope.core.arrays import Arrays, unprefix
 from rulescope.core.errors import RulescopeError
-from rulescope.numerics.forward_parity import ForwardCase
 from rulescope.numerics.golden import (
     RANDOM_RULE,
     RELEASED_RULE,
@@ -31,8 +30,9 @@ from rulescope.numerics.golden import (
     load_rule_weights,
     to_original_names,
 )
-from rulescope.numerics.inner_steps import SMALL_AGENT, compare_inner_steps, small_update
+from rulescope.numerics.output_parity import ForwardCase
 from rulescope.numerics.tolerances import PRECISIONS, Comparison, compare
+from rulescope.numerics.update_parity import SMALL_AGENT, compare_inner_steps, small_update
 from rulescope.rules import released_rules, weight_files
 from rulescope.rules.rule_weights import load
 

@@ -11,15 +11,13 @@ accounts for the number of seeds, so a paired estimate takes the wider bound on 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rulescope.core.errors import nearest
 from rulescope.stats.array_checks import (
     DataError,
     FloatArray,
@@ -54,13 +52,6 @@ def paired_differences(first: ArrayLike, second: ArrayLike) -> FloatArray:
     a, b = floats(first), floats(second)
     require_same_shape(first=a, second=b)
     return a - b
-
-
-def paired_contrast(
-    first: ArrayLike, second: ArrayLike, statistic: Statistic = trimmed_mean
-) -> FloatArray:
-    """Return the centre ``[...]`` of the per-seed differences of two arms ``[..., n]``."""
-    return statistic(paired_differences(first, second))
 
 
 def interaction_differences(
@@ -98,18 +89,6 @@ def marginal_difference(
 ) -> FloatArray:
     """Return ``statistic(first) - statistic(second)``: ``[..., n]``, ``[..., m]`` -> ``[...]``."""
     return statistic(floats(first)) - statistic(floats(second))
-
-
-def marginal_interaction(
-    live_scaled: ArrayLike,
-    zero_scaled: ArrayLike,
-    live_unit: ArrayLike,
-    zero_unit: ArrayLike,
-    statistic: Statistic = trimmed_mean,
-) -> FloatArray:
-    """Return (live - zero) at a scale minus (live - zero) at scale 1, all in marginal form."""
-    scaled = marginal_difference(live_scaled, zero_scaled, statistic)
-    return scaled - marginal_difference(live_unit, zero_unit, statistic)
 
 
 def retention_ratios(unit: ArrayLike, scaled: ArrayLike) -> FloatArray:
@@ -221,7 +200,7 @@ def _within(angle: float, degrees: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """The planned members of a family and the estimates made so far; immutable.
+    """The planned members of a family of comparisons that share one error rate; immutable.
 
     A member that could not be estimated stays in the plan: removing it would narrow the other
     intervals after the data were seen.
@@ -229,60 +208,17 @@ class Family:
 
     name: str
     members: Sequence[str]
-    estimates: Mapping[str, Estimate] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        # Copies, so that later changes of the arguments do not change the plan.
+        # A copy, so that later changes of the argument do not change the plan.
         object.__setattr__(self, "members", tuple(self.members))
-        object.__setattr__(self, "estimates", MappingProxyType(dict(self.estimates)))
         if not self.members:
             raise DataError(f"family {self.name!r} has no members")
         twice = sorted({member for member in self.members if self.members.count(member) > 1})
         if twice:
             raise DataError(f"family {self.name!r} names {', '.join(twice)} more than once")
-        for member, found in self.estimates.items():
-            self._check(member, found)
 
     @property
     def size(self) -> int:
         """The number of planned members, by which the error is divided."""
         return len(self.members)
-
-    @property
-    def tail(self) -> float:
-        """The error on each side of each member's interval."""
-        return tail(self.size)
-
-    @property
-    def missing(self) -> tuple[str, ...]:
-        """Planned members without an estimate, or whose estimate has no value."""
-        return tuple(
-            member
-            for member in self.members
-            if member not in self.estimates or self.estimates[member].missing
-        )
-
-    def with_estimate(self, member: str, estimate: Estimate) -> Family:
-        """Return a family that also has the estimate of ``member``."""
-        if member in self.estimates:
-            raise DataError(f"{member!r} of family {self.name!r} already has an estimate")
-        return Family(self.name, self.members, {**self.estimates, member: estimate})
-
-    def __getitem__(self, member: str) -> Estimate | None:
-        """Return the estimate of a planned member, or None where there is none yet."""
-        self._check_planned(member)
-        return self.estimates.get(member)
-
-    def _check(self, member: str, estimate: Estimate) -> None:
-        """Raise unless ``member`` is planned and its interval is for a family of this size."""
-        self._check_planned(member)
-        if estimate.method == "bootstrap" and estimate.family != self.size:
-            raise DataError(
-                f"the interval of {member!r} is for a family of {estimate.family}, "
-                f"but {self.name!r} has {self.size} planned members"
-            )
-
-    def _check_planned(self, member: str) -> None:
-        if member not in self.members:
-            hint = nearest(member, self.members)
-            raise DataError(f"{member!r} is not in family {self.name!r}{hint}")

@@ -33,14 +33,6 @@ def unit_radius(states: ArrayLike) -> float:
     return float(_radius(x, present, np.ones((1, len(x))))[0])
 
 
-def bootstrap_unit_radius(states: ArrayLike, blocks: IntArray) -> FloatArray:
-    """Return :func:`unit_radius` of ``states [n, d]`` in every draw: [draws]."""
-    x, present = _one_scale(states)
-    counts = _seed_counts(blocks, len(x))
-    parts = draw_chunks(len(counts), x.size)
-    return np.concatenate([_radius(x, present, counts[part]) for part in parts])
-
-
 def displacement(states: ArrayLike, unit_index: int) -> FloatArray:
     """Return each scale's distance of centroids from the unit scale, in unit radii: [S].
 

@@ -92,21 +92,6 @@ def _column(iterations: ArrayLike) -> FloatArray:
     return column
 
 
-def normalised_score(
-    returns: ArrayLike, scale: ArrayLike, random: ArrayLike, oracle: ArrayLike
-) -> FloatArray:
-    """Return ``(returns/scale - random) / (oracle - random)``; all arguments broadcast.
-
-    The reward multiplier is removed once, and scores above 1 or below 0 are not clipped.
-    """
-    factor, low, high = floats(scale), floats(random), floats(oracle)
-    if not np.all(factor > 0):
-        raise DataError(f"reward scale must be positive, not {factor}")
-    if np.any(low == high):
-        raise DataError(f"random and oracle references are equal ({low}): no score exists")
-    return ((floats(returns) / factor - low) / (high - low))[()]
-
-
 def post_switch_auc(iterations: ArrayLike, scores: ArrayLike, switch: int, end: int) -> FloatArray:
     """Return the mean height of ``scores [..., rows]`` from ``switch`` to ``end``: [...].
 

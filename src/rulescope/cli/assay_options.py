@@ -1,8 +1,8 @@
-"""The options that select a budget, a part of an assay's grid, and the rule under audit."""
+"""The options of verbs that run assays: budget, part of the grid, rule under audit, engine."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -10,8 +10,9 @@ import typer
 
 from rulescope.assays import ASSAYS, PRESETS, Assay, Budget, find
 from rulescope.audit.budget_selection import locate_weights, select_budget
-from rulescope.cli.options import Weights, split_names, split_numbers
+from rulescope.cli.options import Force, Weights, Workers, split_names, split_numbers
 from rulescope.core.errors import SpecError, nearest
+from rulescope.engine.execution import Execution
 from rulescope.learners.disco_config import AGENTS
 
 _NAMES = ", ".join(f"{assay.id} ({assay.name})" for assay in ASSAYS.values())
@@ -118,3 +119,41 @@ def require_preset(preset: str) -> str:
     if preset not in PRESETS:
         raise SpecError(f"--preset: no {preset!r}{nearest(preset, PRESETS)}")
     return preset
+
+
+@dataclass(frozen=True)
+class EngineOptions:
+    """Where and how runs are executed; fields as of :class:`Execution`."""
+
+    workers: Workers = None
+    engine: Annotated[
+        str, typer.Option(help="Where to run: local (processes), or ray (a cluster).")
+    ] = "local"
+    address: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT",
+            help="Of the Ray cluster, or auto. Default: a Ray of this machine alone.",
+        ),
+    ] = None
+    cpus_per_run: Annotated[
+        float | None,
+        typer.Option(min=0.01, metavar="X", help="Cores of a Ray node per run. Default: 1."),
+    ] = None
+    gpus_per_run: Annotated[
+        float | None,
+        typer.Option(min=0.01, metavar="X", help="GPUs of a Ray node per run. Default: none."),
+    ] = None
+    time_limit: Annotated[
+        float | None,
+        typer.Option(
+            min=0.1,
+            metavar="SECONDS",
+            help="Longest time of one run; one that takes longer fails, and can be resumed.",
+        ),
+    ] = None
+    force: Force = False
+
+    def execution(self, weights: Path | None = None) -> Execution:
+        """Return the execution that the options describe."""
+        return Execution(**asdict(self), weights=weights)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rulescope.mechanism.principal_components import (
+from rulescope.mechanism.recurrent_geometry import (
     between_scale_share,
     fit_components,
     mean_cosines,
