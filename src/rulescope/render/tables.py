@@ -9,16 +9,46 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+import msgspec
 
 from rulescope.core.disk import stem, write_whole
 from rulescope.stats import Estimate
+from rulescope.stats.intervals import Method
 
 if TYPE_CHECKING:
     from rich.table import Table as TerminalTable
 
 Value = str | int | float | Estimate | None
 """What may stand in a table; None is a dash: there is nothing to report."""
+
+
+class WrittenEstimate(msgspec.Struct, frozen=True):
+    """An estimate as it is written to a file; None where a number is not finite."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+    method: Method
+    family: int = 1
+
+    @classmethod
+    def of(cls, found: Estimate) -> Self:
+        """Return ``found`` as it is written to a file."""
+        value, low, high = map(finite, (found.value, found.low, found.high))
+        return cls(value, low, high, found.n, found.method, found.family)
+
+    def estimate(self) -> Estimate:
+        """Return the estimate again."""
+        value, low, high = (math.nan if x is None else x for x in (self.value, self.low, self.high))
+        return Estimate(value, low, high, self.n, family=self.family, method=self.method)
+
+
+def finite(number: float) -> float | None:
+    """Return ``number``, or None if it is not finite."""
+    return float(number) if math.isfinite(number) else None
 
 
 class Column(NamedTuple):
