@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from rulescope.cli.progress import Meter, duration
+from rulescope.cli.console import Meter, duration
 
 if TYPE_CHECKING:
     from benchmarks.disco_comparison import Comparison, Results

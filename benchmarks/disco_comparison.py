@@ -37,7 +37,7 @@ from rulescope.core import arrays, runtime
 from rulescope.core.errors import SpecError
 from rulescope.envs.world_config import WORLDS, Catch, EnvironmentSpec
 from rulescope.learners.disco_config import AGENTS, Disco
-from rulescope.rules import loading, locate, registry
+from rulescope.rules import released_rules, rule_weights, weight_files
 from rulescope.run_spec import RunSpec
 
 RULE = "disco103"
@@ -184,12 +184,12 @@ def lifetime_spec(
 @contextlib.contextmanager
 def rule_file() -> Iterator[tuple[str, Path]]:
     """Yield a rule and a file of its weights: the released one if it is available."""
-    if (path := locate.find(registry.get(RULE))) is not None:
+    if (path := weight_files.find(released_rules.get(RULE))) is not None:
         yield RULE, path
         return
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rule.npz"
-        path.write_bytes(arrays.pack(loading.load(FALLBACK).arrays, compress=False))
+        path.write_bytes(arrays.pack(rule_weights.load(FALLBACK).arrays, compress=False))
         yield FALLBACK, path
 
 

@@ -22,7 +22,7 @@ from rulescope.assays.figures import FIGURES
 from rulescope.envs.world_config import EnvironmentSpec
 from rulescope.learners.disco_config import AGENTS
 from rulescope.learners.learner_config import LearnerSpec
-from rulescope.report.site import publication
+from rulescope.report import publication
 from rulescope.run_spec import Intervention
 
 ROOT = Path(__file__).parents[1]

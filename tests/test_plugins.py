@@ -14,14 +14,14 @@ import pytest
 import torch
 
 from plugin_packages import RULE, Site, importable
-from rulescope import package_versions, plugin_sources, run_spec
+from rulescope import run_packages, run_spec
 from rulescope.core import entry_points, source_hash
 from rulescope.core.errors import RecordError, SpecError, WorldError
 from rulescope.engine.local_engine import run_all
 from rulescope.envs.plugin_world import make_plugin_world, pin_plugin_world
 from rulescope.envs.world_config import Catch
 from rulescope.learners.baseline_config import A2C, NetworkSizes
-from rulescope.learners.plugin_config import Plugin
+from rulescope.learners.learner_config import Plugin
 from rulescope.learners.plugin_rule import pin_rule
 from rulescope.lifetime import Lifetime
 from rulescope.records import Store
@@ -52,7 +52,7 @@ OUTRIGHT = """
 import numpy as np
 from rulescope.core import seeds
 from rulescope.learners.learner import Carrier, Choice, Learner
-from rulescope.rules.loading import random_weights
+from rulescope.rules.rule_weights import random_weights
 
 class Still(Learner):
     CARRIERS = ("params",)
@@ -144,7 +144,7 @@ def test_listing_imports_nothing(site: Site) -> None:
     assert found.value == "rules_of_others.rule:Counted"
     run = short(Plugin(rule="counted", source="0" * 64))
     with pytest.raises(SpecError, match=r"learner\.source"):
-        plugin_sources.require_plugins([run])  # hashes, and still imports nothing
+        run_packages.require_plugins([run])  # hashes, and still imports nothing
     assert not {"rules_of_others", "a_world"} & set(sys.modules)
 
 
@@ -508,11 +508,11 @@ def test_a_manifest_names_the_packages_of_a_rule_declared_or_not(site: Site) -> 
         f"{declared.read_text()}Requires-Dist: needed-things>=1\nRequires-Dist: numpy\n"
         'Requires-Dist: pytest; extra == "test"\nRequires-Dist: not-installed\n'
     )
-    package_versions._installed.cache_clear()
-    package_versions._providers.cache_clear()
-    package_versions._distributions_of.cache_clear()
+    run_packages._installed.cache_clear()
+    run_packages._providers.cache_clear()
+    run_packages._distributions_of.cache_clear()
     run = short(pin_rule("counted"))
-    assert package_versions.find_declared(run) == {
+    assert run_packages.find_declared(run) == {
         "package_needed_things": "1.0",
         "package_rules_of_others": "1.0",
     }
@@ -525,8 +525,8 @@ def test_a_manifest_names_the_packages_of_a_rule_declared_or_not(site: Site) -> 
         "package_needed_things",
         "package_rules_of_others",
     }
-    assert runtime["native_threads"] == package_versions._native_threads()
-    assert "native_threads" not in package_versions.find_used(short(A2C()))
+    assert runtime["native_threads"] == run_packages._native_threads()
+    assert "native_threads" not in run_packages.find_used(short(A2C()))
 
 
 def test_threads_are_recorded_as_they_are_at_the_end(site: Site, tmp_path: Path) -> None:

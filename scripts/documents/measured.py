@@ -12,7 +12,7 @@ from typing import Any
 
 from documents.spans import DocumentError
 from rulescope.core.errors import nearest
-from rulescope.render.table_formats import number
+from rulescope.render.tables import number
 
 Data = Mapping[str, Any]
 

@@ -13,7 +13,7 @@ from documents.measured import Measured
 from rulescope.assays import ASSAYS
 from rulescope.assays.figures import FIGURES
 from rulescope.records import Store
-from rulescope.report.site.publication import INDEX, TABLES
+from rulescope.report.publication import INDEX, TABLES
 
 ROOT = Path(__file__).parents[2]
 OUTPUTS = Path(__file__).parent / "outputs.json"
@@ -86,7 +86,7 @@ class Repository:
 
     def static_size(self, pattern: str) -> str:
         """Return the size of files that every report has, in kB."""
-        folder = self.root / "src" / "rulescope" / "report" / "site" / "static"
+        folder = self.root / "src" / "rulescope" / "report" / "static"
         return f"{sum(path.stat().st_size for path in folder.glob(pattern)) / 1000:.0f}"
 
     @staticmethod

@@ -25,7 +25,7 @@ from rulescope.assays.plan import Plan
 from rulescope.assays.results import Column
 from rulescope.core.errors import nearest
 from rulescope.engine.branch_plan import count_shared, shared_fraction
-from rulescope.render.table_formats import DASH, MINUS, RANGE_NOTE, cell, number
+from rulescope.render.tables import DASH, MINUS, RANGE_NOTE, cell, number
 from rulescope.stats import Estimate
 
 ASSAY, MEASURED, SPEC = "assay ", "measured ", "spec "

@@ -36,10 +36,10 @@ from rulescope.assays.plan import Plan
 from rulescope.assays.results import Column
 from rulescope.core.errors import nearest
 from rulescope.learners.disco_config import Conventions
-from rulescope.render.table_formats import MINUS, cell, number
-from rulescope.rules import registry
+from rulescope.render.tables import MINUS, cell, number
+from rulescope.rules import released_rules
 from rulescope.rules.embedded import EMBEDDED
-from rulescope.rules.loading import load
+from rulescope.rules.rule_weights import load
 from rulescope.stats import Estimate
 
 PARTS: dict[str, Callable[[Estimate, int], str]] = {
@@ -205,7 +205,7 @@ def _rule_facts(name: str) -> dict[str, str]:
         parameters, size = load(name).parameter_count, path.stat().st_size
         sha256 = EMBEDDED[name].sha256
     else:
-        rule = registry.get(name)
+        rule = released_rules.get(name)
         parameters, size, sha256 = rule.parameters, rule.size, rule.sha256
     return {
         "parameters": f"{parameters:,}",

@@ -53,7 +53,7 @@ from typing import TYPE_CHECKING, Any
 
 # First, because it hashes the source: other modules are read from the disk from now on.
 from rulescope.core import source_hash as source_hash
-from rulescope.core.version import __version__ as __version__
+from rulescope.core.source_hash import __version__ as __version__
 
 if TYPE_CHECKING:
     from rulescope.api import audit_rule, load_rule, run, run_assay

@@ -11,14 +11,14 @@ from rulescope.assays.assay_run import require_runnable, run_missing
 from rulescope.assays.plan import Plan
 from rulescope.assays.recorded_plans import record_plan
 from rulescope.assays.subject import find_subject
-from rulescope.audit.audit_run import analyse_audit, plan_audit
+from rulescope.audit.audit_plan import analyse_audit, plan_audit
 from rulescope.audit.profile import Profile
 from rulescope.core.errors import RulescopeError
 from rulescope.engine.campaign import Campaign
 from rulescope.engine.execution import Execution
 from rulescope.records import Record, Store
-from rulescope.rules import loading
-from rulescope.rules.loading import RuleWeights
+from rulescope.rules import rule_weights
+from rulescope.rules.rule_weights import RuleWeights
 from rulescope.run_spec import RunSpec
 
 if TYPE_CHECKING:
@@ -125,7 +125,9 @@ def load_rule(rule: str | Path, weights: Path | None = None) -> RuleWeights:
 
     ``weights`` is where the file of a released rule is, if not in the usual places.
     """
-    return loading.read_any(rule) if isinstance(rule, Path) else loading.load(rule, weights)
+    return (
+        rule_weights.read_any(rule) if isinstance(rule, Path) else rule_weights.load(rule, weights)
+    )
 
 
 def _open(store: Store | Path | str) -> Store:

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rulescope.core.arrays import bit_equal, unprefix
-from rulescope.core.contract_assertions import require
 from rulescope.core.errors import SpecError
+from rulescope.envs.environment_conformance import require
 from rulescope.interventions import Content, States, flatten_floats
 from rulescope.lifetime import Lifetime
 from rulescope.run_spec import (

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rulescope import envs, evaluation, learners, package_versions, shared_prefix
+from rulescope import envs, evaluation, learners, run_packages, shared_prefix
 from rulescope import run_spec as specs
 from rulescope.core import runtime
 from rulescope.core.arrays import Arrays, digest, prefix_names, unprefix
@@ -86,7 +86,7 @@ class Lifetime:
         self._intervene()
         runtime.require_one_source()  # everything that a lifetime needs has been imported
         # Identity at the start: a rule that changes the number of threads does so in every process.
-        self._runtime = runtime.runtime_identity(device) | package_versions.find_declared(spec)
+        self._runtime = runtime.runtime_identity(device) | run_packages.find_declared(spec)
 
     def _initial_learner(self) -> Learner:
         """Return a newly initialised learner."""
@@ -361,7 +361,7 @@ class Lifetime:
             log=self.log(),
             state=prefix_names(kept | self._marked_states() | self._evaluate()),
             source=runtime.source_identity(),
-            runtime=runtime.runtime_identity(self.device) | package_versions.find_used(self.spec),
+            runtime=runtime.runtime_identity(self.device) | run_packages.find_used(self.spec),
             rule=None if rule is None else RuleIdentity(rule.name, rule.sha256, rule.content),
             started=self._started,
             seconds=self._seconds,

@@ -11,9 +11,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from rulescope.core.decoding import explain, parsed
 from rulescope.core.errors import SpecError
-from rulescope.core.structs import Frozen, expanded, without_defaults
+from rulescope.core.structs import Frozen, expanded, explain, parsed, without_defaults
 from rulescope.envs.world_config import Boundary, Catch, Change, EnvironmentSpec, change_problem
 from rulescope.learners.disco_config import Disco
 from rulescope.learners.learner_config import LearnerSpec

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 from numpy.typing import NDArray
 
-from rulescope import plugin_sources, shared_prefix
+from rulescope import run_packages, shared_prefix
 from rulescope import run_spec as specs
 from rulescope.core.arrays import Arrays
 from rulescope.core.errors import RecordError
@@ -94,10 +94,10 @@ def find_or_make(
     spec = specs.checked(spec)
     if spec.id in store:
         record = store.read(spec.id)
-        plugin_sources.require_same_world(spec, record.manifest)
+        run_packages.require_same_world(spec, record.manifest)
         return record
     missing = (item for key, item in specs.with_donors([spec]).items() if key not in store)
-    plugin_sources.require_plugins(missing)
+    run_packages.require_plugins(missing)
     donors = {
         donor.id: find_or_make(
             donor, store, report=report, stop=stop, weights=weights, device=device

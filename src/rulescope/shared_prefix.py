@@ -17,7 +17,7 @@ import msgspec
 from rulescope import run_spec
 from rulescope.core import runtime
 from rulescope.envs.world_config import Gymnasium, PluginWorld
-from rulescope.learners.plugin_config import Plugin
+from rulescope.learners.learner_config import Plugin
 from rulescope.records.branch_checkpoints import Branch
 from rulescope.run_spec import RunSpec
 

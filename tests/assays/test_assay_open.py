@@ -25,7 +25,7 @@ from rulescope.assays.subject import make_subject
 from rulescope.core.errors import SpecError
 from rulescope.learners.open_config import Open, OpenAdam
 from rulescope.records import Store
-from rulescope.render.table_formats import markdown
+from rulescope.render.tables import markdown
 from rulescope.run_spec import Pin, PinSteps, Reset, RunSpec, checked
 from rulescope.stats import Estimate
 

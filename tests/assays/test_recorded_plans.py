@@ -11,8 +11,8 @@ from rulescope.assays import ASSAYS, PRESETS, Selection, narrowed
 from rulescope.assays.recorded_plans import record_plan, recorded_budgets
 from rulescope.assays.subject import Subject, make_subject
 from rulescope.learners.disco_config import SPROUT
+from rulescope.learners.learner_config import Plugin
 from rulescope.learners.open_config import Open
-from rulescope.learners.plugin_config import Plugin
 from rulescope.records import Store
 from rulescope.records.plans import add_plan, read_plans
 

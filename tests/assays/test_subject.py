@@ -7,7 +7,7 @@ import pytest
 from rulescope.assays import Selection, find, narrowed
 from rulescope.assays.subject import Subject, make_subject
 from rulescope.core.errors import SpecError
-from rulescope.learners.plugin_config import Plugin
+from rulescope.learners.learner_config import Plugin
 
 MINE = Subject(Plugin("mine", "0" * 64), None)
 MULTI = make_subject("open-multi")

@@ -13,7 +13,7 @@ from rulescope.assays.estimates import Label
 from rulescope.assays.frame import Floats
 from rulescope.assays.results import Results
 from rulescope.assays.subject import make_subject
-from rulescope.audit import audit_plan, evidence, history, optimiser_profile, profile_axes
+from rulescope.audit import audit_plan, evidence, history_answer, optimiser_profile, profile_axes
 from rulescope.audit.profile import PINNED, RULE
 from rulescope.run_spec import RunSpec
 
@@ -64,7 +64,7 @@ def test_every_place_with_and_without_the_history_is_compared(
     assert {(axis, axes.count(axis)) for axis in axes} == places
     assert {one.difference.family for one in made} == {len(made)}
     assert {one.result for one in made} == {"asset"}
-    assert history.answer(made).verdict == "asset"
+    assert history_answer.answer(made).verdict == "asset"
     frozen = {one.against for one in made if one.axis == "change"}
     assert frozen == {f"frozen at iteration {333 if preset == 'quick' else 1000}"}
     assert {one.against for one in made if one.axis != "change"} == {PINNED}
@@ -124,14 +124,14 @@ def test_an_optimiser_is_judged_against_its_untrained_policy() -> None:
     asset = optimised({**UNTRAINED, "live": 0.08, "zero": 0.02, "reset": 0.07})
     [one] = optimiser_profile.comparisons(asset)
     assert (one.result, one.axis, one.place) == ("asset", "Breakout", "at scale 1")
-    assert history.answer([one]).sentence.startswith(
+    assert history_answer.answer([one]).sentence.startswith(
         "History: asset (decided by Breakout at scale 1: live − pinned 0.06"
     )
     burden = optimised({**UNTRAINED, "live": 0.004, "zero": 0.08, "reset": 0.004})
     assert optimiser_profile.comparisons(burden)[0].result == "burden"
     dead = optimised({**UNTRAINED, "live": 0.005, "zero": 0.003, "reset": 0.005})
     [one] = optimiser_profile.comparisons(dead)
-    assert (one.result, one.reason) == ("undecided", history.GATE_FAILED)
+    assert (one.result, one.reason) == ("undecided", history_answer.GATE_FAILED)
     axes = {axis.name: axis for axis in optimiser_profile.axes_of(dead)}
     said = axes["Inheritance"].verdict
     assert said.startswith("Capability gate passed in 0 of 1 cells")

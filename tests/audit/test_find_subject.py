@@ -12,9 +12,9 @@ from rulescope.core import arrays, entry_points
 from rulescope.core.errors import SpecError, WeightsError
 from rulescope.learners.disco_config import SPROUT, Disco
 from rulescope.learners.open_config import Open
-from rulescope.rules import disco_format, loading
+from rulescope.rules import disco_format, rule_weights
 from rulescope.rules.embedded import EMBEDDED
-from rulescope.rules.random_weights import fresh
+from rulescope.rules.rule_weights import fresh
 
 TINY = disco_format.DiscoSizes(predictions=4, trajectory=8, lifetime=4)
 
@@ -39,10 +39,10 @@ def test_a_file_is_known_by_its_content_and_driven_by_what_goes_with_its_size(
     found, weights = find_subject(str(path))
     assert weights == path
     assert found.name == "mine"
-    assert found.rule == loading.name_of(path)
+    assert found.rule == rule_weights.name_of(path)
     assert isinstance(found.learner, Disco)
     assert found.learner.agent == SPROUT.agent
-    null = loading.load(found.null or "")
+    null = rule_weights.load(found.null or "")
     assert disco_format.sizes_of(null.arrays) == TINY
 
 
@@ -89,7 +89,7 @@ def test_a_vector_is_a_rule_of_the_other_family(tmp_path: Path) -> None:
     np.save(path, np.zeros(1211, np.float32))
     found, weights = find_subject(str(path))
     assert (found.family, type(found.learner), weights) == ("open", Open, path)
-    assert loading.load(found.rule, path).parameter_count == 1211
+    assert rule_weights.load(found.rule, path).parameter_count == 1211
 
 
 def test_anything_else_is_refused(tmp_path: Path) -> None:
@@ -98,4 +98,4 @@ def test_anything_else_is_refused(tmp_path: Path) -> None:
     with pytest.raises(WeightsError, match=r"rule\.npz"):
         find_subject(str(tmp_path))
     with pytest.raises(WeightsError, match="14 sizes"):
-        loading.load("fresh-1-2:0")
+        rule_weights.load("fresh-1-2:0")

@@ -7,11 +7,11 @@ import pytest
 from rulescope.assays import PRESETS
 from rulescope.assays.subject import Subject, make_subject
 from rulescope.audit import audit_plan
-from rulescope.audit.history import LEAST_SEEDS
+from rulescope.audit.history_answer import LEAST_SEEDS
 from rulescope.core.errors import SpecError
 from rulescope.learners.disco_config import Disco
+from rulescope.learners.learner_config import Plugin
 from rulescope.learners.open_config import Open
-from rulescope.learners.plugin_config import Plugin
 from rulescope.run_spec import with_donors
 
 FIVE = {"exposure", "E1", "E2", "E-A3c", "E3", "E-A5"}

@@ -11,7 +11,7 @@ from torch import Tensor
 from benchmarks import disco_comparison
 from rulescope.core import arrays
 from rulescope.learners.disco_config import Disco
-from rulescope.rules import loading
+from rulescope.rules import rule_weights
 from rulescope.run_spec import RunSpec
 
 RULE = disco_comparison.FALLBACK
@@ -21,7 +21,7 @@ RULE = disco_comparison.FALLBACK
 def weights(tmp_path: Path) -> Path:
     """A rule file that needs no download."""
     path = tmp_path / "rule.npz"
-    path.write_bytes(arrays.pack(loading.load(RULE).arrays, compress=False))
+    path.write_bytes(arrays.pack(rule_weights.load(RULE).arrays, compress=False))
     return path
 
 

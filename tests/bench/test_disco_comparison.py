@@ -8,7 +8,7 @@ from benchmarks.disco_comparison import Round
 from benchmarks.measurement import Plan, scaling_settings
 from benchmarks.timed_lifetime import Iteration
 from rulescope.envs.world_config import Catch
-from rulescope.rules import locate
+from rulescope.rules import weight_files
 from rulescope.run_spec import RunSpec
 
 PLAN = Plan(rounds=2, iterations=2, warm_up=1, scaling_rounds=1, memory_iterations=2)
@@ -50,7 +50,7 @@ def test_without_the_peer_the_rest_is_measured(
 
     monkeypatch.setattr(disco_comparison, "lifetime_spec", spec)
     monkeypatch.setattr(disco_comparison, "peak_memory", lambda _rule, _iterations: 123.0)
-    monkeypatch.setattr(locate, "find", lambda _rule: None)
+    monkeypatch.setattr(weight_files, "find", lambda _rule: None)
     stages: list[str] = []
     found = disco_comparison.measure_disco(PLAN, stages.append)
     assert found.ratio_to_peer is None
@@ -65,6 +65,6 @@ def test_without_the_peer_the_rest_is_measured(
 
 
 def test_released_weights_are_used_if_available(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(locate, "find", lambda _rule: Path("disco_103.npz"))
+    monkeypatch.setattr(weight_files, "find", lambda _rule: Path("disco_103.npz"))
     with disco_comparison.rule_file() as (rule, path):
         assert (rule, path) == ("disco103", Path("disco_103.npz"))

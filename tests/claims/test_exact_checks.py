@@ -29,7 +29,7 @@ from rulescope.core import arrays
 from rulescope.learners.disco_config import AGENTS, INTERFACES
 from rulescope.numerics.golden import default_directory
 from rulescope.records import Record, Store
-from rulescope.rules.loading import load
+from rulescope.rules.rule_weights import load
 from rulescope.run_spec import RunSpec
 from rulescope.stats import Family, exact_iqm, trimmed_mean
 

@@ -10,8 +10,8 @@ from command_line import invoke, invoke_json
 from rulescope.assays.streams import world_checks
 from rulescope.core.errors import RulescopeError
 from rulescope.numerics import parity_table as families
+from rulescope.numerics.output_parity import compare_value_estimator
 from rulescope.numerics.tolerances import Comparison
-from rulescope.numerics.value_parity import compare_value_estimator
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,7 @@ from discover.tiny_discovery import TINY
 from rulescope.core.errors import SpecError
 from rulescope.core.structs import expanded
 from rulescope.discover.discovery_spec import Discovery, decode_discovery
-from rulescope.rules.loading import read_disco
+from rulescope.rules.rule_weights import read_disco
 
 
 @pytest.fixture

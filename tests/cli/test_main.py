@@ -58,7 +58,6 @@ def test_the_help_lists_every_verb_and_imports_none() -> None:
         "rulescope.core",
         "rulescope.core.errors",
         "rulescope.core.source_hash",
-        "rulescope.core.version",
     }
 
 

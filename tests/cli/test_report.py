@@ -9,7 +9,7 @@ import pytest
 
 from command_line import invoke
 from made_up_records import fill
-from report.site.site_samples import profile
+from report.site_samples import profile
 from rulescope import assays
 from rulescope.assays.plan import Plan
 from rulescope.core.errors import RecordError, SpecError

@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 
 from rulescope.cli.weights import app
 from rulescope.core.errors import WeightsError
-from rulescope.rules import locate, registry
-from rulescope.rules.registry import Rule
+from rulescope.rules import released_rules, weight_files
+from rulescope.rules.released_rules import Rule
 
 
 def npy(value: float) -> bytes:
@@ -43,10 +43,10 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     project.mkdir()
     monkeypatch.chdir(project)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.delenv(locate.VARIABLE, raising=False)
-    monkeypatch.setattr(locate, "cache_folder", lambda: tmp_path / "cache")
-    monkeypatch.setattr(locate, "_checkout", list)
-    monkeypatch.setattr(registry, "RULES", RULES)
+    monkeypatch.delenv(weight_files.VARIABLE, raising=False)
+    monkeypatch.setattr(weight_files, "cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setattr(weight_files, "_checkout", list)
+    monkeypatch.setattr(released_rules, "RULES", RULES)
     return project / "weights" / "open"
 
 
@@ -191,7 +191,7 @@ def test_verify_checks_the_structure_too(place: Path, monkeypatch: pytest.Monkey
     """A file may have the hash that was registered and yet not be a rule."""
     content = b"registered by mistake"
     rule = Rule(**{**vars(RULES["tiny-a"]), "sha256": hashlib.sha256(content).hexdigest()})
-    monkeypatch.setattr(registry, "RULES", {"tiny-a": rule})
+    monkeypatch.setattr(released_rules, "RULES", {"tiny-a": rule})
     put(place, "tiny-a", content)
     (row,) = data("verify", code=1)
     assert "not a plain .npy file" in row["problem"]

@@ -9,11 +9,11 @@ import pytest
 from discover.tiny_discovery import TINY, tiny
 from rulescope.core import arrays
 from rulescope.core.errors import RecordError, SpecError
-from rulescope.discover import discovery_runner, rule_weights
+from rulescope.discover import discovery_runner, rule_tensors
 from rulescope.discover.discovery_spec import RuleSizes
 from rulescope.discover.meta_training import MetaStep, MetaTraining
 from rulescope.records import Store
-from rulescope.rules.loading import name_of, read_disco
+from rulescope.rules.rule_weights import name_of, read_disco
 
 
 def test_a_finished_discovery_is_stored_and_found_again(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_a_discovery_can_start_from_the_rule_of_another(tmp_path: Path) -> None:
     )
     begun = float(arrays.read(first)["lstm/linear/w"].sum())
     assert abs(rules[0] - begun) < 0.02
-    assert abs(begun - float(rule_weights.draw_initial(TINY.sizes, 0)["lstm/linear/w"].sum())) > 0.1
+    assert abs(begun - float(rule_tensors.draw_initial(TINY.sizes, 0)["lstm/linear/w"].sum())) > 0.1
     with pytest.raises(SpecError, match="other sizes"):
         discovery_runner.find_or_run(
             tiny(start=name_of(first), sizes=RuleSizes(predictions=3)), store, None, first

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.utils import _pytree as pytree
 
 from discover.tiny_discovery import LEARNER, TINY, tiny
-from rulescope.discover import rule_weights
+from rulescope.discover import rule_tensors
 from rulescope.discover.discovery_spec import Discovery
 from rulescope.discover.meta_training import MetaTraining
 from rulescope.discover.objective import meta_loss_terms
@@ -42,7 +42,7 @@ def test_a_loaded_checkpoint_continues_to_the_bit() -> None:
 
 def test_every_array_of_the_rule_moves_and_the_log_is_complete() -> None:
     training = MetaTraining(TINY)
-    before = rule_weights.to_arrays(training.rule)
+    before = rule_tensors.to_arrays(training.rule)
     for _ in range(4):
         training.advance()
     assert training.finished
@@ -58,7 +58,7 @@ def test_every_array_of_the_rule_moves_and_the_log_is_complete() -> None:
 def test_the_result_is_the_average_of_the_rule_over_meta_steps() -> None:
     last = MetaTraining(TINY)
     averaged = MetaTraining(msgspec.structs.replace(TINY, averaging=0.75))
-    expected = rule_weights.to_arrays(averaged.rule)
+    expected = rule_tensors.to_arrays(averaged.rule)
     for _ in range(3):
         last.advance()
         averaged.advance()
@@ -85,7 +85,7 @@ def test_an_agent_that_is_not_finite_is_replaced_and_left_out() -> None:
 
 def test_the_rule_does_not_move_if_no_agent_is_finite() -> None:
     training = MetaTraining(TINY)
-    before = rule_weights.to_arrays(training.rule)
+    before = rule_tensors.to_arrays(training.rule)
     training.population.state.params[:] = float("nan")
     assert training.advance().broken == 3
     assert all(np.array_equal(before[name], a) for name, a in training.rule.items())
@@ -93,7 +93,7 @@ def test_the_rule_does_not_move_if_no_agent_is_finite() -> None:
 
 def moved(spec: Discovery) -> set[str]:
     training = MetaTraining(spec)
-    before = rule_weights.to_arrays(training.rule)
+    before = rule_tensors.to_arrays(training.rule)
     training.advance()
     return {name for name, a in before.items() if not np.array_equal(a, training.rule[name])}
 
@@ -111,8 +111,8 @@ def test_a_warm_start_moves_the_policy_target_towards_the_improved_policy() -> N
     training, again = MetaTraining(spec), MetaTraining(spec)
     training.advance()
 
-    def distance(rule: rule_weights.Rule) -> float:
-        emitted = Population(spec).update(rule_weights.copy_per_agent(rule, 3))
+    def distance(rule: rule_tensors.Rule) -> float:
+        emitted = Population(spec).update(rule_tensors.copy_per_agent(rule, 3))
         return float(kl(emitted.improved, emitted.policy).detach().mean())
 
     assert distance(training.rule) < distance(again.rule)
@@ -154,7 +154,7 @@ def test_meta_gradients_agree_with_finite_differences(updates: int, rate: float)
     # Away from zero: a ReLU at its kink has no derivative to compare with.
     rule = {
         name: array.double() + 0.3 * torch.randn(array.shape, generator=generator)
-        for name, array in rule_weights.draw_initial(spec.sizes, 5).items()
+        for name, array in rule_tensors.draw_initial(spec.sizes, 5).items()
     }
 
     def loss(values: dict[str, Tensor]) -> Tensor:
@@ -166,7 +166,7 @@ def test_meta_gradients_agree_with_finite_differences(updates: int, rate: float)
         priced = terms.total(spec.objective) + 10 * terms.target_size
         return (priced + terms.target_divergence).sum()
 
-    copies = rule_weights.copy_per_agent(rule, 3)
+    copies = rule_tensors.copy_per_agent(rule, 3)
     found = torch.autograd.grad(loss(copies), list(copies.values()), allow_unused=True)
     checked = 0
     for (name, array), gradient in zip(rule.items(), found, strict=True):
@@ -174,7 +174,7 @@ def test_meta_gradients_agree_with_finite_differences(updates: int, rate: float)
         step = 1e-6
         ahead, behind = (
             loss(
-                rule_weights.copy_per_agent({**rule, name: array + sign * step * direction}, 3)
+                rule_tensors.copy_per_agent({**rule, name: array + sign * step * direction}, 3)
             ).detach()
             for sign in (1, -1)
         )

@@ -7,7 +7,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from discover.tiny_discovery import LEARNER, TINY, tiny
-from rulescope.discover import rule_weights
+from rulescope.discover import rule_tensors
 from rulescope.discover.discovery_spec import World
 from rulescope.discover.population import Population, to_batch
 from rulescope.envs.world_config import Boundary, Catch
@@ -23,9 +23,9 @@ def test_each_agent_learns_as_it_would_alone() -> None:
     p = population()
     p.replay.append(p.collect("training", 5))
     batch = p.replay.sample(p.streams["replay"], 3)
-    rule = rule_weights.draw_initial(TINY.sizes, 7)
+    rule = rule_tensors.draw_initial(TINY.sizes, 7)
     together, emitted = torch.vmap(p._update_agent)(
-        rule_weights.copy_per_agent(rule, 3), p.state, batch
+        rule_tensors.copy_per_agent(rule, 3), p.state, batch
     )
     for agent in range(3):
         state, experience = pytree.tree_map(lambda x, i=agent: x[i], (p.state, batch))
@@ -65,7 +65,7 @@ def test_observations_follow_from_actions() -> None:
 
 def test_replacing_an_agent_leaves_the_others_unchanged() -> None:
     p = population()
-    rule = rule_weights.copy_per_agent(rule_weights.draw_initial(TINY.sizes, 0), 3)
+    rule = rule_tensors.copy_per_agent(rule_tensors.draw_initial(TINY.sizes, 0), 3)
     p.update(rule)
     p.detach()
     before = pytree.tree_map(torch.clone, (p.state, p.critics))

@@ -11,7 +11,7 @@ from learners.small import small_spec
 from rulescope.assays import ASSAYS
 from rulescope.engine import resources
 from rulescope.engine.branch_plan import LEAST, count_shared, plan_branches, shared_fraction
-from rulescope.engine.pool import EngineError
+from rulescope.engine.worker_pool import EngineError
 from rulescope.envs.world_config import ActionFlip, RewardMove
 from rulescope.learners.baseline_config import A2C
 from rulescope.run_spec import Ablate, Freeze, RunSpec, with_donors

@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 from engine import fakes
 from engine.campaigns import DONOR, LONG, SMALL, hashes, recipient
 from engine.fakes import endless, fake
+from rulescope.cli.console import Meter
 from rulescope.cli.main import app
-from rulescope.cli.progress import Meter
 from rulescope.engine.local_engine import Campaign, run_all
 from rulescope.records import Store
 from rulescope.run_spec import with_donors

@@ -21,7 +21,7 @@ from rulescope.learners.disco_config import Disco
 from rulescope.lifetime import Lifetime
 from rulescope.records import Record, Store
 from rulescope.records.record import decode
-from rulescope.rules import locate, registry
+from rulescope.rules import released_rules, weight_files
 from rulescope.run_spec import RunSpec
 
 
@@ -117,11 +117,11 @@ def test_an_actor_reports_whether_it_could_start() -> None:
 def test_missing_weights_are_installed_and_checked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    rule = next(iter(registry.RULES.values()))
+    rule = next(iter(released_rules.RULES.values()))
     fetched: list[bytes] = []
-    monkeypatch.setattr(locate, "copies", lambda _: iter(()))
+    monkeypatch.setattr(weight_files, "copies", lambda _: iter(()))
     monkeypatch.setattr(
-        locate,
+        weight_files,
         "fetch",
         lambda rule, source: fetched.append((source / rule.basename).read_bytes()),
     )
@@ -129,7 +129,7 @@ def test_missing_weights_are_installed_and_checked(
     assert isinstance(given.start().message, Ready)
     assert fetched == [b"these"]
     monkeypatch.undo()
-    monkeypatch.setattr(locate, "copies", lambda _: iter(()))
+    monkeypatch.setattr(weight_files, "copies", lambda _: iter(()))
     message = RayActor(runtime.program_name(), {rule.name: b"not these"}, "cpu").start().message
     assert isinstance(message, StartFailed)
     assert "not the released weights" in message.cause

@@ -24,8 +24,8 @@ from rulescope.cli.main import app
 from rulescope.core.errors import SpecError
 from rulescope.engine import failures, local_engine, ray_engine
 from rulescope.engine.campaign import Campaign
-from rulescope.engine.pool import EngineError
 from rulescope.engine.ray_engine import Share
+from rulescope.engine.worker_pool import EngineError
 from rulescope.records import Store
 from rulescope.run_spec import RunSpec
 from rulescope.runner import find_or_make

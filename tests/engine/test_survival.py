@@ -17,7 +17,7 @@ from engine.fakes import endless, fake
 from rulescope.engine import failures, heartbeat, process_pool, scheduler
 from rulescope.engine.campaign import RunProgress
 from rulescope.engine.local_engine import Campaign, run_all
-from rulescope.engine.pool import EngineError, Timeouts
+from rulescope.engine.worker_pool import EngineError, Timeouts
 from rulescope.records import Store
 from rulescope.run_spec import RunSpec
 

@@ -8,9 +8,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from envs.tabular_worlds import deep_sea_tables, rate
 from rulescope.envs.deep_sea import DeepSeaEnv, right_actions
-from rulescope.envs.references import deep_sea_references, sample_references, uniform
-from rulescope.envs.tabular_worlds import deep_sea_tables, rate
+from rulescope.envs.references import (
+    deep_sea_references,
+    sample_references,
+    uniform,
+)
 from rulescope.envs.world_config import DeepSea
 
 LEFT, RIGHT = 0, 1

@@ -16,7 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from envs.env_samples import actions_for, assert_same_arrays
-from rulescope import package_versions, plugin_sources
+from rulescope import run_packages
 from rulescope.cli.main import app
 from rulescope.core import arrays, source_hash
 from rulescope.core.errors import ExitError, RecordError, SpecError, WorldError
@@ -384,7 +384,7 @@ def test_an_edited_world_and_other_arguments_are_other_runs(module: Module) -> N
     module.write("2.0")
     assert line().id != first.id
     with pytest.raises(SpecError, match=r"environment\.source: the world 'line_world:Line-v0' is"):
-        plugin_sources.require_plugins([first])
+        run_packages.require_plugins([first])
     with pytest.raises(SpecError, match=r"environment\.source"):
         Lifetime(first)
 
@@ -441,7 +441,7 @@ def test_a_checkpoint_depends_on_the_versions_of_the_world(monkeypatch: pytest.M
     life = Lifetime(line())
     checkpoint = life.save()
     assert life.accepts(checkpoint)
-    monkeypatch.setattr(package_versions, "_installed", lambda _: ("0.0.1", ()))
+    monkeypatch.setattr(run_packages, "_installed", lambda _: ("0.0.1", ()))
     assert not Lifetime(line()).accepts(checkpoint)
 
 

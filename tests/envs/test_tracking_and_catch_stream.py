@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from envs.tabular_worlds import catch_stream_tables, rate, tracking_tables
 from rulescope.envs.catch import CatchEnv
 from rulescope.envs.catch_stream import CatchStreamEnv
 from rulescope.envs.references import (
@@ -14,7 +15,6 @@ from rulescope.envs.references import (
     tracking_references,
     uniform,
 )
-from rulescope.envs.tabular_worlds import catch_stream_tables, rate, tracking_tables
 from rulescope.envs.tracking import TrackingEnv
 from rulescope.envs.world_config import Catch, CatchStream, Tracking
 

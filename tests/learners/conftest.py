@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from rulescope.core import runtime
-from rulescope.rules import locate, registry
+from rulescope.rules import released_rules, weight_files
 
 RANDOM_RULE = "random:20240"
 RELEASED_RULE = "disco103"
@@ -11,7 +11,7 @@ RELEASED_RULE = "disco103"
 
 def available_rules() -> list[str]:
     """Return the rules at hand: random weights always, the released ones where they are found."""
-    released = locate.find(registry.get(RELEASED_RULE)) is not None
+    released = weight_files.find(released_rules.get(RELEASED_RULE)) is not None
     return [RANDOM_RULE, RELEASED_RULE] if released else [RANDOM_RULE]
 
 

@@ -22,8 +22,8 @@ from rulescope.learners.learner import Rollout
 from rulescope.learners.open_config import Open
 from rulescope.learners.open_ppo import OpenLearner
 from rulescope.learners.torso import Network
-from rulescope.rules.loading import OPEN_KEY, RuleWeights
 from rulescope.rules.open import open_step
+from rulescope.rules.rule_weights import OPEN_KEY, RuleWeights
 
 HERE = Path(__file__).parents[1] / "golden" / "open"
 BESIDE = machine.BESIDE / "golden" / "open"

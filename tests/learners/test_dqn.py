@@ -18,7 +18,7 @@ from rulescope.learners.baseline_config import DQN, VARIANTS, NetworkSizes
 from rulescope.learners.dqn import DQNLearner
 from rulescope.learners.learner import Rollout
 from rulescope.learners.learner_conformance import check_learner
-from rulescope.learners.transition_replay import Transitions
+from rulescope.learners.replay import Transitions
 from rulescope.run_spec import RunSpec
 
 pytestmark = pytest.mark.usefixtures("deterministic")

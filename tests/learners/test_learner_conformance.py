@@ -19,7 +19,7 @@ from rulescope.learners.disco.disco_learner import DiscoLearner
 from rulescope.learners.disco_config import AGENTS, Disco
 from rulescope.learners.learner import Carrier, Choice, Learner, Rollout
 from rulescope.learners.learner_conformance import check_learner
-from rulescope.rules.loading import RuleWeights, load
+from rulescope.rules.rule_weights import RuleWeights, load
 
 STEPS = 5
 pytestmark = pytest.mark.usefixtures("deterministic")

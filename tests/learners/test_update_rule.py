@@ -12,8 +12,7 @@ from torch import Tensor
 
 from learners.baseline_cases import LITTLE, LITTLE_CHANNEL
 from rulescope.core.errors import DivergedError, SpecError
-from rulescope.learners.a2c import A2CLearner
-from rulescope.learners.actor_critic import Decisions, gae
+from rulescope.learners.a2c import A2CLearner, Decisions, gae
 from rulescope.learners.baseline_config import A2C
 from rulescope.learners.learner import Learner, Rollout
 from rulescope.learners.learner_conformance import check_learner

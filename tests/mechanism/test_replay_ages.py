@@ -12,8 +12,7 @@ from learners.small import small_spec
 from rulescope.core import seeds
 from rulescope.core.errors import RecordError
 from rulescope.learners.baseline_config import A2C, DQN, NetworkSizes
-from rulescope.learners.trajectory_replay import TrajectoryReplay
-from rulescope.learners.transition_replay import TransitionReplay
+from rulescope.learners.replay import TrajectoryReplay, TransitionReplay
 from rulescope.lifetime import Lifetime
 from rulescope.mechanism.replay_ages import (
     Fifo,

@@ -33,7 +33,7 @@ from rulescope.mechanism.targets_view import (
 )
 from rulescope.mechanism.view_request import RunGroup, ViewRequest
 from rulescope.records import Store
-from rulescope.render.table_formats import markdown
+from rulescope.render.tables import markdown
 
 SMALL = ViewRequest("sprout-random:0", (0.1, 1.0, 10.0), 2, 20)
 
@@ -145,7 +145,7 @@ def test_the_analysis_gathers_seeds_by_scale_and_state(tmp_path: Path) -> None:
     )
     assert results.series["kl_y/0.1/cross"].shape == (2, 2)
     assert "kl_y/1/cross" not in results.series
-    assert results.estimates["kl_y/10/pin"].value > 0.0
+    assert results.estimates.at("kl_y", scale=10.0, state="pin").value > 0.0
     [table] = results.tables
     assert [row[:2] for row in table.rows if row[0] == "1"] == [
         ("1", "pin"),
@@ -161,7 +161,7 @@ def test_the_table_has_the_range_beside_the_mean() -> None:
     lines[:, late] = [[0.22, 0.01, 0.03, -0.56], [0.5, 0.1, 0.1, 0.0]]
     agree = {f"0.001/{seed}/pin/agree": lines[seed] for seed in (0, 1)}
     results = analyse(TARGETS, [made_up._replace(values={**made_up.values, **agree})])
-    found = results.estimates["agree/0.001/pin"]
+    found = results.estimates.at("agree", scale=0.001, state="pin")
     assert (found.low, found.high, found.n) == (-0.56, 0.5, 8)
     assert found.value == pytest.approx(0.05)
     [table] = results.tables

@@ -83,6 +83,15 @@ def test_a_stored_view_has_title_caption_figures_and_tables(folder: Path) -> Non
     assert all(path.is_file() for path in (*found.figures, *found.tables))
 
 
+def test_views_that_were_stored_by_earlier_versions_are_read() -> None:
+    """In the replay view of the replication, the arm of the rule is still called ``disco``."""
+    folders = view_folders(Path(__file__).parents[2] / "replication" / "results")
+    found = {path.name: read_view(path) for path in folders}
+    assert set(found) == {"mechanism-replay", "mechanism-targets", "mechanism-trajectory"}
+    assert found["mechanism-replay"].table.rows[0][0] == "disco"
+    assert all(read_files(view) for view in found.values())
+
+
 def test_every_file_has_its_hash(folder: Path) -> None:
     index = json.loads((folder / "results.json").read_text())
     assert sorted(index["sha256"]) == index["files"]

@@ -21,24 +21,23 @@ from torch import Tensor
 
 from rulescope.core import seeds
 from rulescope.core.errors import RulescopeError
-from rulescope.learners.direction_clipped_adam import Moments
+from rulescope.learners.adam import Moments
 from rulescope.learners.disco.batch import Batch
 from rulescope.learners.disco.rule_network import RuleState
 from rulescope.learners.disco.update import LearnerState
 from rulescope.learners.disco.value_estimates import Averages
 from rulescope.numerics import jax_reference
-from rulescope.numerics.forward_parity import ForwardCase
 from rulescope.numerics.golden import (
     RANDOM_RULE,
     flatten_stored,
     load_rule_weights,
     to_original_names,
 )
-from rulescope.numerics.inner_steps import small_update
+from rulescope.numerics.output_parity import ForwardCase, value_outputs
 from rulescope.numerics.tolerances import summarise
-from rulescope.numerics.value_parity import value_outputs
-from rulescope.rules import locate
-from rulescope.rules.loading import load
+from rulescope.numerics.update_parity import small_update
+from rulescope.rules import weight_files
+from rulescope.rules.rule_weights import load
 
 FAMILIES = {"forward", "inner outputs", "gradients", "updated parameters"}
 
@@ -231,7 +230,7 @@ def original(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
         return stand_in.modules.get(name) or real(name, package)
 
     monkeypatch.setattr(importlib, "import_module", import_module)
-    monkeypatch.setattr(locate, "find", lambda _: None)
+    monkeypatch.setattr(weight_files, "find", lambda _: None)
     yield stand_in
     assert not stand_in.config.jax_enable_x64
     assert stand_in.chex.Array == "untouched"

@@ -9,7 +9,6 @@ import pytest
 import printed_tables
 from rulescope.core.errors import RecordError
 from rulescope.numerics.golden import Golden, default_directory
-from rulescope.numerics.meta_gradient import compare_meta_gradients, compare_precisions
 from rulescope.numerics.parity_summary import (
     FILE,
     PUBLISHED,
@@ -20,6 +19,7 @@ from rulescope.numerics.parity_summary import (
 )
 from rulescope.numerics.parity_table import compare_all
 from rulescope.numerics.tolerances import Comparison
+from rulescope.numerics.update_parity import compare_meta_gradients, compare_precisions
 
 
 @pytest.fixture(scope="module")

@@ -12,19 +12,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from rulescope.learners import direction_clipped_adam
+from rulescope.learners import adam
 from rulescope.learners.disco import features, losses, update, value_estimates, value_interface
 from rulescope.learners.disco.batch import loss_mask
 from rulescope.learners.disco.features import ActionEncoder
 from rulescope.learners.disco.rule_network import Gates
 from rulescope.learners.disco_config import Conventions
-from rulescope.numerics import (
-    forward_parity,
-    inner_steps,
-    meta_gradient,
-    parity_table,
-    value_parity,
-)
+from rulescope.numerics import output_parity, parity_table, update_parity
 from rulescope.numerics.golden import Golden
 from rulescope.numerics.tolerances import TOLERANCES, Comparison
 
@@ -88,9 +82,9 @@ def override(module: Any, name: str, monkeypatch: pytest.MonkeyPatch, **override
 @pytest.mark.parametrize(
     ("module", "family"),
     [
-        (forward_parity, forward_parity.compare_forward),
-        (value_parity, value_parity.compare_value_estimator),
-        (update, inner_steps.compare_inner_steps),
+        (output_parity, output_parity.compare_forward),
+        (output_parity, output_parity.compare_value_estimator),
+        (update, update_parity.compare_inner_steps),
     ],
 )
 def test_a_wrong_value_estimate_fails(
@@ -115,9 +109,9 @@ def without_forget_bias(stored: Tensor, forget_bias: float) -> Tensor:
 @pytest.mark.parametrize(
     "family",
     [
-        forward_parity.compare_forward,
-        inner_steps.compare_inner_steps,
-        meta_gradient.compare_meta_gradients,
+        output_parity.compare_forward,
+        update_parity.compare_inner_steps,
+        update_parity.compare_meta_gradients,
     ],
 )
 def test_wrong_gates_fail(
@@ -129,7 +123,7 @@ def test_wrong_gates_fail(
 
 def test_features_of_the_other_network_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(features, "NETWORKS", features.NETWORKS[::-1])
-    assert fails(forward_parity.compare_forward)
+    assert fails(output_parity.compare_forward)
 
 
 def test_an_action_encoder_without_its_last_relu_fails(
@@ -143,30 +137,30 @@ def test_an_action_encoder_without_its_last_relu_fails(
         return channels
 
     monkeypatch.setattr(ActionEncoder, "__call__", linear)
-    assert fails(forward_parity.compare_forward)
+    assert fails(output_parity.compare_forward)
 
 
 @pytest.mark.parametrize("mask", ["none", "in-trajectory"])
 def test_another_loss_mask_fails(monkeypatch: pytest.MonkeyPatch, mask: str) -> None:
     original = loss_mask
     monkeypatch.setattr(update, "loss_mask", lambda batch, _: original(batch, mask))
-    assert fails(inner_steps.compare_inner_steps)
+    assert fails(update_parity.compare_inner_steps)
 
 
 def test_reversed_divergence_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     original = losses.kl
     monkeypatch.setattr(losses, "kl", lambda target, logits: original(logits, target))
-    assert fails(inner_steps.compare_inner_steps)
+    assert fails(update_parity.compare_inner_steps)
 
 
 def test_another_clip_of_the_direction_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(direction_clipped_adam, "MAX_DIRECTION", 0.5)
-    assert fails(inner_steps.compare_inner_steps)
+    monkeypatch.setattr(adam, "MAX_DIRECTION", 0.5)
+    assert fails(update_parity.compare_inner_steps)
 
 
 def test_a_variance_without_its_mean_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     override(value_estimates, "normalise", monkeypatch, centre=False)
-    assert fails(value_parity.compare_value_estimator)
+    assert fails(output_parity.compare_value_estimator)
 
 
 @pytest.mark.parametrize(
@@ -177,8 +171,8 @@ def test_the_other_arithmetic_of_the_interface_is_detected_where_it_differs(
 ) -> None:
     """The projections differ in any precision; the inverses agree but in float32."""
     reference = {"inverse": "plain", "two_hot": "offset"}
-    monkeypatch.setattr(value_parity, "REFERENCE", Conventions(**(reference | wrong)))
-    failed = [item for item in value_parity.compare_value_interface(golden()) if not item.passed]
+    monkeypatch.setattr(output_parity, "REFERENCE", Conventions(**(reference | wrong)))
+    failed = [item for item in output_parity.compare_value_interface(golden()) if not item.passed]
     if "two_hot" in wrong:
         assert {item.precision for item in failed} >= {"float64"}
     else:
@@ -187,4 +181,4 @@ def test_the_other_arithmetic_of_the_interface_is_detected_where_it_differs(
 
 def test_a_wrong_epsilon_of_the_transform_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(value_interface, "EPSILON", 1.1e-3)
-    assert fails(value_parity.compare_value_interface)
+    assert fails(output_parity.compare_value_interface)

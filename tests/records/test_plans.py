@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from rulescope.core.errors import RecordError
-from rulescope.learners.plugin_config import Plugin
+from rulescope.learners.learner_config import Plugin
 from rulescope.records import Store, archive
 from rulescope.records.merge import merge
 from rulescope.records.plans import CampaignPlan, add_plan, read_plans

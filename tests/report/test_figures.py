@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rulescope.assays import figures
+from rulescope.assays import lifetime_figures
 from rulescope.learners.disco_config import AgentSizes, Disco
 from rulescope.lifetime import Lifetime
 from rulescope.records import Record
@@ -25,15 +25,19 @@ def record() -> Record:
 
 
 def test_a_record_is_described_by_what_was_done_to_it(record: Record) -> None:
-    assert figures.describe(record) == "random:20240, pin recurrent, Catch 8×8, reward ×0.1"
+    assert (
+        lifetime_figures.describe(record) == "random:20240, pin recurrent, Catch 8×8, reward ×0.1"
+    )
 
 
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
 def test_drawing_twice_gives_the_same_bytes(ending: str, record: Record, tmp_path: Path) -> None:
     paths = [tmp_path / name / f"curve.{ending}" for name in ("one", "two")]
     for path in paths:
-        figures.learning_curve(record, path)
-        figures.arms({"live": [record], "pinned": [record]}, path.with_stem("arms"), "both")
+        lifetime_figures.learning_curve(record, path)
+        lifetime_figures.arms(
+            {"live": [record], "pinned": [record]}, path.with_stem("arms"), "both"
+        )
     for name in ("curve", "arms"):
         one, two = (path.with_stem(name).read_bytes() for path in paths)
         assert one == two

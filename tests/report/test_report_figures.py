@@ -31,15 +31,14 @@ from report.report_samples import (
     with_controls,
 )
 from rulescope.assays import ASSAYS
-from rulescope.assays.figures import FIGURES, write_figure
+from rulescope.assays.figures import FIGURES, SCHEMATICS, write_figure
 from rulescope.assays.panels import single
 from rulescope.assays.results import Results
-from rulescope.assays.schematic_figures import SCHEMATICS
 from rulescope.core.errors import RulescopeError
 from rulescope.render.line_labels import End, name_ends, spread
 from rulescope.render.style import ARMS, LEARNERS, look
 from rulescope.stats import Estimate
-from rulescope.stats.windows import Window
+from rulescope.stats.scale_windows import Window
 
 STATE = ("E1", "E2", "E-IF", "P1")
 """Assays of this file; figures of the others are tested beside them."""

@@ -13,7 +13,8 @@ from rich.console import Console
 
 from named_rows import rows
 from rulescope.assays.results import Column, Results, Table, Value
-from rulescope.render import result_files, table_formats
+from rulescope.core import disk
+from rulescope.render import tables
 from rulescope.stats import Estimate
 
 NAN = math.nan
@@ -58,14 +59,14 @@ def table(
     ],
 )
 def test_a_cell_is_read_as_it_was_meant(value: Value, column: Column, shown: str) -> None:
-    assert table_formats.cell(value, column) == shown
+    assert tables.cell(value, column) == shown
 
 
 def test_markdown_has_a_row_for_every_row_and_its_marks_escaped() -> None:
     made = table(
         ("a|b_c*d", LIVE), ("<b>\\", None), columns=(Column("The | arm"), Column("Score", 3))
     )
-    lines = table_formats.markdown(made).splitlines()
+    lines = tables.markdown(made).splitlines()
     assert lines == [
         "**A title** (`tab:e1-all`)",
         "",
@@ -82,8 +83,8 @@ def test_markdown_has_a_row_for_every_row_and_its_marks_escaped() -> None:
 
 def test_a_line_break_in_a_cell_does_not_break_the_table() -> None:
     made = table(("one\ntwo", 1))
-    assert "| one two | 1 |" in table_formats.markdown(made)
-    assert "one two & 1" in table_formats.latex(made)
+    assert "| one two | 1 |" in tables.markdown(made)
+    assert "one two & 1" in tables.latex(made)
 
 
 def test_latex_is_escaped_and_minus_is_a_sign() -> None:
@@ -93,7 +94,7 @@ def test_latex_is_escaped_and_minus_is_a_sign() -> None:
         columns=(Column("Arm_1 (%)"), Column("live − pin")),
         label="v5:tab:app-a_b",
     )
-    text = table_formats.latex(made)
+    text = tables.latex(made)
     assert (
         r"50 \% of \#1 \& a\_b \textasciitilde{} \{x\} \textasciicircum{} \$ \textbackslash{}"
         r" & $-0.131$ [$-0.183$, 0.000] \\" in text
@@ -110,7 +111,7 @@ def test_latex_is_escaped_and_minus_is_a_sign() -> None:
 
 def test_a_latex_row_never_begins_with_a_bracket() -> None:
     # LaTeX would take it for the optional argument of the \\ before it.
-    assert "\n{}[x] & 1" in table_formats.latex(table(("a", 1), ("[x]", 1)))
+    assert "\n{}[x] & 1" in tables.latex(table(("a", 1), ("[x]", 1)))
 
 
 def test_csv_gives_back_every_number_exactly() -> None:
@@ -121,7 +122,7 @@ def test_csv_gives_back_every_number_exactly() -> None:
         ("c", Estimate(NAN, NAN, NAN, 0, method="none"), -1, 5.0),
         columns=(Column("Arm"), Column("Width", 0), Column("n"), Column("t")),
     )
-    text = table_formats.comma_separated(made)
+    text = tables.comma_separated(made)
     rows = list(csv.DictReader(io.StringIO(text)))
     assert list(rows[0]) == [
         "Arm",
@@ -144,7 +145,7 @@ def test_csv_gives_back_every_number_exactly() -> None:
 
 def test_ranges_are_explained_only_where_they_stand() -> None:
     ranged = Estimate(0.8, 0.7, 0.9, 2, method="range")
-    for text in (table_formats.markdown, table_formats.latex):
+    for text in (tables.markdown, tables.latex):
         assert "lowest and highest" in text(table((ranged,)))
         assert "lowest and highest" not in text(table((LIVE,)))
         hidden = table((ranged,), columns=(Column("x", interval=False),))
@@ -154,7 +155,7 @@ def test_ranges_are_explained_only_where_they_stand() -> None:
 def test_the_terminal_shows_brackets_and_all() -> None:
     console = Console(width=100, file=io.StringIO(), force_terminal=False)
     made = table(("[bold]live[/]", LIVE), columns=(Column("arm [x]"), Column("score")))
-    console.print(table_formats.terminal(made))
+    console.print(tables.terminal(made))
     assert isinstance(console.file, io.StringIO)
     text = console.file.getvalue()
     for words in ("[bold]live[/]", "0.828 [0.553, 0.931]", "arm [x]", "A title", "A note."):
@@ -164,12 +165,12 @@ def test_the_terminal_shows_brackets_and_all() -> None:
 def test_files_are_named_after_labels_and_the_same_every_time(tmp_path: Path) -> None:
     made = (table(("a", LIVE)), table(("b", PIN), label="v5:tab:app-x"))
     results = Results("E1", "4 seeds", {}, 4, rows("E1", {}), made)
-    written = table_formats.write_tables(results.tables, tmp_path / "new")
+    written = tables.write_tables(results.tables, tmp_path / "new")
     names = [f"{n}.{e}" for n in ("tab-e1-all", "v5-tab-app-x") for e in ("md", "csv", "tex")]
     assert [path.name for path in written] == names
     before = [path.read_bytes() for path in written]
     assert [
-        path.read_bytes() for path in table_formats.write_tables(results.tables, tmp_path / "new")
+        path.read_bytes() for path in tables.write_tables(results.tables, tmp_path / "new")
     ] == before
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == sorted(names)
     assert all(content.endswith(b"\n") and b"\r" not in content for content in before)
@@ -178,13 +179,13 @@ def test_files_are_named_after_labels_and_the_same_every_time(tmp_path: Path) ->
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = result_files.write_whole(tmp_path / "a.md", b"old")
+    path = disk.write_whole(tmp_path / "a.md", b"old")
 
     def full(*_: object) -> Path:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Path, "replace", full)
     with pytest.raises(KeyboardInterrupt):
-        result_files.write_whole(path, b"new")
+        disk.write_whole(path, b"new")
     assert path.read_bytes() == b"old"
     assert [p.name for p in tmp_path.iterdir()] == ["a.md"]

@@ -10,7 +10,7 @@ import pytest
 from rulescope.core.errors import WeightsError
 from rulescope.discover import discovery_runner
 from rulescope.discover.recipes import RECIPES
-from rulescope.rules import loading
+from rulescope.rules import rule_weights
 from rulescope.rules.disco_format import SPROUT, sizes_of
 from rulescope.rules.embedded import EMBEDDED, Embedded
 
@@ -23,10 +23,10 @@ def test_a_rule_of_the_package_is_its_discovery_s(rule: Embedded) -> None:
     assert manifest["files"]["rule.npz"] == rule.sha256
     assert manifest["id"] == RECIPES[rule.name].id
     assert rule.path.stat().st_size < LARGEST
-    found = loading.load(rule.name)
+    found = rule_weights.load(rule.name)
     assert (found.name, found.sha256, found.content) == (rule.name, rule.sha256, rule.content)
     assert sizes_of(found.arrays) == SPROUT
-    assert loading.load(f"sha256:{rule.content}").content == rule.content
+    assert rule_weights.load(f"sha256:{rule.content}").content == rule.content
 
 
 def test_sprout_started_where_its_record_says() -> None:
@@ -40,4 +40,4 @@ def test_a_damaged_rule_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     shutil.copy(other.path, tmp_path / "rule.npz")
     monkeypatch.setattr(Embedded, "folder", property(lambda _: tmp_path))
     with pytest.raises(WeightsError, match="not the rule of this package"):
-        loading.load(mine.name)
+        rule_weights.load(mine.name)

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from learners.open_golden import ACTOR, CRITIC, HERE, Content, flat
 from rulescope.core import arrays
-from rulescope.rules.loading import OPEN_KEY, RuleWeights, load
 from rulescope.rules.open import OPEN
+from rulescope.rules.rule_weights import OPEN_KEY, RuleWeights, load
 
 
 def mlp(*sizes: int) -> nn.Sequential:

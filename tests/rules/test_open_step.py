@@ -23,10 +23,10 @@ from learners.open_golden import (
 )
 from rulescope.core import arrays
 from rulescope.core.errors import WeightsError
-from rulescope.rules.loading import OPEN_KEY, load
 from rulescope.rules.open import open_network, open_step
+from rulescope.rules.open.open_network import LARGE, SMALL, length, shapes, size_of, unpacked
 from rulescope.rules.open.open_step import Open, clip_, dormancy, proportions
-from rulescope.rules.open.open_weights import LARGE, SMALL, length, shapes, size_of, unpacked
+from rulescope.rules.rule_weights import OPEN_KEY, load
 
 SETS = {"small": HERE / "tiny_randS_live.npz", "large": HERE / "tiny_randL_live.npz"}
 

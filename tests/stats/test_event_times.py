@@ -13,12 +13,12 @@ from rulescope.stats import (
     DataError,
     attained,
     attainment,
+    finite_mean,
     mastery,
     mastery_target,
-    restricted_mean,
     restricted_times,
-    summarise_threshold_steps,
     threshold_steps,
+    trimmed_mean,
 )
 from rulescope.stats.array_checks import FloatArray
 
@@ -122,18 +122,20 @@ def test_attainment_needs_the_row_of_the_switch() -> None:
     ],
 )
 def test_worked_restricted_means(times: list[float], mean: float, count: int) -> None:
-    assert float(restricted_mean(times, 1500)) == pytest.approx(mean, abs=5e-11)
+    assert float(finite_mean(restricted_times(times, 1500))) == pytest.approx(mean, abs=5e-11)
     assert attained(times, 1500).sum() == count
 
 
 def test_restricted_mean_in_interactions() -> None:
-    assert float(restricted_mean([20, 60, NAN, 1500], 1500)) * 58 / 1000 == pytest.approx(44.66)
+    assert float(
+        finite_mean(restricted_times([20, 60, NAN, 1500], 1500))
+    ) * 58 / 1000 == pytest.approx(44.66)
     assert pytest.approx(46.336, abs=5e-4) == 14380 / 18 * 58 / 1000
 
 
 @given(st.lists(st.one_of(st.just(NAN), st.floats(0, 3000)), min_size=1), st.floats(1, 2000))
 def test_restricted_means_lie_within_the_horizon(times: list[float], horizon: float) -> None:
-    mean = restricted_mean(times, horizon)
+    mean = finite_mean(restricted_times(times, horizon))
     assert 0 <= mean <= horizon * (1 + 1e-12)
     restricted = restricted_times(times, horizon)
     assert restricted.shape == (len(times),)
@@ -141,7 +143,7 @@ def test_restricted_means_lie_within_the_horizon(times: list[float], horizon: fl
 
 
 def test_restricted_means_of_cells() -> None:
-    means = restricted_mean([[20.0, NAN], [40.0, 60.0]], 100)
+    means = finite_mean(restricted_times([[20.0, NAN], [40.0, 60.0]], 100))
     np.testing.assert_array_equal(means, [60.0, 50.0])
 
 
@@ -170,19 +172,7 @@ def test_worked_threshold_steps(reached: int, kept: int, units: int, value: floa
     middle.append(units - sum(middle))
     rows = [1] * (trimmed // 2) + middle + [10_000] * (trimmed - trimmed // 2)
     cell = [2320.0 * row for row in rows] + [NAN] * (18 - reached)
-    found = summarise_threshold_steps(cell[::-1])
-    assert found.value == pytest.approx(value, abs=1e-6)
-    assert (found.reached, found.runs) == (reached, 18)
-    assert found.fraction == reached / 18
-
-
-def test_no_run_reaches_the_threshold() -> None:
-    found = summarise_threshold_steps([NAN] * 18)
-    assert math.isnan(found.value)
-    assert (found.reached, found.fraction) == (0, 0.0)
-    assert math.isnan(summarise_threshold_steps([]).fraction)
-    with pytest.raises(DataError, match=r"\[n\], not \(2, 3\)"):
-        summarise_threshold_steps(np.zeros((2, 3)))
+    assert float(trimmed_mean(cell[::-1])) == pytest.approx(value, abs=1e-6)
 
 
 @pytest.mark.parametrize(

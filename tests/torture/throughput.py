@@ -15,7 +15,7 @@ from benchmarks.disco_comparison import FALLBACK, RULE
 from rulescope.engine.local_engine import run_all
 from rulescope.learners.disco_config import Disco
 from rulescope.records import Store
-from rulescope.rules import locate, registry
+from rulescope.rules import released_rules, weight_files
 from rulescope.run_spec import RunSpec
 
 
@@ -39,7 +39,7 @@ class Throughput(NamedTuple):
 def torture(folder: Path, rounds: int = 3, lifetimes: int = 4, iterations: int = 300) -> Throughput:
     """Measure in rounds: the same lifetimes with one worker, then with two."""
     load = os.getloadavg()[0]
-    rule = RULE if locate.find(registry.get(RULE)) is not None else FALLBACK
+    rule = RULE if weight_files.find(released_rules.get(RULE)) is not None else FALLBACK
     specs = [
         RunSpec(learner=Disco(rule=rule), iterations=iterations, seed=seed)
         for seed in range(lifetimes)

@@ -6,15 +6,15 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rulescope import plugin_sources, run_spec
+from rulescope import run_packages, run_spec
 from rulescope.assays import Assay, Budget
 from rulescope.core import disk
+from rulescope.core.disk import stem
 from rulescope.engine.execution import Execution
 from rulescope.learners.disco_config import Disco
 from rulescope.learners.open_config import Open
 from rulescope.records import Store
-from rulescope.render.result_files import stem
-from rulescope.rules import loading
+from rulescope.rules import rule_weights
 from rulescope.run_spec import RunSpec
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def folder_name(assay: Assay, budget: Budget) -> str:
     parts, usual = [assay.id], assay.budget("paper")
     rule = budget.subject.rule
     parts += [budget.agent] if budget.agent not in ("", usual.agent) else []
-    parts += [stem(loading.short(rule))] if rule != usual.subject.rule else []
+    parts += [stem(rule_weights.short(rule))] if rule != usual.subject.rule else []
     return "-".join(parts)
 
 
@@ -37,7 +37,7 @@ def require_rules(specs: Iterable[RunSpec], weights: Path | None = None) -> None
     """Raise unless the weights of every rule in ``specs`` can be loaded."""
     learners = (spec.learner for spec in specs)
     for name in dict.fromkeys(each.rule for each in learners if isinstance(each, Disco | Open)):
-        loading.load(name, weights)
+        rule_weights.load(name, weights)
 
 
 def require_runnable(
@@ -58,7 +58,7 @@ def require_runnable(
         for spec in missing:
             run_spec.checked(spec)
         require_rules(missing, execution.weights)
-        plugin_sources.require_plugins(missing)
+        run_packages.require_plugins(missing)
         disk.require_possible(store.root)
         execution.require_possible(missing, store)
 

@@ -9,7 +9,7 @@ from rulescope.assays.estimates import Estimates, Floats
 from rulescope.assays.results import Table
 from rulescope.stats import is_bimodal
 from rulescope.stats.agreement import Counts
-from rulescope.stats.bimodality import split_groups
+from rulescope.stats.centre import split_groups
 
 LEVELS = ("score", "auc", "final", "endpoint", "return", "success")
 """Quantities on a scale from 0 (random) to 1 (optimal), which may have two humps."""

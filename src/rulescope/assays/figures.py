@@ -3,71 +3,77 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from matplotlib.figure import Figure
-
-from rulescope.assays.change.change_figures import detail_replay, recovery_catch
-from rulescope.assays.change.recovery_figures import (
-    change_streams,
-    recovery_mapping,
-    recovery_overview,
-)
-from rulescope.assays.exploration.discovery_figures import discovery
-from rulescope.assays.exploration.exploration_figures import app_exploration, ladder
-from rulescope.assays.horizon.baseline_figures import app_baselines
-from rulescope.assays.horizon.behavior_figures import behavior, integrated_behavior
-from rulescope.assays.inheritance.directions_figures import directions
-from rulescope.assays.inheritance.inheritance_figures import (
-    detail_inheritance,
-    integrated_scale,
-    scale,
-)
-from rulescope.assays.interface.interface_figures import app_interface, interface_state
-from rulescope.assays.lifetime_figures import arms, describe, learning_curve
-from rulescope.assays.open.open_figures import minatar_context, open_carry
-from rulescope.assays.scale.scale_figures import app_scale, detail_scale, scale_audit
-from rulescope.assays.schematic_figures import SCHEMATICS
-from rulescope.assays.streams.stream_figures import app_streams, synthetic_terminals
+from rulescope.core.disk import stem
 from rulescope.core.errors import RulescopeError, nearest
-from rulescope.render.result_files import stem
-from rulescope.render.style import save
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from rulescope.assays.results import Results
 
-__all__ = ["ENDINGS", "FIGURES", "arms", "describe", "learning_curve", "write_figure"]
-
 ENDINGS = ("pdf", "svg", "png")
-FIGURES: dict[str, Callable[[Mapping[str, Results]], Figure]] = {
-    "fig:scale": scale,
-    "fig:detail-scale": detail_scale,
-    "fig:detail-inheritance": detail_inheritance,
-    "fig:detail-replay": detail_replay,
-    "v5:fig:app-baselines": app_baselines,
-    "v5:fig:app-scale": app_scale,
-    "v5:fig:app-interface": app_interface,
-    "fig:behavior": behavior,
-    "v5:fig:app-streams": app_streams,
-    "orig:scale": integrated_scale,
-    "orig:behavior": integrated_behavior,
-    "synthetic-terminals": synthetic_terminals,
-    "v5:fig:recovery-overview": recovery_overview,
-    "v5:fig:recovery-catch": recovery_catch,
-    "v5:fig:recovery-mapping": recovery_mapping,
-    "v5:fig:app-exploration": app_exploration,
-    "ladder": ladder,
-    "deepsea-discovery": discovery,
-    "directions": directions,
-    "scale-audit": scale_audit,
-    "change-streams": change_streams,
-    "interface-state": interface_state,
-    "open-carry": open_carry,
-    "minatar-context": minatar_context,
+
+
+class Drawing(NamedTuple):
+    """A function that draws a figure; its module is imported when something is drawn."""
+
+    place: str
+    """``module:function`` in this package."""
+
+    def load(self) -> Callable[[Mapping[str, Results]], Figure]:
+        """Import the function."""
+        module, function = self.place.split(":")
+        found: Callable[[Mapping[str, Results]], Figure]
+        found = getattr(import_module(f"rulescope.assays.{module}"), function)
+        return found
+
+    def __call__(self, results: Mapping[str, Results]) -> Figure:
+        """Draw the figure from results by assay id; panels of absent ones say so."""
+        return self.load()(results)
+
+    @property
+    def caption(self) -> str:
+        """The first line of the function's description."""
+        return (self.load().__doc__ or "").strip().split("\n")[0]
+
+
+SCHEMATICS: dict[str, Drawing] = {
+    "fig:framework": Drawing("schematic_figures:framework"),
+    "fig:interventions": Drawing("schematic_figures:interventions"),
+}
+"""Drawings without data, by label."""
+FIGURES: dict[str, Drawing] = {
+    "fig:scale": Drawing("inheritance.inheritance_figures:scale"),
+    "fig:detail-scale": Drawing("scale.scale_figures:detail_scale"),
+    "fig:detail-inheritance": Drawing("inheritance.inheritance_figures:detail_inheritance"),
+    "fig:detail-replay": Drawing("change.change_figures:detail_replay"),
+    "v5:fig:app-baselines": Drawing("horizon.baseline_figures:app_baselines"),
+    "v5:fig:app-scale": Drawing("scale.scale_figures:app_scale"),
+    "v5:fig:app-interface": Drawing("interface.interface_figures:app_interface"),
+    "fig:behavior": Drawing("horizon.behavior_figures:behavior"),
+    "v5:fig:app-streams": Drawing("streams.stream_figures:app_streams"),
+    "orig:scale": Drawing("inheritance.inheritance_figures:integrated_scale"),
+    "orig:behavior": Drawing("horizon.behavior_figures:integrated_behavior"),
+    "synthetic-terminals": Drawing("streams.stream_figures:synthetic_terminals"),
+    "v5:fig:recovery-overview": Drawing("change.recovery_figures:recovery_overview"),
+    "v5:fig:recovery-catch": Drawing("change.change_figures:recovery_catch"),
+    "v5:fig:recovery-mapping": Drawing("change.recovery_figures:recovery_mapping"),
+    "v5:fig:app-exploration": Drawing("exploration.exploration_figures:app_exploration"),
+    "ladder": Drawing("exploration.exploration_figures:ladder"),
+    "deepsea-discovery": Drawing("exploration.discovery_figures:discovery"),
+    "directions": Drawing("inheritance.directions_figures:directions"),
+    "scale-audit": Drawing("scale.scale_figures:scale_audit"),
+    "change-streams": Drawing("change.recovery_figures:change_streams"),
+    "interface-state": Drawing("interface.interface_figures:interface_state"),
+    "open-carry": Drawing("open.open_figures:open_carry"),
+    "minatar-context": Drawing("open.open_figures:minatar_context"),
     **SCHEMATICS,
 }
-"""Each takes results by assay id; panels of absent ones say so."""
+"""By label."""
 
 
 def write_figure(label: str, results: Mapping[str, Results], folder: Path) -> list[Path]:
@@ -77,5 +83,7 @@ def write_figure(label: str, results: Mapping[str, Results], folder: Path) -> li
     """
     if label not in FIGURES:
         raise RulescopeError(f"no figure {label!r}{nearest(label, FIGURES)}")
+    from rulescope.render.style import save
+
     figure = FIGURES[label](results)
     return [save(figure, folder / f"{stem(label)}.{ending}", title=label) for ending in ENDINGS]

@@ -13,8 +13,8 @@ from rulescope.assays.estimates import Label
 from rulescope.assays.grid import Cell
 from rulescope.core.errors import RulescopeError, nearest
 from rulescope.learners.disco_config import Disco
+from rulescope.learners.learner_config import Plugin
 from rulescope.learners.open_config import Open
-from rulescope.learners.plugin_config import Plugin
 from rulescope.render.display_names import subject_name
 
 if TYPE_CHECKING:

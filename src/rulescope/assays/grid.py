@@ -20,9 +20,8 @@ from rulescope.envs.world_config import WORLDS, Boundary, Change
 from rulescope.learners.baseline_config import RandomPolicy
 from rulescope.learners.disco_config import AGENTS, Disco
 from rulescope.learners.learner_base import RunShape
-from rulescope.learners.learner_config import VARIANTS, LearnerSpec, adapt_to_world
+from rulescope.learners.learner_config import VARIANTS, LearnerSpec, Plugin, adapt_to_world
 from rulescope.learners.open_config import Open
-from rulescope.learners.plugin_config import Plugin
 from rulescope.render.display_names import variant_of
 from rulescope.run_spec import Intervention, Pin, RunSpec
 

@@ -19,7 +19,7 @@ from rulescope.stats.agreement import (
     share_difference,
     shares_differ,
 )
-from rulescope.stats.bimodality import split_groups
+from rulescope.stats.centre import split_groups
 
 Verdict = Literal[
     "differs",

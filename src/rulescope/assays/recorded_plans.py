@@ -14,7 +14,7 @@ from rulescope.learners.disco_config import AGENTS
 from rulescope.learners.open_config import Open
 from rulescope.records import Store
 from rulescope.records.plans import CampaignPlan, add_plan, read_plans
-from rulescope.rules.loading import CONTENT
+from rulescope.rules.rule_weights import CONTENT
 
 MAX_RUNS = 1_000_000
 """Runs of a plan, at most: a store from elsewhere may name any number of them."""

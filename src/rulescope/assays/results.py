@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rulescope.assays.estimates import Estimates, Row
-from rulescope.core.wording import counted as counted
+from rulescope.core.errors import counted as counted
 from rulescope.render.tables import Column as Column
 from rulescope.render.tables import Table as Table
 from rulescope.render.tables import Value as Value

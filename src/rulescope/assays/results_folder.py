@@ -12,8 +12,8 @@ from rulescope.assays.comparison import table as comparison_table
 from rulescope.assays.figures import FIGURES, write_figure
 from rulescope.assays.results import as_data
 from rulescope.core import arrays
-from rulescope.render.result_files import write_whole
-from rulescope.render.table_formats import markdown, write_table, write_tables
+from rulescope.core.disk import write_whole
+from rulescope.render.tables import markdown, write_table, write_tables
 
 if TYPE_CHECKING:
     from rulescope.assays import Assay, Results

@@ -243,7 +243,3 @@ def _line(axes: Axes, times: Floats, values: Floats, arm: str) -> None:
     if donor in DONORS:
         axes.plot([0], [values[0]], marker=how.marker, color=how.colour, clip_on=False)
         axes.text(-0.025, values[0], donor, color=how.ink, size=SMALL, va="center", ha="right")
-
-
-SCHEMATICS = {"fig:framework": framework, "fig:interventions": interventions}
-"""By label."""

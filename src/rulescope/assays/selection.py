@@ -13,8 +13,8 @@ from rulescope.assays.budget import LARGEST_SCALE, Budget
 from rulescope.assays.subject import OPEN, Subject
 from rulescope.core.errors import SpecError, nearest
 from rulescope.learners.disco_config import AGENTS, Disco
+from rulescope.learners.learner_config import Plugin
 from rulescope.learners.open_config import Open
-from rulescope.learners.plugin_config import Plugin
 from rulescope.render.display_names import canonical_arm
 from rulescope.stats import tail_from
 

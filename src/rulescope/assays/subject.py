@@ -9,14 +9,14 @@ from typing import Literal
 from msgspec.structs import asdict, replace
 
 from rulescope.core import entry_points
+from rulescope.core.disk import stem
 from rulescope.core.errors import SpecError, WeightsError, nearest
 from rulescope.learners.disco_config import AGENTS, INTERFACES, SPROUT, VARIANTS, Disco, driven_by
+from rulescope.learners.learner_config import Plugin
 from rulescope.learners.open_config import Open
-from rulescope.learners.plugin_config import Plugin
 from rulescope.learners.plugin_rule import pin_rule
 from rulescope.render.display_names import subject_name
-from rulescope.render.result_files import stem
-from rulescope.rules import disco_format, loading, registry
+from rulescope.rules import disco_format, released_rules, rule_weights
 from rulescope.rules.embedded import EMBEDDED, RULE
 
 NULL_RULE, SMALL_NULL_RULE = "random:0", "sprout-random:0"
@@ -71,8 +71,8 @@ class Subject:
     @property
     def folder(self) -> str:
         """Part of the name of its results folder: content distinguishes files of one name."""
-        content = self.rule.removeprefix(loading.CONTENT)
-        if content == self.rule or content.startswith(self.name.removeprefix(loading.CONTENT)):
+        content = self.rule.removeprefix(rule_weights.CONTENT)
+        if content == self.rule or content.startswith(self.name.removeprefix(rule_weights.CONTENT)):
             return stem(self.name)
         return f"{stem(self.name)}-{content[:8]}"
 
@@ -131,20 +131,20 @@ def find_subject(text: str, weights: Path | None = None) -> tuple[Subject, Path 
     discovery.
     """
     installed = entry_points.list_names("rule")
-    if text in registry.RULES or text in EMBEDDED or text == OPEN or _drawn(text):
+    if text in released_rules.RULES or text in EMBEDDED or text == OPEN or _drawn(text):
         if text in installed:  # either could be meant, and the wrong profile would look right
             raise SpecError(f"{text!r} is also the name of a plug-in, which must change it")
         return _known(text), weights
     if text in installed:
         return Subject(pin_rule(text)), weights
-    if text.startswith(loading.CONTENT):
-        return _of_weights(loading.short(text), loading.load(text, weights)), weights
+    if text.startswith(rule_weights.CONTENT):
+        return _of_weights(rule_weights.short(text), rule_weights.load(text, weights)), weights
     path = Path(text)
     if path.exists():
         if weights is not None:
             raise SpecError(f"--weights: {text} is a file of weights itself; give one of the two")
         return _of_file(path / RULE if path.is_dir() else path)
-    names = (*EMBEDDED, *registry.RULES, OPEN, *installed)
+    names = (*EMBEDDED, *released_rules.RULES, OPEN, *installed)
     raise WeightsError(
         f"no rule, file or plug-in is called {text!r}{nearest(text, names)}; a folder must be that "
         "of a discovery"
@@ -153,36 +153,36 @@ def find_subject(text: str, weights: Path | None = None) -> tuple[Subject, Path 
 
 def _drawn(text: str) -> bool:
     kind, colon, _ = text.partition(":")
-    return bool(colon) and (kind in DRAWN or kind.startswith(("open-random", loading.FRESH)))
+    return bool(colon) and (kind in DRAWN or kind.startswith(("open-random", rule_weights.FRESH)))
 
 
 def _known(name: str) -> Subject:
-    if name.startswith(loading.FRESH):
-        return _of_size(loading.load(name), name)
+    if name.startswith(rule_weights.FRESH):
+        return _of_size(rule_weights.load(name), name)
     return make_subject(name)
 
 
 def _of_file(path: Path) -> tuple[Subject, Path]:
     """Return the rule in a file; one that a discovery made has the name of its folder."""
-    weights = loading.read_any(path)
+    weights = rule_weights.read_any(path)
     label = path.resolve().parent.name[:12] if path.name == RULE else path.stem
     return _of_weights(label, weights), path
 
 
-def _of_weights(label: str, weights: loading.RuleWeights) -> Subject:
+def _of_weights(label: str, weights: rule_weights.RuleWeights) -> Subject:
     """Return a rule that is known by its content, with the learner that fits its size."""
-    rule = f"{loading.CONTENT}{weights.content}"
-    if loading.OPEN_KEY in weights.arrays:
+    rule = f"{rule_weights.CONTENT}{weights.content}"
+    if rule_weights.OPEN_KEY in weights.arrays:
         return Subject(replace(Open(), rule=rule), label=label)
     return _of_size(weights, rule, label)
 
 
-def _of_size(weights: loading.RuleWeights, rule: str, label: str = "") -> Subject:
+def _of_size(weights: rule_weights.RuleWeights, rule: str, label: str = "") -> Subject:
     """Return a rule that is known by its sizes: the default learner has only room for one."""
     sizes = disco_format.sizes_of(weights.arrays)
     if sizes == disco_format.DISCO103:
         return Subject(replace(Disco(), rule=rule), NULL_RULE, label)
-    return Subject(replace(SPROUT, rule=rule), loading.twin_of(sizes), label)
+    return Subject(replace(SPROUT, rule=rule), rule_weights.twin_of(sizes), label)
 
 
 def apply_agent(learner: Disco, agent: str, interface: str = "default") -> Disco:

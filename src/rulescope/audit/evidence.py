@@ -13,10 +13,10 @@ from rulescope.assays.change.switch_readouts import frozen_at
 from rulescope.assays.estimates import Label, Place, label_text, place
 from rulescope.assays.frame import Floats
 from rulescope.assays.results import Results
-from rulescope.audit import history
+from rulescope.audit import history_answer
 from rulescope.audit.profile import FROZEN, PINNED, Comparison, Figure, Groups
 from rulescope.stats import estimate, is_bimodal, paired_estimate, seed_blocks, split_groups
-from rulescope.stats.paired_estimates import PAIRED_DRAWS
+from rulescope.stats.contrasts import PAIRED_DRAWS
 
 Found = Mapping[str, Results]
 """Results by assay id."""
@@ -127,7 +127,9 @@ def _judged(pair: Pair, seeds: Seeds, family: int, draws: int) -> Comparison:
     paired = np.isfinite(seeds.live - seeds.other)
     gates = [np.where(paired, each, np.nan) for each in (seeds.live_gate, seeds.other_gate)]
     live, other = (with_groups(Figure.of(estimate(each, blocks)), each) for each in gates)
-    result, reason = history.judge(history.competent(live), history.competent(other), difference)
+    result, reason = history_answer.judge(
+        history_answer.competent(live), history_answer.competent(other), difference
+    )
     return Comparison(
         pair.axis,
         pair.place,
@@ -135,7 +137,7 @@ def _judged(pair: Pair, seeds: Seeds, family: int, draws: int) -> Comparison:
         live,
         other,
         difference,
-        history.MARGIN,
+        history_answer.MARGIN,
         result,
         reason,
     )

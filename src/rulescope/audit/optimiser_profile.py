@@ -18,7 +18,7 @@ from rulescope.assays.frame import Floats
 from rulescope.assays.open import open_gate
 from rulescope.assays.open.open_carry import CONTRASTS, GAMES
 from rulescope.assays.results import Results
-from rulescope.audit import history, verdicts
+from rulescope.audit import axis_sentences, history_answer
 from rulescope.audit.evidence import Found, labels
 from rulescope.audit.profile import PINNED, RULE, Axis, Comparison, Figure
 from rulescope.audit.profile_axes import Line, axis_of, between, effect
@@ -137,7 +137,7 @@ def _rate(game: str, arm: str, at: float) -> Place:
 
 def _after_gate(
     found: Found, lines: Sequence[Line], *, contrasts: bool = True
-) -> Callable[[verdicts.Measures], str]:
+) -> Callable[[axis_sentences.Measures], str]:
     """Return the verdict on the differences that ``lines`` are; the capability gate comes first.
 
     ``contrasts`` of a cell that failed the gate are left out: its learner did not learn. Only live
@@ -157,7 +157,7 @@ def _after_gate(
 
     by_pinned = contrasts and any(_cells(line) & only_pinned for line in read)
 
-    def verdict(measures: verdicts.Measures) -> str:
+    def verdict(measures: axis_sentences.Measures) -> str:
         left_out = len(read) < len(lines)
         said = [f"{gate[:1].upper()}{gate[1:]}."] if gate else []
         if by_pinned:
@@ -166,7 +166,7 @@ def _after_gate(
             )
         elif left_out:
             said.append("The differences there are not read.")
-        said += [] if left_out and not read else [verdicts.effects(measures, titles)]
+        said += [] if left_out and not read else [axis_sentences.effects(measures, titles)]
         return " ".join(said)
 
     return verdict
@@ -219,7 +219,9 @@ def _compared(results: Results, game: str, at: float) -> Comparison | None:
     margin = MARGIN * max(gain, 0.0)
     difference = Figure.of(widen_to_student(planned, each))
     live, pinned = (_capable(results, game, at, arm) for arm in ("live", "zero"))
-    result, reason = history.judge(live, pinned, difference, margin, history.GATE_FAILED)
+    result, reason = history_answer.judge(
+        live, pinned, difference, margin, history_answer.GATE_FAILED
+    )
     return Comparison(
         game.partition("-")[2].capitalize(),
         f"at scale {at:g}",

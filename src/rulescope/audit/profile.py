@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from rulescope.assays.results import window_label
 from rulescope.core import disk
-from rulescope.stats import Estimate, Window, WindowKind
-from rulescope.stats.intervals import Method
+from rulescope.render.tables import WrittenEstimate, finite
+from rulescope.stats import Window, WindowKind
 
 FILE = "profile.json"
 RULE, PINNED, NULL = "rule", "pinned", "null rule"
@@ -29,7 +29,7 @@ Verdict = Literal["asset", "burden", "both", "neither", "undecided", "no history
 
 
 class Groups(msgspec.Struct, frozen=True):
-    """The two groups of a bimodal cell (see :mod:`rulescope.stats.bimodality`)."""
+    """The two groups of a bimodal cell (see :mod:`rulescope.stats.centre`)."""
 
     below: int
     """Lifetimes in the lower group."""
@@ -49,7 +49,7 @@ class Scales(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, window: Window) -> Scales:
         """Return ``window`` as it is written to a file."""
-        return cls(window.kind, _finite(window.low), _finite(window.high))
+        return cls(window.kind, finite(window.low), finite(window.high))
 
     @property
     def label(self) -> str:
@@ -57,30 +57,13 @@ class Scales(msgspec.Struct, frozen=True):
         return window_label(self.kind, self.low or math.nan, self.high or math.nan)
 
 
-class Figure(msgspec.Struct, frozen=True):
+class Figure(WrittenEstimate, frozen=True):
     """An estimate with all that it rests on; None where there is no such number."""
 
-    value: float | None
-    low: float | None
-    high: float | None
-    n: int
-    method: Method
-    family: int = 1
     groups: Groups | None = None
     """If the lifetimes form two groups, so that the value is a score that none of them had."""
     window: Scales | None = None
     """Of a width: from which scale to which it is."""
-
-    @classmethod
-    def of(cls, found: Estimate) -> Figure:
-        """Return ``found`` as it is written to a file."""
-        value, low, high = (_finite(x) for x in (found.value, found.low, found.high))
-        return cls(value, low, high, found.n, found.method, found.family)
-
-    def estimate(self) -> Estimate:
-        """Return the estimate again."""
-        value, low, high = (math.nan if x is None else x for x in (self.value, self.low, self.high))
-        return Estimate(value, low, high, self.n, family=self.family, method=self.method)
 
 
 class Measure(msgspec.Struct, frozen=True):
@@ -185,7 +168,3 @@ def divided(figure: Figure, by: float) -> Figure:
         None if x is None else x / by for x in (figure.value, figure.low, figure.high)
     )
     return replace(figure, value=value, low=low, high=high)
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None

@@ -14,7 +14,7 @@ from rulescope.assays.estimates import Label, Place, Row, label_text, place
 from rulescope.assays.frame import Floats
 from rulescope.assays.inheritance.inheritance import CROSSED
 from rulescope.assays.results import Results
-from rulescope.audit import verdicts
+from rulescope.audit import axis_sentences
 from rulescope.audit.evidence import Found, frozen_column, labels, with_groups
 from rulescope.audit.profile import (
     NULL,
@@ -108,7 +108,7 @@ def competence(found: Found) -> Axis:
         "How good does it become, and how soon?",
         found,
         lines,
-        verdicts.competence,
+        axis_sentences.competence,
     )
 
 
@@ -142,7 +142,7 @@ def scale(found: Found) -> Axis:
         "In what range of reward scales does it learn, with and without its history?",
         found,
         lines,
-        verdicts.scale,
+        axis_sentences.scale,
     )
 
 
@@ -178,7 +178,7 @@ def inheritance(found: Found) -> Axis:
         "Does it matter from whose lifetime the state comes, and can the learner revise it?",
         found,
         lines,
-        verdicts.inheritance,
+        axis_sentences.inheritance,
     )
 
 
@@ -235,7 +235,7 @@ def boundaries(found: Found) -> Axis:
         "Does it need episodes, and reports of their ends?",
         found,
         lines,
-        verdicts.boundaries,
+        axis_sentences.boundaries,
     )
 
 
@@ -294,7 +294,7 @@ def change(found: Found) -> Axis:
         "How does it adapt when the world changes, and does keeping old experience matter?",
         found,
         lines,
-        verdicts.change,
+        axis_sentences.change,
     )
 
 
@@ -327,7 +327,7 @@ def exploration(found: Found) -> Axis:
         "Is a rare reward found (discovery), and is what was found kept (consolidation)?",
         found,
         lines,
-        verdicts.exploration,
+        axis_sentences.exploration,
     )
 
 
@@ -365,7 +365,7 @@ def axis_of(
     question: str,
     found: Found,
     lines: Sequence[Line],
-    verdict: Callable[[verdicts.Measures], str],
+    verdict: Callable[[axis_sentences.Measures], str],
 ) -> Axis:
     """Return the axis with those ``lines`` that ``found`` can fill."""
     measures = tuple(measure for line in lines if (measure := _measured(found, line)) is not None)

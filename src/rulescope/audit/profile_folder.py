@@ -20,7 +20,7 @@ from rulescope.assays.figures import ENDINGS
 from rulescope.assays.panels import dots
 from rulescope.assays.results import Column, Table, Value
 from rulescope.audit import optimiser_profile
-from rulescope.audit.history import LEAST_SEEDS, MARGIN, humps
+from rulescope.audit.history_answer import LEAST_SEEDS, MARGIN, humps
 from rulescope.audit.profile import (
     FILE,
     FROZEN,
@@ -33,9 +33,9 @@ from rulescope.audit.profile import (
     Profile,
     columns,
 )
-from rulescope.render.result_files import write_whole
+from rulescope.core.disk import write_whole
 from rulescope.render.style import GREY, PALE, SMALL, WIDTH, Look, Page, save, styled
-from rulescope.render.table_formats import cell, markdown, terminal, write_table
+from rulescope.render.tables import cell, markdown, terminal, write_table
 from rulescope.stats import Estimate
 
 LOOKS = {

@@ -29,6 +29,7 @@ from rulescope.stats import (
     exact_iqm,
     normalised_score,
     rows_between,
+    tail,
     tail_from,
     trimmed_mean,
 )
@@ -107,7 +108,8 @@ def count_design() -> dict[str, int]:
 
 def check_tails(_: Inputs) -> ExactCheck:
     """Compare level and tail of one member of the primary family with the printed ones."""
-    coverage, draws = 1.0 - 2.0 * PRIMARY.tail, CORE_DRAWS * PRIMARY.tail
+    beyond = tail(PRIMARY.size)
+    coverage, draws = 1.0 - 2.0 * beyond, CORE_DRAWS * beyond
     return ExactCheck(
         f"A member of a family of {PRIMARY.size} has a level of {coverage:.5f} and {draws:.2f} of "
         f"{CORE_DRAWS:,} draws beyond each bound.",

@@ -15,8 +15,7 @@ from rulescope.claims.exact_result import ExactCheck, Inputs
 from rulescope.claims.printed_numbers import WorkedWeights, printed
 from rulescope.learners.disco.agent_network import Outputs
 from rulescope.learners.disco.batch import Batch
-from rulescope.learners.disco.closed_form import output_gradients
-from rulescope.learners.disco.losses import losses
+from rulescope.learners.disco.losses import losses, output_gradients
 from rulescope.learners.disco.rule_network import Targets
 from rulescope.learners.disco.value_interface import ValueInterface
 from rulescope.learners.disco.value_interface import effective_bins as bins_of_mean

@@ -11,7 +11,7 @@ from rulescope.claims.decision import PartEvidence
 from rulescope.claims.ledger import contradictions
 from rulescope.claims.replication_queue import Step
 from rulescope.claims.verdicts import Verdict, Word
-from rulescope.core.wording import counted
+from rulescope.core.errors import counted
 from rulescope.render.tables import Column, Table
 from rulescope.stats import Estimate, Method
 

@@ -17,9 +17,9 @@ from rulescope.assays.change.change import ASSAY as CHANGE
 from rulescope.assays.estimates import Label
 from rulescope.assays.exploration.discovery import CHANCE
 from rulescope.assays.published import PublishedRow
-from rulescope.assays.scale.scale import CONTRASTED, CRITERIA, width
+from rulescope.assays.scale.scale import CONTRASTED, CRITERIA
 from rulescope.claims.exact_result import ExactCheck, Inputs
-from rulescope.stats import half_best, random_discovery, wilson
+from rulescope.stats import criterion_widths, half_best, random_discovery, wilson
 
 Rows = Sequence[PublishedRow]
 Place = frozenset[tuple[str, Label]]
@@ -105,7 +105,7 @@ def recomputed_windows(rows: Rows) -> Iterator[tuple[str, bool]]:
         curve = curves[task, arm]
         scales = np.array(sorted(curve))
         scores = np.array([curve[scale] for scale in sorted(curve)])
-        return float(width(scales, scores, CRITERIA[str(criterion)]))
+        return float(criterion_widths(scales, scores, CRITERIA[str(criterion)]))
 
     # Half of the best score, which is rounded as well.
     slack = 0.5 * _half_unit("score") + _half_unit("threshold")

@@ -34,7 +34,7 @@ from rulescope.numerics.parity_summary import NumericFamily, summarise_check
 from rulescope.numerics.parity_table import compare_all
 from rulescope.records import Record, Store
 from rulescope.records.store import Problem, read_each
-from rulescope.rules.loading import load
+from rulescope.rules.rule_weights import load
 from rulescope.run_spec import Pin, PinSteps, RunSpec
 
 RULE = "random:20240"

@@ -14,9 +14,9 @@ from rulescope.assays.assay_run import require_runnable
 from rulescope.assays.plan import interactions, write
 from rulescope.assays.recorded_plans import record_plan
 from rulescope.audit import audit_plan
-from rulescope.audit.audit_run import Audit, AuditResults, analyse_audit, plan_audit
+from rulescope.audit.audit_plan import Audit, AuditResults, analyse_audit, plan_audit
+from rulescope.cli.assay_options import Agent, EngineOptions, Preset, Seeds
 from rulescope.cli.console import console
-from rulescope.cli.engine_options import EngineOptions
 from rulescope.cli.options import (
     RESULTS,
     STORE,
@@ -29,11 +29,10 @@ from rulescope.cli.options import (
     split_names,
 )
 from rulescope.cli.run import SOME_FAILED, run_missing, show_missing
-from rulescope.cli.selection_options import Agent, Preset, Seeds
-from rulescope.core.wording import counted
+from rulescope.core.disk import require_writable
+from rulescope.core.errors import counted
 from rulescope.engine.execution import Execution
 from rulescope.records import Store
-from rulescope.render.result_files import require_writable
 
 
 @expand_option_groups

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from rulescope.cli.console import console, make_table
+from rulescope.cli.console import Meter, console, make_table
 from rulescope.cli.options import RESULTS, AsJson, Out
-from rulescope.cli.progress import Meter
 
 if TYPE_CHECKING:
     from rulescope.numerics.tolerances import Comparison
@@ -49,11 +48,11 @@ def check(
     """
     if context.invoked_subcommand is not None:
         return
+    from rulescope.core.disk import require_writable
     from rulescope.numerics.golden import Golden, default_directory
     from rulescope.numerics.parity_summary import FOLDER
     from rulescope.numerics.parity_table import compare_all
     from rulescope.numerics.tolerances import summarise
-    from rulescope.render.result_files import require_writable
 
     folder = out / FOLDER
     require_writable(folder)
@@ -98,10 +97,10 @@ def check(
 
 def _write(found: Sequence[Comparison], rules: Sequence[str], folder: Path) -> list[Path]:
     """Write the published table with our numbers in it, and its data; return the paths."""
+    from rulescope.core.disk import write_whole
     from rulescope.core.runtime import runtime_identity
     from rulescope.numerics.parity_summary import FILE, numeric_table, summarise_check
-    from rulescope.render.result_files import write_whole
-    from rulescope.render.table_formats import write_table
+    from rulescope.render.tables import write_table
 
     summary = summarise_check(found, rules, runtime_identity())
     data = write_whole(folder / FILE, summary.to_json())
@@ -149,9 +148,9 @@ def worlds(
       rulescope check worlds --out replication/results
     """
     from rulescope.assays.streams import world_checks as checks
+    from rulescope.core.disk import require_writable, write_whole
     from rulescope.core.runtime import runtime_identity
-    from rulescope.render.result_files import require_writable, write_whole
-    from rulescope.render.table_formats import terminal, write_table
+    from rulescope.render.tables import terminal, write_table
 
     folder = out / checks.FOLDER
     require_writable(folder)

@@ -81,7 +81,7 @@ def claims(
     if as_json:
         print(json.dumps([as_data(each, _runs(each.verdict, records)) for each in entries]))
         return
-    from rulescope.render.table_formats import terminal
+    from rulescope.render.tables import terminal
 
     screen = console()
     screen.print(summarise([entry.verdict for entry in entries]))
@@ -125,7 +125,7 @@ def _runs(verdict: Verdict, records: RecordEvidence) -> list[str]:
 
 
 def _show_one(entry: Entry) -> None:
-    from rulescope.render.table_formats import terminal
+    from rulescope.render.tables import terminal
 
     screen, verdict = console(), entry.verdict
     screen.print(terminal(parts_table(verdict)))

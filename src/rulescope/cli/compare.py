@@ -15,9 +15,9 @@ from rulescope.assays.assay_run import folder_name
 from rulescope.assays.comparison import Comparison
 from rulescope.assays.plan import Plan
 from rulescope.assays.published_agreement import AGREEMENT_RULE
+from rulescope.cli.assay_options import AssayName, PublishedSelectionOptions, SaveDraws
 from rulescope.cli.console import console
 from rulescope.cli.options import RESULTS, STORE, AsJson, Out, StoreFolder, expand_option_groups
-from rulescope.cli.selection_options import AssayName, PublishedSelectionOptions, SaveDraws
 from rulescope.core import arrays
 from rulescope.core.errors import SpecError, nearest
 from rulescope.records import Store
@@ -77,13 +77,13 @@ def _select(rows: list[Comparison], only: str) -> list[Comparison]:
 
 def _save_draws(results: Results, folder: Path) -> Path:
     from rulescope.assays.results_folder import DRAWS
-    from rulescope.render.result_files import write_whole
+    from rulescope.core.disk import write_whole
 
     return write_whole(folder / DRAWS, arrays.pack(results.draws))
 
 
 def _show(results: Results, rows: list[Comparison]) -> None:
-    from rulescope.render.table_formats import terminal
+    from rulescope.render.tables import terminal
 
     screen = console()
     screen.print(terminal(comparing.table(results, rows)))

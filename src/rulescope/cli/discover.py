@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rulescope.cli.console import console
+from rulescope.cli.console import Meter, console, duration
 from rulescope.cli.options import STORE, AsJson, StoreFolder
-from rulescope.cli.progress import Meter, duration
 from rulescope.core import disk
 from rulescope.records import Store
 

@@ -9,11 +9,11 @@ from typing import Annotated, Any
 
 import typer
 
-from rulescope import plugin_sources, run_spec
+from rulescope import run_packages, run_spec
 from rulescope.assays.assay_run import require_rules
 from rulescope.assays.plan import interactions, seconds_left
 from rulescope.assays.subject import find_subject
-from rulescope.cli.console import console
+from rulescope.cli.console import Meter, console, duration
 from rulescope.cli.lifetime_options import LifetimeOptions
 from rulescope.cli.options import (
     STORE,
@@ -23,11 +23,9 @@ from rulescope.cli.options import (
     Weights,
     expand_option_groups,
 )
-from rulescope.cli.progress import Meter, duration
 from rulescope.core import disk
-from rulescope.core.errors import SpecError
+from rulescope.core.errors import SpecError, counted
 from rulescope.core.structs import expanded
-from rulescope.core.wording import counted
 from rulescope.episode_stats import HEADLINES, headline
 from rulescope.records import Record, Store
 from rulescope.run_spec import RunSpec
@@ -85,7 +83,7 @@ def life(
     elif options.given:
         raise SpecError(f"{options.given[0]}: cannot be combined with --spec (edit the file)")
     else:
-        spec = plugin_sources.fill_in_sources(run_spec.read(spec_file))
+        spec = run_packages.fill_in_sources(run_spec.read(spec_file))
     if show_spec:
         print(json.dumps(expanded(spec), indent=2))
         return
@@ -101,7 +99,7 @@ def life(
     if record is None:
         return
     if plot is not None:
-        from rulescope.assays.figures import learning_curve
+        from rulescope.assays.lifetime_figures import learning_curve
 
         learning_curve(record, plot)
     if as_json:
@@ -116,7 +114,7 @@ def _require_runnable(spec: RunSpec, store: Store, weights: Path | None) -> list
         return []
     missing = [item for key, item in run_spec.with_donors([spec]).items() if key not in store]
     require_rules(missing, weights)
-    plugin_sources.require_plugins(missing)
+    run_packages.require_plugins(missing)
     disk.require_possible(store.root)
     return missing
 
@@ -215,7 +213,7 @@ def final_mean(record: Record, column: str) -> float | None:
 
 
 def _show_record(record: Record, found: bool, store: Store, plot: Path | None) -> None:
-    from rulescope.assays.figures import describe
+    from rulescope.assays.lifetime_figures import describe
     from rulescope.render.terminal_chart import curve
 
     out = console()

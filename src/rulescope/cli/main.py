@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from rulescope.core.errors import RulescopeError
-from rulescope.core.version import __version__
+from rulescope.core.source_hash import __version__
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C."""

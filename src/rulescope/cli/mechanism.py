@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rulescope.cli.console import console
+from rulescope.cli.console import Meter, console
 from rulescope.cli.options import RESULTS, STORE, AsJson, Out, StoreFolder, Weights, split_numbers
-from rulescope.cli.progress import Meter
 from rulescope.core.errors import SpecError, WeightsError, nearest
 from rulescope.learners.disco_config import AGENTS
 from rulescope.records import Store
@@ -97,12 +96,12 @@ def mechanism(
 def _require_disco(rule: str) -> None:
     """Raise unless ``rule`` names a Disco rule: views read the state that only its learner has."""
     from rulescope.core.entry_points import list_names
-    from rulescope.rules import loading, registry
+    from rulescope.rules import released_rules, rule_weights
     from rulescope.rules.embedded import EMBEDDED
 
-    released = [name for name, each in registry.RULES.items() if each.family == "disco"]
-    drawn = rule.startswith(("random:", "sprout-random:", loading.FRESH))
-    if rule in released or rule in EMBEDDED or drawn or rule.startswith(loading.CONTENT):
+    released = [name for name, each in released_rules.RULES.items() if each.family == "disco"]
+    drawn = rule.startswith(("random:", "sprout-random:", rule_weights.FRESH))
+    if rule in released or rule in EMBEDDED or drawn or rule.startswith(rule_weights.CONTENT):
         return
     is_other = rule in list_names("rule") or rule.startswith("open")
     what = f"{rule!r} is no Disco rule" if is_other else f"no Disco rule is called {rule!r}"
@@ -123,10 +122,10 @@ def _observe(
     view: View, request: ViewRequest, store: Store, out: Path, weights: Path | None, as_json: bool
 ) -> None:
     """Observe the runs, analyse, write and print."""
+    from rulescope.core.disk import require_writable
     from rulescope.mechanism import instrumented_runs, view_folder
-    from rulescope.render.result_files import require_writable
-    from rulescope.render.table_formats import terminal
-    from rulescope.rules.loading import load
+    from rulescope.render.tables import terminal
+    from rulescope.rules.rule_weights import load
 
     total = instrumented_runs.total_iterations(view, request)
     load(request.rule, weights)  # which fails before anything runs

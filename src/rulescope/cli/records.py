@@ -12,13 +12,11 @@ from rich.table import Table
 from rich.text import Text
 
 from rulescope.cli import records_query, records_transfer
-from rulescope.cli.console import console, make_table, printable
+from rulescope.cli.console import console, index_progress, make_table, printable
 from rulescope.cli.options import STORE, AsJson, StoreFolder
-from rulescope.cli.progress import index_progress
 from rulescope.cli.records_query import fail_on, make_row_table
 from rulescope.core import disk
-from rulescope.core.errors import RecordError
-from rulescope.core.wording import counted
+from rulescope.core.errors import RecordError, counted
 from rulescope.records import Problem, Record, Store, cleanup, sizes
 from rulescope.records.columns import describe_intervention
 from rulescope.records.index import Index

@@ -15,12 +15,10 @@ from rich.console import JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
-from rulescope.cli.console import console, printable
+from rulescope.cli.console import console, index_progress, printable
 from rulescope.cli.options import STORE, StoreFolder
-from rulescope.cli.progress import index_progress
 from rulescope.core import disk
-from rulescope.core.errors import RecordError
-from rulescope.core.wording import counted
+from rulescope.core.errors import RecordError, counted
 from rulescope.records import Problem, Store
 from rulescope.records import query as queries
 from rulescope.records.query import QueryResult

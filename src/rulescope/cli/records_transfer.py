@@ -11,12 +11,11 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from rulescope.cli.console import index_progress
 from rulescope.cli.options import STORE, AsJson, StoreFolder
-from rulescope.cli.progress import index_progress
 from rulescope.cli.records_query import fail_on, warn_left_out
 from rulescope.core import disk
-from rulescope.core.errors import RecordError
-from rulescope.core.wording import counted
+from rulescope.core.errors import RecordError, counted
 from rulescope.records import Problem, Store, archive, index, merge, query, trackers
 from rulescope.records.columns import literal
 from rulescope.records.sizes import readable

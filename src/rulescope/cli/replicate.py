@@ -13,9 +13,9 @@ from rulescope.claims.ledger_tables import queue_table, summarise
 from rulescope.claims.replication import Replication
 from rulescope.claims.replication_queue import Step
 from rulescope.claims.verdicts import Verdict
+from rulescope.cli.assay_options import EngineOptions
 from rulescope.cli.claims import ClaimNames
-from rulescope.cli.console import console
-from rulescope.cli.engine_options import EngineOptions
+from rulescope.cli.console import Meter, console
 from rulescope.cli.options import (
     STORE,
     AsJson,
@@ -24,7 +24,6 @@ from rulescope.cli.options import (
     expand_option_groups,
     split_names,
 )
-from rulescope.cli.progress import Meter
 from rulescope.cli.run import SOME_FAILED
 from rulescope.core.errors import SpecError
 from rulescope.engine.campaign import Campaign
@@ -116,7 +115,7 @@ def _show_queue(steps: list[Step], as_json: bool) -> None:
     if as_json:
         print(json.dumps([_step_data(step) for step in steps]))
         return
-    from rulescope.render.table_formats import terminal
+    from rulescope.render.tables import terminal
 
     console().print(terminal(queue_table(steps)))
 

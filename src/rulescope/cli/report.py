@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rulescope.assays.assay_run import folder_name
-from rulescope.cli.console import console, printable
+from rulescope.cli.assay_options import OptionalPreset, require_preset
+from rulescope.cli.console import Meter, console, printable
 from rulescope.cli.options import RESULTS, STORE, AsJson, StoreFolder
-from rulescope.cli.progress import Meter
-from rulescope.cli.selection_options import OptionalPreset, require_preset
 from rulescope.core import disk
-from rulescope.core.wording import counted
+from rulescope.core.errors import counted
 from rulescope.records import Store
 
 if TYPE_CHECKING:
-    from rulescope.report.site.site_model import Progress
+    from rulescope.report.site_model import Progress
 
 OUT = Path("report")
 
@@ -52,24 +51,23 @@ def report(
     """
     if preset is not None:
         require_preset(preset)
-    from rulescope.report import site  # here, because drawing is not always needed
-    from rulescope.report.site import inputs
+    from rulescope.report import report_inputs, site_builder
 
-    site.require_replaceable(out)
+    site_builder.require_replaceable(out)
     disk.require_possible(out)
     keep = Store(store, read_only=True)
     stages = _Stages()
     try:
-        found = site.gather(
+        found = site_builder.gather(
             keep,
             folder_name,
             preset,
-            inputs.find_profiles(results),
-            inputs.find_views(results),
+            report_inputs.find_profiles(results),
+            report_inputs.find_views(results),
             stages,
-            inputs.find_checks(results),
+            report_inputs.find_checks(results),
         )
-        files = site.write(found, out, stages)
+        files = site_builder.write(found, out, stages)
     finally:
         stages.close()
     for run, reason in found.problems:
@@ -78,7 +76,7 @@ def report(
         print(f"warning: {name} has no page: {printable(reason)}", file=sys.stderr)
     for name, reason in found.unreadable:
         print(f"warning: {name} left out: {printable(reason)}", file=sys.stderr)
-    body = site.summary(found, files, out)
+    body = site_builder.summary(found, files, out)
     if as_json:
         print(json.dumps(body))
         return

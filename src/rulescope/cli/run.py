@@ -16,8 +16,8 @@ from rulescope.assays.assay_run import folder_name, require_runnable
 from rulescope.assays.plan import Plan, interactions, seconds_left, write
 from rulescope.assays.recorded_plans import record_plan
 from rulescope.assays.results import as_data
-from rulescope.cli.console import console, span
-from rulescope.cli.engine_options import EngineOptions
+from rulescope.cli.assay_options import AssayName, EngineOptions, SaveDraws, SelectionOptions
+from rulescope.cli.console import Meter, console, duration, index_progress, span
 from rulescope.cli.options import (
     RESULTS,
     STORE,
@@ -27,14 +27,11 @@ from rulescope.cli.options import (
     StoreFolder,
     expand_option_groups,
 )
-from rulescope.cli.progress import Meter, duration, index_progress
-from rulescope.cli.selection_options import AssayName, SaveDraws, SelectionOptions
-from rulescope.core.errors import RecordError
-from rulescope.core.wording import counted
+from rulescope.core.disk import require_writable
+from rulescope.core.errors import RecordError, counted
 from rulescope.engine.branch_plan import count_shared, shared_fraction
 from rulescope.engine.execution import Execution
 from rulescope.records import Store
-from rulescope.render.result_files import require_writable
 from rulescope.run_spec import RunSpec, with_donors
 
 if TYPE_CHECKING:
@@ -195,7 +192,7 @@ def _describe(campaign: Campaign) -> str:
 
 
 def _show_results(results: Results, paths: list[Path], screen: Console) -> None:
-    from rulescope.render.table_formats import terminal
+    from rulescope.render.tables import terminal
 
     for table in results.tables:
         screen.print()

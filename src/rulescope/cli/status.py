@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
@@ -13,24 +13,18 @@ import typer
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.table import Table
+from rich.text import Text
 
 from rulescope.assays import ASSAYS, PRESETS
+from rulescope.assays.estimates import Label
 from rulescope.assays.plan import Plan, interactions
-from rulescope.cli.campaign_tables import (
-    campaign_line,
-    describe_runs,
-    failure_table,
-    format_label,
-    running_tables,
-)
-from rulescope.cli.console import console, make_table
+from rulescope.cli.assay_options import OptionalAssay, SelectionOptions, require_preset
+from rulescope.cli.console import PLAIN_SECONDS, console, duration, make_table, printable
 from rulescope.cli.options import STORE, AsJson, StoreFolder, expand_option_groups
-from rulescope.cli.progress import PLAIN_SECONDS
-from rulescope.cli.selection_options import OptionalAssay, SelectionOptions, require_preset
-from rulescope.core.errors import SpecError
+from rulescope.core.errors import SpecError, counted
 from rulescope.engine import failures, heartbeat
 from rulescope.engine.failures import Failure
-from rulescope.engine.heartbeat import CampaignStatus
+from rulescope.engine.heartbeat import CampaignStatus, RunStatus
 from rulescope.records import Store
 
 REFRESH_SECONDS = 2.0
@@ -210,3 +204,83 @@ def _follow(state: StoreState, seconds: float) -> Iterator[StoreState]:
             return
         time.sleep(seconds)
         state = state.refresh()
+
+
+SHOWN = 12
+"""Digits of a run id that are shown."""
+
+
+def format_label(label: Label) -> str:
+    """Return the label of a cell as text."""
+    return f"{label:g}" if isinstance(label, float) else label
+
+
+def describe_runs(plans: Sequence[Plan]) -> dict[str, str]:
+    """Return assay, labels and seed of each run of ``plans``, by id."""
+    found: dict[str, str] = {}
+    for plan in plans:
+        found |= dict.fromkeys(plan.donors, f"{plan.assay.id} donor")
+        for cell in plan.cells:
+            labels = map(format_label, cell.labels.values())
+            name = " ".join([plan.assay.id, *labels])
+            found |= {run.id: f"{name} seed {run.seed}" for run in cell.runs}
+    return found
+
+
+def campaign_line(campaign: CampaignStatus) -> str:
+    """Return the state of a campaign in one line."""
+    failed = f", {len(campaign.failed)} failed" if campaign.failed else ""
+    return printable(
+        f"{campaign.name or 'campaign'} on {campaign.host} (process {campaign.pid}): "
+        f"{campaign.finished}/{campaign.runs} lifetimes, {len(campaign.running)} running{failed}, "
+        f"{_format_pace(campaign)}"
+    )
+
+
+def _format_pace(campaign: CampaignStatus) -> str:
+    """Return the speed and the remaining time of a campaign."""
+    left = campaign.seconds_left
+    parts = [f"{campaign.rate:.1f} it/s"] if campaign.rate else []
+    parts += [f"{duration(left)} left"] if left is not None else []
+    parts += ["stopping"] if campaign.stopping else []
+    return ", ".join(parts) or "starting"
+
+
+def running_tables(
+    campaigns: Sequence[CampaignStatus], descriptions: Mapping[str, str]
+) -> RenderableType:
+    """Return the runs of each campaign, below a line with its state."""
+    parts: list[RenderableType] = []
+    for campaign in campaigns:
+        elapsed = duration(max(time.time() - campaign.started, 0.0))
+        workers = f"{counted(campaign.workers, 'worker')}, for {elapsed} so far"
+        parts.append(Text(f"{campaign_line(campaign)}; {workers}", style="bold"))
+        if campaign.running:
+            parts.append(_running_table(campaign.running, descriptions))
+        parts.append(Text())
+    return Group(*parts)
+
+
+def _running_table(runs: Sequence[RunStatus], descriptions: Mapping[str, str]) -> Table:
+    table = make_table("  run", "what", ">iteration", ">it/s", ">left", ">attempt")
+    for run in runs:
+        left = duration((run.iterations - run.iteration) / run.rate) if run.rate else ""
+        table.add_row(
+            Text(printable(f"  {run.id[:SHOWN]}")),
+            descriptions.get(run.id, ""),
+            f"{run.iteration:,}/{run.iterations:,}",
+            f"{run.rate:.1f}" if run.rate else "",
+            left,
+            f"{run.attempt}",
+        )
+    return table
+
+
+def failure_table(failures: Mapping[str, Failure], descriptions: Mapping[str, str]) -> Table:
+    """Return the failed runs with their number of attempts and the last cause."""
+    table = make_table("failed run", "what", ">attempts", "last cause")
+    for run, failure in failures.items():
+        cause = failure.cause.splitlines()[0] if failure.cause else ""
+        attempts = f"{len(failure.attempts)}"
+        table.add_row(run[:SHOWN], descriptions.get(run, ""), attempts, Text(printable(cause)))
+    return table

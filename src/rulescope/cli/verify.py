@@ -13,10 +13,9 @@ from typing import Annotated
 
 import typer
 
-from rulescope.cli.console import console, printable
+from rulescope.cli.console import Meter, console, printable
 from rulescope.cli.options import STORE, AsJson, Force, StoreFolder, Weights, Workers
-from rulescope.cli.progress import Meter
-from rulescope.core.wording import counted
+from rulescope.core.errors import counted
 from rulescope.records import Store
 from rulescope.records.verification import Finding, StoreCheck, check_store
 

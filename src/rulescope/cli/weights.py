@@ -15,9 +15,9 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, Trans
 from rulescope.cli.console import make_table
 from rulescope.cli.options import AsJson
 from rulescope.core.errors import WeightsError
-from rulescope.rules import loading, locate, registry
+from rulescope.rules import released_rules, rule_weights, weight_files
 from rulescope.rules.embedded import EMBEDDED
-from rulescope.rules.registry import Rule
+from rulescope.rules.released_rules import Rule
 
 app = typer.Typer(
     name="weights",
@@ -41,7 +41,7 @@ Names = Annotated[
 @app.command("list")
 def list_rules(source: From = None, as_json: AsJson = False) -> None:
     """List the released rules, and the paths of their weights on this machine."""
-    rows = [_describe(rule, source) for rule in registry.RULES.values()]
+    rows = [_describe(rule, source) for rule in released_rules.RULES.values()]
     if as_json:
         _print_json(rows)
         return
@@ -85,15 +85,15 @@ def fetch(
     A good copy in the cache is kept; a damaged one is replaced. A file is stored only when it is
     complete and its sha256 is right.
     """
-    rules = list(registry.RULES.values()) if everything else _find_rules(names)
+    rules = list(released_rules.RULES.values()) if everything else _find_rules(names)
     if not rules:
         raise WeightsError(
-            f"fetch: name the rules, or give --all; valid: {', '.join(registry.RULES)}"
+            f"fetch: name the rules, or give --all; valid: {', '.join(released_rules.RULES)}"
         )
     rows = []
     for rule in rules:
         with _progress(rule, quiet=as_json) as report:
-            path = locate.fetch(rule, source, report)
+            path = weight_files.fetch(rule, source, report)
         rows.append({"name": rule.name, "path": str(path), "sha256": rule.sha256})
         if not as_json:
             typer.echo(f"{rule.name}: {path}")
@@ -112,8 +112,8 @@ def path(
     The file's sha256 is checked first, so the path can be used, for instance in
     `cp "$(rulescope weights path disco103)" somewhere`.
     """
-    rule = registry.get(name)
-    found = locate.ensure(rule, source, download=False)
+    rule = released_rules.get(name)
+    found = weight_files.ensure(rule, source, download=False)
     if as_json:
         _print_json({"name": rule.name, "path": str(found), "sha256": rule.sha256})
     else:
@@ -127,7 +127,7 @@ def verify(names: Names = None, source: From = None, as_json: AsJson = False) ->
     All copies are checked, not only the one that would be used. Without names, missing rules are
     skipped; a rule that is named must be there.
     """
-    rules = _find_rules(names) or list(registry.RULES.values())
+    rules = _find_rules(names) or list(released_rules.RULES.values())
     rows = [row for rule in rules for row in _check_copies(rule, source, required=bool(names))]
     if as_json:
         _print_json(rows)
@@ -143,12 +143,14 @@ def verify(names: Names = None, source: From = None, as_json: AsJson = False) ->
 
 def _find_rules(names: list[str] | None) -> list[Rule]:
     """Return the rules called so; an unknown name is an error before the first is used."""
-    return [registry.get(name) for name in dict.fromkeys(names or [])]
+    return [released_rules.get(name) for name in dict.fromkeys(names or [])]
 
 
 def _copies(rule: Rule, source: Path | None) -> list[Path]:
     """Return all files of ``rule``, or the one that ``source`` has; hashes are not checked."""
-    return list(locate.copies(rule) if source is None else locate.copies_in(rule, source))
+    return list(
+        weight_files.copies(rule) if source is None else weight_files.copies_in(rule, source)
+    )
 
 
 def _describe(rule: Rule, source: Path | None) -> dict[str, Any]:
@@ -158,7 +160,7 @@ def _describe(rule: Rule, source: Path | None) -> dict[str, Any]:
     try:
         found = next(iter(_copies(rule, source)), None)
         if found is not None:
-            locate.verified(rule, found)
+            weight_files.verified(rule, found)
     except WeightsError as fault:
         problem = str(fault)
     return {
@@ -181,7 +183,7 @@ def _check_copies(rule: Rule, source: Path | None, *, required: bool) -> Iterato
     for copy in copies:
         problem: str | None = None
         try:
-            loading.read(rule.family, locate.verified(rule, copy))
+            rule_weights.read(rule.family, weight_files.verified(rule, copy))
         except WeightsError as fault:
             problem = str(fault)
         yield {"name": rule.name, "path": str(copy), "problem": problem}
@@ -191,7 +193,7 @@ def _check_copies(rule: Rule, source: Path | None, *, required: bool) -> Iterato
 
 
 @contextmanager
-def _progress(rule: Rule, *, quiet: bool) -> Iterator[locate.Progress | None]:
+def _progress(rule: Rule, *, quiet: bool) -> Iterator[weight_files.Progress | None]:
     """Yield a callback that draws a bar on standard error, or None if it is not a terminal."""
     console = Console(stderr=True)
     if quiet or not console.is_terminal:

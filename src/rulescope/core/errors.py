@@ -1,4 +1,7 @@
-"""Errors with messages for users: the problem, its place, and the nearest valid choice."""
+"""Errors with messages for users: the problem, its place, and the nearest valid choice.
+
+:func:`counted` is the text of a number of things, in messages and elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -63,3 +66,12 @@ def nearest(word: str, choices: Iterable[str]) -> str:
     close = difflib.get_close_matches(word, valid, n=1, cutoff=0.5)
     hint = f"; nearest: {close[0]!r}" if close else ""
     return f"{hint}; valid: {', '.join(valid)}"
+
+
+def counted(number: int, thing: str) -> str:
+    """Return a number of things in words.
+
+    >>> counted(1, "seed"), counted(1008, "lifetime")
+    ('1 seed', '1,008 lifetimes')
+    """
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from rulescope.core import source_hash
 from rulescope.core.errors import PassingError, SpecError
-from rulescope.core.version import __version__
+from rulescope.core.source_hash import __version__
 
 Identity = dict[str, str | int | bool | None]
 """Facts as plain data, ready for JSON."""

@@ -1,4 +1,4 @@
-"""Hashes of the source files of packages, and which files were edited since."""
+"""The version of this package, hashes of source files, and which were edited since."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
+
+__version__ = "0.1.0"
 
 SHOWS_ONLY = ("cli", "render", "report")
 """Folders of this package that only present results: they cannot change a record."""

@@ -15,9 +15,9 @@ from torch import Tensor
 
 from rulescope.discover.discovery_spec import Objective
 from rulescope.discover.experience import Experience
-from rulescope.learners.actor_critic import generalised_advantages
+from rulescope.learners.a2c import generalised_advantages
+from rulescope.learners.adam import Moments, clipped_adam
 from rulescope.learners.baseline_config import NetworkSizes
-from rulescope.learners.direction_clipped_adam import Moments, clipped_adam
 from rulescope.learners.disco.value_estimates import normalise, update_average
 from rulescope.learners.torso import Network
 

@@ -17,11 +17,11 @@ from rulescope.core import arrays, disk, runtime
 from rulescope.core.errors import RecordError, SpecError
 from rulescope.core.signals import Interrupts
 from rulescope.core.structs import expanded
-from rulescope.discover import rule_weights
+from rulescope.discover import rule_tensors
 from rulescope.discover.discovery_spec import Discovery, validate_discovery
 from rulescope.discover.meta_training import MetaStep, MetaTraining
 from rulescope.records import Store, trackers
-from rulescope.rules import disco_format, loading
+from rulescope.rules import disco_format, rule_weights
 
 _log = logging.getLogger(__name__)
 
@@ -76,14 +76,14 @@ def find_or_run(
     return folder
 
 
-def _read_start(spec: Discovery, path: Path | None) -> rule_weights.Rule | None:
+def _read_start(spec: Discovery, path: Path | None) -> rule_tensors.Rule | None:
     """Return the rule that ``spec`` starts from, or None for random weights."""
     if not spec.start:
         return None
-    found = loading.load(spec.start, path)
-    if disco_format.sizes_of(found.arrays) != rule_weights.all_sizes(spec.sizes):
+    found = rule_weights.load(spec.start, path)
+    if disco_format.sizes_of(found.arrays) != rule_tensors.all_sizes(spec.sizes):
         raise SpecError(f"{path}: the rule to start from has other sizes than the specification")
-    return rule_weights.from_arrays(found.arrays)
+    return rule_tensors.from_arrays(found.arrays)
 
 
 def _identity() -> str:
@@ -111,7 +111,7 @@ def _write(folder: Path, training: MetaTraining, seconds: float, store: Store) -
     """Write the folder of a finished discovery in one step."""
     runtime.require_one_source()
     files = {
-        RULE: arrays.pack(rule_weights.to_arrays(training.average)),
+        RULE: arrays.pack(rule_tensors.to_arrays(training.average)),
         LOG: arrays.pack(training.log_columns()),
     }
     manifest = {

@@ -12,9 +12,16 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from rulescope.core.decoding import explain, parsed
 from rulescope.core.errors import SpecError
-from rulescope.core.structs import Fraction, Frozen, NonNegative, Positive, without_defaults
+from rulescope.core.structs import (
+    Fraction,
+    Frozen,
+    NonNegative,
+    Positive,
+    explain,
+    parsed,
+    without_defaults,
+)
 from rulescope.envs.world_config import Boundary, Catch, EnvironmentSpec
 from rulescope.learners.disco_config import SPROUT, Disco
 
@@ -93,8 +100,8 @@ class Discovery(Frozen, frozen=True):
     averaging: Annotated[float, Meta(ge=0.0, lt=1.0)] = 0.0
     """Decay of the running average of the rule, which is the result; 0: the last rule is."""
     start: Annotated[str, Meta(pattern="^(sha256:[0-9a-f]{64})?$")] = ""
-    """The content of the rule to start from, as :func:`rulescope.rules.loading.name_of` returns it;
-    random weights if empty."""
+    """The content of the rule to start from, as
+    :func:`rulescope.rules.rule_weights.name_of` returns it; random weights if empty."""
     meta_steps: Annotated[int, Meta(ge=0)] = 2000
     warm_start: Annotated[int, Meta(ge=0)] = 0
     """Meta-steps before the first, in which the policy target is fitted to a clipped-advantage

@@ -11,12 +11,12 @@ from torch import Tensor
 
 from rulescope.core import runtime
 from rulescope.core.arrays import Arrays, prefix_names, unprefix
-from rulescope.discover import rule_weights
+from rulescope.discover import rule_tensors
 from rulescope.discover.discovery_spec import Discovery
 from rulescope.discover.objective import MetaLossTerms, meta_loss_terms
 from rulescope.discover.population import EmittedTargets, Population
-from rulescope.discover.rule_weights import Rule
-from rulescope.learners.direction_clipped_adam import EPSILON, FIRST_DECAY, SECOND_DECAY
+from rulescope.discover.rule_tensors import Rule
+from rulescope.learners.adam import EPSILON, FIRST_DECAY, SECOND_DECAY
 from rulescope.learners.disco.losses import kl
 
 
@@ -39,7 +39,7 @@ class MetaTraining:
         """``start`` is the rule that ``spec.start`` names, if it names one."""
         runtime.single_threaded()
         self.spec = spec
-        self.rule = rule_weights.draw_initial(spec.sizes, spec.seed) if start is None else start
+        self.rule = rule_tensors.draw_initial(spec.sizes, spec.seed) if start is None else start
         self.average = {name: array.clone() for name, array in self.rule.items()}
         """The running average of the rule: the result of the discovery."""
         self._first = {name: torch.zeros_like(array) for name, array in self.rule.items()}
@@ -57,7 +57,7 @@ class MetaTraining:
     def advance(self) -> MetaStep:
         """Make one meta-step."""
         spec, population = self.spec, self.population
-        rule = rule_weights.copy_per_agent(self.rule, population.agents)
+        rule = rule_tensors.copy_per_agent(self.rule, population.agents)
         population.transplant()
         emitted = [population.update(rule) for _ in range(spec.updates)]
         fresh = population.collect("evaluation", spec.steps)
@@ -106,10 +106,10 @@ class MetaTraining:
     def save(self) -> dict[str, NDArray[Any]]:
         """Return a complete checkpoint."""
         parts: dict[str, Arrays] = {
-            "rule": rule_weights.to_arrays(self.rule),
-            "average": rule_weights.to_arrays(self.average),
-            "first": rule_weights.to_arrays(self._first),
-            "second": rule_weights.to_arrays(self._second),
+            "rule": rule_tensors.to_arrays(self.rule),
+            "average": rule_tensors.to_arrays(self.average),
+            "first": rule_tensors.to_arrays(self._first),
+            "second": rule_tensors.to_arrays(self._second),
             "loop": {"step": np.array(self.step)},
             "log": self.log_columns(),
             "population": self.population.save(),
@@ -119,7 +119,7 @@ class MetaTraining:
     def load(self, checkpoint: Arrays) -> None:
         """Continue from what :meth:`save` of the same specification returned."""
         self.rule, self.average, self._first, self._second = (
-            rule_weights.from_arrays(unprefix(part, checkpoint))
+            rule_tensors.from_arrays(unprefix(part, checkpoint))
             for part in ("rule", "average", "first", "second")
         )
         self.step = int(checkpoint["loop/step"])

@@ -21,9 +21,8 @@ from rulescope.core import seeds
 from rulescope.core.arrays import Arrays, prefix_names, unprefix
 from rulescope.discover.critic import Critic
 from rulescope.discover.discovery_spec import Discovery
-from rulescope.discover.experience import Experience, PopulationReplay
-from rulescope.discover.rule_weights import Rule
-from rulescope.discover.world_mix import WorldMix
+from rulescope.discover.experience import Experience, PopulationReplay, WorldMix
+from rulescope.discover.rule_tensors import Rule
 from rulescope.learners.disco.agent_network import Agent
 from rulescope.learners.disco.batch import Batch
 from rulescope.learners.disco.rule_network import MetaNetwork, RuleState

@@ -18,7 +18,7 @@ from rulescope.discover.discovery_spec import (
 from rulescope.envs.world_config import Boundary, Catch, DeepSea, Tracking
 from rulescope.learners.disco_config import SPROUT as LEARNER
 from rulescope.rules.embedded import EMBEDDED
-from rulescope.rules.loading import name_of
+from rulescope.rules.rule_weights import name_of
 
 _WORLDS = (
     World(environment=Catch(rows=5, columns=5), agents=4),

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from rulescope.engine import resources
 from rulescope.engine.campaign import Campaign
-from rulescope.engine.pool import EngineError, Timeouts
 from rulescope.engine.process_pool import ProcessPool, refuse_rerun_script
 from rulescope.engine.scheduler import Report, run_campaign
+from rulescope.engine.worker_pool import EngineError, Timeouts
 from rulescope.records import Store
 from rulescope.run_spec import RunSpec
 

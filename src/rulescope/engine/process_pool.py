@@ -13,8 +13,8 @@ from multiprocessing.context import SpawnProcess
 from pathlib import Path
 
 from rulescope.engine.messages import Assignment, Message
-from rulescope.engine.pool import Pool, Timeouts, WorkerHandle
 from rulescope.engine.worker import run_worker
+from rulescope.engine.worker_pool import Pool, Timeouts, WorkerHandle
 
 EXIT_SECONDS = 5.0
 """Time that an idle worker has to exit."""

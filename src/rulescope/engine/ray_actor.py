@@ -143,10 +143,10 @@ class RayActor(RunWorker):
 
 def _install_weights(name: str, content: bytes) -> None:
     """Put the weights of a rule into this machine's cache, unless a valid copy is here."""
-    from rulescope.rules import locate, registry
+    from rulescope.rules import released_rules, weight_files
 
-    rule = registry.get(name)
-    if locate.find(rule) is None:
+    rule = released_rules.get(name)
+    if weight_files.find(rule) is None:
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / rule.basename).write_bytes(content)
-            locate.fetch(rule, Path(folder))
+            weight_files.fetch(rule, Path(folder))

@@ -25,9 +25,9 @@ from typing import Any
 
 from rulescope.engine import resources
 from rulescope.engine.campaign import Campaign
-from rulescope.engine.pool import EngineError, Timeouts
 from rulescope.engine.ray_pool import RayPool, Share, summarize
 from rulescope.engine.scheduler import Report, run_campaign
+from rulescope.engine.worker_pool import EngineError, Timeouts
 from rulescope.records import Store
 from rulescope.run_spec import RunSpec
 
@@ -137,8 +137,8 @@ def _check_address(address: str) -> None:
 
 def _read_weights(specs: Iterable[RunSpec], folder: Path | None) -> dict[str, bytes]:
     """Return the weights files of all released rules in ``specs``, for nodes without them."""
-    from rulescope.rules import locate, registry
+    from rulescope.rules import released_rules, weight_files
 
     named = {getattr(spec.learner, "rule", "") for spec in specs}
-    released = [rule for name, rule in registry.RULES.items() if name in named]
-    return {rule.name: locate.ensure(rule, folder).read_bytes() for rule in released}
+    released = [rule for name, rule in released_rules.RULES.items() if name in named]
+    return {rule.name: weight_files.ensure(rule, folder).read_bytes() for rule in released}

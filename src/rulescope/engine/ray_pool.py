@@ -14,10 +14,10 @@ from rulescope.core import arrays, runtime
 from rulescope.core.arrays import ArrayFileError
 from rulescope.core.errors import RecordError
 from rulescope.engine.messages import Assignment, Message, RunEnded
-from rulescope.engine.pool import EngineError, Pool, Timeouts, WorkerHandle
 from rulescope.engine.process_pool import THREADS
 from rulescope.engine.ray_actor import ProgressReport, RayActor, RunReport, StartReport
 from rulescope.engine.worker import HEARTBEAT_SECONDS, describe_error, is_retryable
+from rulescope.engine.worker_pool import EngineError, Pool, Timeouts, WorkerHandle
 from rulescope.records import ConflictError, Store
 from rulescope.records.record import encode
 from rulescope.records.sizes import readable

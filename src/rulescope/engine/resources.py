@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rulescope.engine.branch_plan import plan_branches
-from rulescope.engine.pool import EngineError
+from rulescope.engine.worker_pool import EngineError
 from rulescope.envs.world_config import Catch, DeepSea, EnvironmentSpec, MinAtar, Tracking
 from rulescope.learners.baseline_config import RandomPolicy
 from rulescope.records.sizes import readable

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from graphlib import TopologicalSorter
 from typing import Any
 
-from rulescope import plugin_sources, run_spec
+from rulescope import run_packages, run_spec
 from rulescope.core.errors import RecordError
 from rulescope.core.signals import Interrupts
 from rulescope.engine import failures
@@ -21,7 +21,7 @@ from rulescope.engine.branch_plan import BranchPlan, plan_branches
 from rulescope.engine.campaign import Campaign, RunProgress
 from rulescope.engine.heartbeat import StatusFile
 from rulescope.engine.messages import Assignment, RunEnded
-from rulescope.engine.pool import EngineError, Pool
+from rulescope.engine.worker_pool import EngineError, Pool
 from rulescope.envs.world_config import Gymnasium
 from rulescope.records import Store
 from rulescope.records.branch_checkpoints import Branch, BranchCheckpoints
@@ -56,12 +56,12 @@ def run_campaign(
     missing = {run: spec for run, spec in wanted.items() if run not in store}
     for run in wanted.keys() - missing.keys():
         if isinstance(wanted[run].environment, Gymnasium):
-            plugin_sources.require_same_world(wanted[run], store.manifest(run))
+            run_packages.require_same_world(wanted[run], store.manifest(run))
     campaign = Campaign(sum(spec.iterations for spec in wanted.values()), runs=len(wanted))
     campaign.finished = len(wanted) - len(missing)
     campaign.done = campaign.total - sum(spec.iterations for spec in missing.values())
     if missing:
-        plugin_sources.require_plugins(missing.values())
+        run_packages.require_plugins(missing.values())
         pool = make_pool(missing)
         with Interrupts() as interrupts, StatusFile(store, campaign, name) as status_file:
             branches = BranchPlan()

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from rulescope.core import seeds
-from rulescope.envs.environment import Actions, Array, State, Step
+from rulescope.envs.environment import Actions, Array, ColumnWorld, State, Step
 from rulescope.envs.references import catch_references
-from rulescope.envs.seeded_world import ColumnWorld
 from rulescope.envs.world_config import Catch
 
 LEFT, STAY, RIGHT = 0, 1, 2

@@ -5,9 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from rulescope.core import seeds
-from rulescope.envs.environment import Actions, Array, State, Step
+from rulescope.envs.environment import (
+    Actions,
+    Array,
+    ColumnWorld,
+    State,
+    Step,
+    clip_columns,
+    drift_columns,
+)
 from rulescope.envs.references import catch_stream_references
-from rulescope.envs.seeded_world import ColumnWorld, clip_columns, drift_columns
 from rulescope.envs.world_config import CatchStream
 
 

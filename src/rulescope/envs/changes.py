@@ -11,8 +11,14 @@ import numpy as np
 
 from rulescope.core.errors import SpecError
 from rulescope.envs.boundaries import CountingWrapper
-from rulescope.envs.environment import Actions, Array, Environment, Step, checked_actions
-from rulescope.envs.seeded_world import ColumnWorld
+from rulescope.envs.environment import (
+    Actions,
+    Array,
+    ColumnWorld,
+    Environment,
+    Step,
+    checked_actions,
+)
 from rulescope.envs.world_config import (
     ActionFlip,
     Change,

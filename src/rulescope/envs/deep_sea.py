@@ -6,9 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rulescope.core import seeds
-from rulescope.envs.environment import Actions, Array, State, Step
+from rulescope.envs.environment import Actions, Array, SeededWorld, State, Step, clip_columns
 from rulescope.envs.references import deep_sea_references
-from rulescope.envs.seeded_world import SeededWorld, clip_columns
 from rulescope.envs.world_config import DeepSea
 
 COST = 0.01

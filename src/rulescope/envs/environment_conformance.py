@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rulescope.core import seeds
-from rulescope.core.contract_assertions import bits_equal, describe, overwrite, require
 from rulescope.envs.environment import Actions, Array, Environment, State, Step
 
 Make = Callable[[], Environment]
@@ -301,3 +300,31 @@ def _same_state(before: State, after: State, cause: str) -> None:
     for name, array in before.items():
         problem = f"the saved {name!r} was changed by {cause}"
         require(bits_equal(array, after[name]), "checkpoint", problem)
+
+
+def require(condition: bool, clause: str, problem: str) -> None:
+    """Raise ``AssertionError`` that starts with the clause unless ``condition`` holds.
+
+    (``assert`` is not used, so the tests also work under ``python -O``.)
+    """
+    if not condition:
+        raise AssertionError(f"[{clause}] {problem}")
+
+
+def describe(value: object) -> str:
+    """Return shape and type of an array, or the type of anything else."""
+    if isinstance(value, np.ndarray):
+        return f"an array {list(value.shape)} of {value.dtype}"
+    return repr(type(value))
+
+
+def overwrite(array: NDArray[Any]) -> None:
+    """Overwrite an array, if it is writeable."""
+    if array.flags.writeable:
+        array[...] = 77
+
+
+def bits_equal(one: NDArray[Any], other: NDArray[Any]) -> bool:
+    """Return whether two arrays have the same shape, type and bits."""
+    alike = one.shape == other.shape and one.dtype == other.dtype
+    return alike and one.tobytes() == other.tobytes()

@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 
 from rulescope.core import seeds, source_hash
 from rulescope.core.errors import RecordError, SpecError, WorldError, nearest, refusing_exit
-from rulescope.envs.contract_checks import checked_flag, checked_reward, checked_step
-from rulescope.envs.environment import Actions, Array, References, State, Step
-from rulescope.envs.seeded_world import SeededWorld
+from rulescope.envs.environment import Actions, Array, References, SeededWorld, State, Step
+from rulescope.envs.plugin_world import checked_flag, checked_reward, checked_step
 from rulescope.envs.world_config import Argument, Gymnasium
 
 

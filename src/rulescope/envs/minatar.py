@@ -10,8 +10,7 @@ from numpy.random import Generator, RandomState
 
 from rulescope.core import seeds
 from rulescope.core.errors import SpecError
-from rulescope.envs.environment import UNKNOWN, Actions, Array, State, Step
-from rulescope.envs.seeded_world import SeededWorld
+from rulescope.envs.environment import UNKNOWN, Actions, Array, SeededWorld, State, Step
 from rulescope.envs.world_config import MinAtar
 
 ACTIONS = "nlurdf"

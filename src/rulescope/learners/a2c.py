@@ -4,13 +4,179 @@ The loss is ``-mean(A log pi(a)) + 0.5 mean((v - R)^2) - 0.01 mean(H)`` with gen
 A (not normalised) and returns R = A + v. Policy and value share the torso, so the value dominates
 the clipped gradient at large rewards, and the entropy at small ones: A2C depends on the reward
 scale, which is the point of the comparison.
+
+:class:`ActorCritic`, the base of A2C, PPO and A2C-PopArt, runs its network in torch; losses at its
+few outputs are computed in NumPy, in float64. On arrays this small the call dominates the cost of
+an operation, and NumPy's calls are several times cheaper.
 """
 
 from __future__ import annotations
 
-from rulescope.learners.actor_critic import METRICS, ActorCritic, Decisions, gae, rows
-from rulescope.learners.baseline_config import A2C
-from rulescope.learners.learner import Rollout
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from rulescope.core import seeds
+from rulescope.learners.adam import Adam, flat_carrier, to_tensor
+from rulescope.learners.baseline_config import A2C, PPO, A2CPopArt
+from rulescope.learners.learner import Carrier, Choice, Learner, Rollout
+from rulescope.learners.torso import Evaluation, Network
+
+METRICS = ("loss_policy", "loss_value", "entropy", "advantage_std", "gradient_norm")
+
+
+class ActorCritic(Learner):
+    """Acts by sampling from its policy. The network's outputs are [logits of A actions, value]."""
+
+    def __init__(
+        self,
+        config: A2C | PPO | A2CPopArt,
+        observation_shape: tuple[int, ...],
+        actions: int,
+        seed: int,
+        device: str = "cpu",
+    ) -> None:
+        self._coefficients = config.value_coefficient, config.entropy_coefficient
+        self.device = torch.device(device)
+        self.network = Network(observation_shape, actions + 1, config.agent)
+        self.params = self.network.initial(seed).to(self.device)
+        self.views = self.network.layout.views(self.params)
+        self.gradient = torch.zeros_like(self.params)
+        self._into = self.network.layout.views(self.gradient)
+        self.optimiser = Adam(self.params, config.learning_rate, config.max_norm)
+        self.streams = {"action": seeds.stream(seed, "action")}
+        self.carriers: dict[str, Carrier] = {
+            "moments": self.optimiser.carrier,
+            "params": flat_carrier(self.params),
+        }
+
+    def act(self, observation: NDArray[np.float32]) -> Choice:
+        """Sample from the policy: the largest of logits plus Gumbel noise."""
+        logits = self.evaluate(self.tensor(observation)).output_array[:, :-1]
+        noise = self.streams["action"].gumbel(size=logits.shape)
+        return Choice((logits + noise).argmax(axis=1), {"logits": logits})
+
+    def evaluate(self, rows: Tensor) -> Evaluation:
+        """Return the network's evaluation on ``rows`` [R, *shape]."""
+        return Evaluation(self.network, self.views, rows)
+
+    def descend(
+        self,
+        evaluation: Evaluation,
+        decisions: Decisions,
+        weights: NDArray[np.float64],
+        targets: NDArray[np.float64],
+        measure: bool,
+    ) -> dict[str, float]:
+        """Make one optimiser step on R ``decisions``; return its metrics if ``measure``.
+
+        ``weights`` and ``targets`` are [R]; further rows of ``evaluation`` have no loss.
+        """
+        whole = np.zeros(evaluation.outputs.shape, np.float32)
+        whole[: len(weights)] = decisions.gradient(weights, targets, *self._coefficients)
+        evaluation.gradient_(self.tensor(whole), self._into)
+        norm = self.optimiser.step_(self.gradient)
+        return {**decisions.losses(weights, targets), "gradient_norm": norm} if measure else {}
+
+    def tensor(self, array: NDArray[np.float32]) -> Tensor:
+        """Return a copy on the learner's device."""
+        return to_tensor(array, self.device)
+
+
+def rows(rollout: Rollout) -> NDArray[np.float32]:
+    """Return the observations of all lanes, time first: [(S + 1) * N, *shape]."""
+    observations = rollout.observations
+    return observations.reshape(-1, *observations.shape[2:])
+
+
+def gae(
+    rollout: Rollout, values: NDArray[np.floating[Any]], discount: float, trace: float
+) -> NDArray[np.float64]:
+    """Return :func:`generalised_advantages` [S, N] of ``rollout`` for ``values`` [S + 1, N]."""
+    return generalised_advantages(rollout.rewards, rollout.terminals, values, discount, trace)
+
+
+def generalised_advantages(
+    rewards: NDArray[Any],
+    terminals: NDArray[Any],
+    values: NDArray[np.floating[Any]],
+    discount: float,
+    trace: float,
+) -> NDArray[np.float64]:
+    """Return advantage estimates [S, N] for ``values`` [S + 1, N].
+
+    The value after the last step is the bootstrap. A terminal cuts both the next value (it belongs
+    to another episode) and the trace.
+    """
+    estimates = values.astype(np.float64)
+    continuation = discount * (1.0 - terminals)
+    td_errors = rewards + continuation * estimates[1:] - estimates[:-1]
+    advantages = np.empty_like(td_errors)
+    running = np.zeros(td_errors.shape[1])
+    for t in reversed(range(len(td_errors))):
+        running = td_errors[t] + trace * continuation[t] * running
+        advantages[t] = running
+    return advantages
+
+
+def log_softmax(logits: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+    """Return the log-softmax [R, A] of ``logits`` [R, A] over the last axis, in float64."""
+    shifted = logits.astype(np.float64)
+    shifted -= shifted.max(axis=1, keepdims=True)
+    shifted -= np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+    return shifted
+
+
+class Decisions:
+    """The network's outputs at R decisions; losses and their gradient in closed form.
+
+    The loss is ``-mean(weight * log pi(action)) + c mean((value - target)^2) - d mean(entropy)``,
+    where weights and targets are constants.
+    """
+
+    def __init__(self, outputs: NDArray[np.floating[Any]], actions: NDArray[np.int64]) -> None:
+        """``outputs`` [R, A + 1] are logits and value, ``actions`` [R] the actions taken."""
+        self._logs = log_softmax(outputs[:, :-1])
+        self._probabilities = np.exp(self._logs)
+        self._entropy = -(self._probabilities * self._logs).sum(axis=1, keepdims=True)
+        self._taken = (np.arange(len(actions)), actions)
+        self.chosen: NDArray[np.float64] = self._logs[self._taken]
+        """[R] log pi(action)"""
+        self.values = outputs[:, -1]
+        """[R]"""
+
+    def gradient(
+        self,
+        weights: NDArray[np.float64],
+        targets: NDArray[np.float64],
+        value: float,
+        entropy: float,
+    ) -> NDArray[np.float64]:
+        """Return the loss's gradient at the outputs [R, A + 1]; ``weights``, ``targets`` are [R].
+
+        ``value`` and ``entropy`` are the coefficients c and d.
+        """
+        rows, actions = self._probabilities.shape
+        at_outputs = np.empty((rows, actions + 1))
+        pull = weights[:, None] + entropy * (self._logs + self._entropy)
+        np.multiply(self._probabilities, pull, out=at_outputs[:, :-1])
+        at_outputs[self._taken] -= weights
+        at_outputs[:, -1] = (2.0 * value) * (self.values - targets)
+        at_outputs /= rows
+        return at_outputs
+
+    def losses(
+        self, weights: NDArray[np.float64], targets: NDArray[np.float64]
+    ) -> dict[str, float]:
+        """Return the mean losses and entropy, for the log."""
+        return {
+            "loss_policy": -float((weights * self.chosen).mean()),
+            "loss_value": float(np.square(self.values - targets).mean()),
+            "entropy": float(self._entropy.mean()),
+        }
 
 
 class A2CLearner(ActorCritic):

@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 from rulescope.core.arrays import Arrays
-from rulescope.learners.actor_critic import METRICS, ActorCritic, Decisions, gae, rows
+from rulescope.learners.a2c import METRICS, ActorCritic, Decisions, gae, rows
 from rulescope.learners.baseline_config import A2CPopArt
 from rulescope.learners.learner import Carrier, Rollout
 

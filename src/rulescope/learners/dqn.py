@@ -16,12 +16,11 @@ from torch import Tensor
 
 from rulescope.core import seeds
 from rulescope.core.arrays import Arrays
+from rulescope.learners.adam import Adam, flat_carrier, to_tensor
 from rulescope.learners.baseline_config import DQN
 from rulescope.learners.learner import Carrier, Choice, Learner, Rollout
-from rulescope.learners.norm_clipped_adam import Adam, flat_carrier, to_tensor
+from rulescope.learners.replay import TransitionReplay, Transitions, order_by_first_appearance
 from rulescope.learners.torso import Evaluation, Network
-from rulescope.learners.trajectory_replay import order_by_first_appearance
-from rulescope.learners.transition_replay import TransitionReplay, Transitions
 
 
 class DQNLearner(Learner):

@@ -1,4 +1,7 @@
-"""The learner contract: act, learn, and a persistent state of named carriers."""
+"""The learner contract: act, learn, and a persistent state of named carriers.
+
+The smallest learner is here too: a uniformly random policy.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from numpy.typing import NDArray
 
 from rulescope.core import seeds
 from rulescope.core.arrays import Arrays, unprefix
-from rulescope.rules.loading import RuleWeights
+from rulescope.rules.rule_weights import RuleWeights
 
 
 class Choice(NamedTuple):
@@ -104,3 +107,22 @@ class Learner(ABC):
             carrier.set(unprefix(name, arrays))
         for key, words in unprefix("stream", arrays).items():
             self.streams[key] = seeds.unpack(words)
+
+
+class UniformLearner(Learner):
+    """Uniformly random actions; it has no carriers, only a random stream."""
+
+    metrics = ()
+
+    def __init__(self, actions: int, seed: int) -> None:
+        self.actions = actions
+        self.streams = {"action": seeds.stream(seed, "action")}
+        self.carriers: dict[str, Carrier] = {}
+
+    def act(self, observation: NDArray[np.float32]) -> Choice:
+        """Draw an action for each lane."""
+        return Choice(self.streams["action"].integers(self.actions, size=len(observation)), {})
+
+    def learn(self, rollout: Rollout, measure: bool) -> dict[str, float]:  # noqa: ARG002
+        """Do nothing."""
+        return {}

@@ -1,15 +1,68 @@
-"""All learner configurations: their union, and the named ones of the command line."""
+"""All learner configurations: that of a plug-in, the union, the named ones of the command line."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Annotated
+
+from msgspec import Meta
+
+from rulescope.core.structs import Rate, Sha256
 from rulescope.envs.world_config import EnvironmentSpec, MinAtar
-from rulescope.learners.baseline_config import A2C, DQN, PPO, A2CPopArt, RandomPolicy
+from rulescope.learners.baseline_config import A2C, DQN, PPO, A2CPopArt, NetworkSizes, RandomPolicy
 from rulescope.learners.baseline_config import VARIANTS as BASELINES
 from rulescope.learners.disco_config import VARIANTS as DISCO
 from rulescope.learners.disco_config import Disco
+from rulescope.learners.learner_base import HISTORY, LearnerBase
 from rulescope.learners.open_config import VARIANTS as OPEN
 from rulescope.learners.open_config import Open, OpenAdam
-from rulescope.learners.plugin_config import Plugin
+
+CarrierName = Annotated[str, Meta(pattern=r"^[^/]+\Z")]
+
+CARRIERS = (HISTORY, "moments", "params")
+"""Carriers of a rule that is an :class:`~rulescope.learners.update_rule.UpdateRule`."""
+LEARNING_RATE = 1e-3
+"""Of a rule that declares none."""
+
+
+class Plugin(LearnerBase, frozen=True, tag="plugin", tag_field="kind"):
+    """A learner whose rule is a plug-in; ``rulescope.learners.plugin_rule.pin_rule`` makes one.
+
+    Everything here is data, so that a record can be read where the rule is not installed.
+    """
+
+    rule: Annotated[str, Meta(min_length=1)]
+    """Name of an entry point of the group ``rulescope.rules``."""
+    source: Sha256
+    """Hash of its package's source: an edited rule is another rule, and another run."""
+    carriers: Annotated[tuple[CarrierName, ...], Meta(min_length=1)] = CARRIERS
+    """Names of the parts of the learner's persistent state."""
+    agent: NetworkSizes = NetworkSizes()
+    """The network of a rule that does not bring its own."""
+    learning_rate: Rate = LEARNING_RATE
+
+    @property
+    def CARRIERS(self) -> tuple[str, ...]:  # type: ignore[override]  # noqa: N802
+        """The carriers, under the name that they have in all learners."""
+        return self.carriers
+
+    def problems(self, lanes: int, steps: int) -> Iterator[str]:  # noqa: ARG002
+        """Yield what is wrong with the configuration for such rollouts, the key first."""
+        names = self.carriers
+        if len(set(names)) < len(names):
+            yield f"carriers: {max(names, key=names.count)!r} is named twice"
+
+    def missing_carrier(self, name: str) -> str:
+        """Return the message for a carrier ``name`` that the learner does not have."""
+        message = super().missing_carrier(name)
+        if name == HISTORY:
+            message += f" (the rule {self.rule!r} has no history under that name to intervene on)"
+        return message
+
+    def describe(self, rule: str) -> str:  # noqa: ARG002
+        """Return the learner in words."""
+        return f"The plug-in rule {self.rule}"
+
 
 LearnerSpec = Disco | A2C | PPO | A2CPopArt | DQN | RandomPolicy | Open | OpenAdam | Plugin
 

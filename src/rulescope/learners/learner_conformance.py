@@ -16,7 +16,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from rulescope.core import seeds
-from rulescope.core.contract_assertions import bits_equal, describe, overwrite, require
+from rulescope.envs.environment_conformance import bits_equal, describe, overwrite, require
 from rulescope.learners.learner import Choice, Learner, Rollout
 
 Make = Callable[[], Learner]

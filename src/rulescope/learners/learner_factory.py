@@ -8,12 +8,11 @@ from rulescope.core.errors import SpecError
 from rulescope.learners.baseline_config import A2C, DQN, PPO, A2CPopArt, RandomPolicy
 from rulescope.learners.disco_config import Disco
 from rulescope.learners.learner import Learner
-from rulescope.learners.learner_config import LearnerSpec
+from rulescope.learners.learner_config import LearnerSpec, Plugin
 from rulescope.learners.open_config import Open, OpenAdam
-from rulescope.learners.plugin_config import Plugin
 from rulescope.learners.plugin_rule import Setup, make_plugin_learner
 from rulescope.rules import disco_format
-from rulescope.rules.loading import OPEN_KEY, RuleWeights, load
+from rulescope.rules.rule_weights import OPEN_KEY, RuleWeights, load
 
 
 def make(
@@ -50,7 +49,7 @@ def make(
 
             return PopArtLearner(config, observation_shape, actions, seed, device)
         case RandomPolicy():
-            from rulescope.learners.random_policy import UniformLearner
+            from rulescope.learners.learner import UniformLearner
 
             return UniformLearner(actions, seed)
         case DQN():

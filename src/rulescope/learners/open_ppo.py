@@ -16,18 +16,18 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rulescope.core import initialisers, seeds
+from rulescope.core import seeds
 from rulescope.core.arrays import Arrays
 from rulescope.core.errors import DivergedError
-from rulescope.learners.actor_critic import Decisions, gae, log_softmax
+from rulescope.learners.a2c import Decisions, gae, log_softmax
+from rulescope.learners.adam import Adam, array, flat_carrier, to_tensor, write
 from rulescope.learners.learner import Carrier, Choice, Learner, Rollout
-from rulescope.learners.norm_clipped_adam import Adam, array, flat_carrier, to_tensor, write
 from rulescope.learners.open_config import Open, OpenAdam
 from rulescope.learners.ppo import clipped_policy_weights
 from rulescope.learners.torso import Evaluation, Network
-from rulescope.rules.loading import OPEN_KEY, RuleWeights
 from rulescope.rules.open import open_step as rule_step
 from rulescope.rules.open.open_step import Leaf, clip_, proportions
+from rulescope.rules.rule_weights import OPEN_KEY, RuleWeights
 
 METRICS = (
     "loss_policy",
@@ -291,7 +291,7 @@ def initial_parameters(policy: Network, value: Network, seed: int) -> Tensor:
                 made = np.zeros(shape)
             else:
                 scale = HIDDEN_GAIN if hidden else gain
-                made = initialisers.orthogonal(rng, (shape[0], shape[1]), scale)
+                made = seeds.orthogonal(rng, (shape[0], shape[1]), scale)
             drawn.append(torch.tensor(made).float().reshape(-1))
     return torch.cat(drawn)
 

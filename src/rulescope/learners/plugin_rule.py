@@ -14,8 +14,8 @@ from rulescope.core.entry_points import plugin_error
 from rulescope.core.errors import SpecError, refusing_exit
 from rulescope.learners.baseline_config import NetworkSizes
 from rulescope.learners.learner import Learner
-from rulescope.learners.plugin_config import LEARNING_RATE, Plugin
-from rulescope.rules.loading import RuleWeights
+from rulescope.learners.learner_config import LEARNING_RATE, Plugin
+from rulescope.rules.rule_weights import RuleWeights
 
 _EXPECTED = "a class derived from rulescope.learners.learner.Learner"
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rulescope.core import seeds
-from rulescope.learners.actor_critic import (
+from rulescope.learners.a2c import (
     METRICS,
     ActorCritic,
     Decisions,

@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rulescope.core import initialisers, seeds
+from rulescope.core import seeds
 from rulescope.core.errors import SpecError
 from rulescope.core.flat_vector import Layout, Parameters, linear, write_linear
 from rulescope.learners.baseline_config import NetworkSizes
@@ -63,7 +63,7 @@ class Network:
         def draw(name: str) -> Tensor:
             inputs = shapes[f"{name[:-2]}.w"][0]
             rng = seeds.stream(seed, "agent", name)
-            return torch.tensor(initialisers.uniform(rng, shapes[name], inputs)).float()
+            return torch.tensor(seeds.uniform(rng, shapes[name], inputs)).float()
 
         return self.layout.flatten({name: draw(name) for name in shapes})
 

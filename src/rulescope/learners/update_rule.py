@@ -27,14 +27,14 @@ from torch.nn import functional
 
 from rulescope.core.arrays import Arrays, digest
 from rulescope.core.errors import DivergedError, SpecError
-from rulescope.learners import plugin_config
-from rulescope.learners.actor_critic import ActorCritic, generalised_advantages, rows
+from rulescope.learners import learner_config
+from rulescope.learners.a2c import ActorCritic, generalised_advantages, rows
+from rulescope.learners.adam import array, write
 from rulescope.learners.baseline_config import A2C
 from rulescope.learners.learner import Carrier, Rollout
 from rulescope.learners.learner_base import HISTORY
-from rulescope.learners.norm_clipped_adam import array, write
 from rulescope.learners.plugin_rule import Setup
-from rulescope.rules.loading import RuleWeights
+from rulescope.rules.rule_weights import RuleWeights
 
 __all__ = ["Seen", "Setup", "State", "UpdateRule"]
 
@@ -92,8 +92,8 @@ class UpdateRule(ActorCritic):
     before it calls ``super().__init__(setup)``.
     """
 
-    CARRIERS: ClassVar[tuple[str, ...]] = plugin_config.CARRIERS
-    LEARNING_RATE: ClassVar[float] = plugin_config.LEARNING_RATE
+    CARRIERS: ClassVar[tuple[str, ...]] = learner_config.CARRIERS
+    LEARNING_RATE: ClassVar[float] = learner_config.LEARNING_RATE
     """Learning rate of Adam, unless a run sets another."""
     MAX_NORM: ClassVar[float] = 0.5
     """The gradient is scaled down to this norm."""

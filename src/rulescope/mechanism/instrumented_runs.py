@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from rulescope.core import arrays, runtime
 from rulescope.core.arrays import ArrayFileError, Arrays, prefix_names, unprefix
+from rulescope.core.disk import write_whole
 from rulescope.core.errors import RecordError
 from rulescope.core.runtime import Identity
 from rulescope.lifetime import Lifetime
@@ -32,7 +33,6 @@ from rulescope.mechanism.view_request import (
 )
 from rulescope.records import Record, Store
 from rulescope.records.record import agree
-from rulescope.render.result_files import write_whole
 from rulescope.run_spec import RunSpec
 from rulescope.runner import find_or_make
 

@@ -20,8 +20,7 @@ from rulescope.core.errors import RecordError
 from rulescope.learners.disco.disco_learner import DiscoLearner
 from rulescope.learners.dqn import DQNLearner
 from rulescope.learners.learner import Learner
-from rulescope.learners.trajectory_replay import Sample, TrajectoryReplay
-from rulescope.learners.transition_replay import TransitionReplay, Transitions
+from rulescope.learners.replay import Sample, TrajectoryReplay, TransitionReplay, Transitions
 from rulescope.stats import DataError
 from rulescope.stats.array_checks import ratio
 

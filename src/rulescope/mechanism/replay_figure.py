@@ -57,11 +57,6 @@ def draw_replay(results: Mapping[str, Results]) -> Figure:
     return page.figure
 
 
-def _display_name(found: Results, arm: str) -> str:
-    """Return the printed name of an arm; that of the rule's own learner is the rule's."""
-    return found.rule if arm == "disco" and found.rule != "disco103" else look(arm).name
-
-
 def _set_share_axis(axes: Axes, last: float) -> None:
     axes.set_ylim(-0.03, 1.05)
     axes.set_xlim(-0.12 * last, last)
@@ -98,15 +93,15 @@ def _draw_published_share(axes: Axes, found: Results, arms: Sequence[str]) -> li
     for arm in arms:
         how, line = look(arm), found.series[f"published/{arm}/before"]
         axes.plot(since, line, color=how.colour, ls=how.line, lw=1.4)
-        ends.append(_end(found, arm, since, line))
+        ends.append(_end(arm, since, line))
     _set_share_axis(axes, float(since[-1]))
     return ends
 
 
-def _end(found: Results, arm: str, since: Floats, line: Floats) -> End:
+def _end(arm: str, since: Floats, line: Floats) -> End:
     """Return the label at the end of ``line``; its level is the mean after the change."""
     level = float(np.nanmean(line[since > 0]))
-    return End(_display_name(found, arm), look(arm), float(since[-1]), float(line[-1]), level)
+    return End(look(arm).name, look(arm), float(since[-1]), float(line[-1]), level)
 
 
 def _draw_ages(axes: Axes, found: Results, arms: Sequence[str], since: Floats) -> None:
@@ -127,7 +122,7 @@ def _draw_scores(axes: Axes, found: Results, arms: Sequence[str], change: float)
     for arm in arms:
         how, mean = look(arm), found.series[f"measured/{arm}/score"].mean(axis=0)
         axes.plot(since, mean, color=how.colour, ls=how.line, lw=1.3)
-        ends.append(_end(found, arm, since, mean))
+        ends.append(_end(arm, since, mean))
     for level in (0.0, 1.0):
         axes.axhline(level, color=PALE, lw=0.8, zorder=0)
     axes.set_xlim(float(since[0]), float(since[-1]))

@@ -1,8 +1,9 @@
 """Replay view: age of replayed experience around a change of the world.
 
-Disco, and DQN with three replay memories (as in the change assay), run through a change at half of
-their lifetime. After every iteration a ledger gives the ages of all entries of the replay and of
-all sampled ones; the ages expected from first in, first out are computed beside it.
+The rule's learner, and DQN with three replay memories (as in the change assay), run through a
+change at half of their lifetime. After every iteration a ledger gives the ages of all entries of
+the replay and of all sampled ones; the ages expected from first in, first out are computed beside
+it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from msgspec.structs import replace
 
 from rulescope.assays.analysis import exactly
 from rulescope.assays.change.switch_readouts import change, switch
+from rulescope.assays.estimates import Estimates
 from rulescope.assays.results import Column, Results, Table, Value
 from rulescope.core.arrays import Arrays
 from rulescope.core.errors import SpecError
@@ -30,10 +32,12 @@ from rulescope.mechanism.view_request import (
     View,
     ViewRequest,
 )
+from rulescope.render.display_names import arm_name, subject_name
 from rulescope.run_spec import Reset, RunSpec
-from rulescope.stats import Estimate
 
-ARMS = ("disco", "dqn", "dqn-28672", "dqn-cleared")
+RULE = "rule"
+"""The arm of the rule under audit (views of earlier versions call it ``disco``)."""
+ARMS = (RULE, "dqn", "dqn-28672", "dqn-cleared")
 CONDITION = "action-flip"
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 """Levels of the quantiles of ages."""
@@ -60,7 +64,7 @@ def stages(request: ViewRequest) -> list[list[RunGroup]]:
 def _run(request: ViewRequest, arm: str, seed: int) -> RunSpec:
     at = switch(request.iterations, LOG_EVERY)
     run = replace(request.run_without_intervention(1.0, seed), change=change(CONDITION, at))
-    if arm == "disco":
+    if arm == RULE:
         return run
     cleared = arm == "dqn-cleared"
     return replace(
@@ -140,7 +144,7 @@ def analyse(request: ViewRequest, observations: list[Observations]) -> Results:
         measured.setdefault(f"{arm}/score", []).append(one.logs[name]["score"])
         series["logged"] = one.logs[name]["iteration"]
     series |= {f"measured/{key}": np.stack(of_seeds) for key, of_seeds in measured.items()}
-    estimates: dict[str, Estimate] = {}
+    estimates = Estimates()
     for arm, run in runs.items():
         fifo = expected_ages(run)
         series[f"fifo/{arm}/before"] = fifo.share_before(iterations, at)
@@ -154,14 +158,15 @@ def analyse(request: ViewRequest, observations: list[Observations]) -> Results:
         for delay in TABLE_DELAYS:
             if at + delay <= request.iterations:
                 shares = series[f"measured/{arm}/held/before"][:, at + delay - 1]
-                estimates[f"before/{arm}/{delay}"] = exactly(float(shares.mean()), request.seeds)
+                share = exactly(float(shares.mean()), request.seeds)
+                estimates.add("before", share, {"arm": arm, "delay": float(delay)})
         summary = {
             "drawn": _mean_sampling_gap(series, arm, at),
             "uses": _samples_per_entry(series, arm, fifo, at),
             "off": _largest_gap(series, arm),
         }
         for kind, value in summary.items():
-            estimates[f"{kind}/{arm}"] = exactly(value, request.seeds)
+            estimates.add(kind, exactly(value, request.seeds), {"arm": arm})
     table = _table(request, runs, estimates)
     return request.results(VIEW, {"arm": tuple(runs)}, estimates, table, series)
 
@@ -190,23 +195,21 @@ def _mean_sampling_gap(series: Mapping[str, Floats], arm: str, at: int) -> float
     return float(known.mean()) if len(known) else float("nan")
 
 
-def _table(
-    request: ViewRequest, runs: Mapping[str, RunSpec], estimates: Mapping[str, Estimate]
-) -> Table:
-    delays = [delay for delay in TABLE_DELAYS if f"before/disco/{delay}" in estimates]
+def _table(request: ViewRequest, runs: Mapping[str, RunSpec], estimates: Estimates) -> Table:
+    delays = [float(delay) for delay in estimates.labels("before", "delay", planned=True)]
     rows: list[tuple[Value, ...]] = []
     for arm, run in runs.items():
         fifo = expected_ages(run)
         rows.append(
             (
-                arm,
+                arm_name(arm, subject_name(request.rule)),
                 fifo.capacity,
                 fifo.each,
                 fifo.turnover,
-                estimates[f"uses/{arm}"].value,
-                *(estimates[f"before/{arm}/{delay}"].value for delay in delays),
-                estimates[f"off/{arm}"].value,
-                estimates[f"drawn/{arm}"].value,
+                estimates.at("uses", arm=arm).value,
+                *(estimates.at("before", arm=arm, delay=delay).value for delay in delays),
+                estimates.at("off", arm=arm).value,
+                estimates.at("drawn", arm=arm).value,
             )
         )
     return Table(
@@ -218,16 +221,16 @@ def _table(
             Column("Stored an iteration"),
             Column("Turnover (iterations)", 1),
             Column("Samples of an entry", 1),
-            *(Column(f"From before, {delay} after", 3) for delay in delays),
+            *(Column(f"From before, {delay:g} after", 3) for delay in delays),
             Column("Largest gap to first in, first out", 6),
             Column("Sampled minus stored", 4),
         ),
         tuple(rows),
         f"{request.describe()}, {CONDITION} after iteration "
         f"{switch(request.iterations, LOG_EVERY):,}; "
-        "entries are trajectories of Disco and transitions of DQN; samples of an entry: up to the "
-        "change; from before: share of the stored entries; sampled minus stored: mean difference "
-        "of the shares from before, after the change.",
+        "entries are trajectories of the rule's learner and transitions of DQN; samples of an "
+        "entry: up to the change; from before: share of the stored entries; sampled minus stored: "
+        "mean difference of the shares from before, after the change.",
         tells_n=False,
     )
 

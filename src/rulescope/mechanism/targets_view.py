@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
+from rulescope.assays.estimates import Estimates, Label
 from rulescope.assays.results import Column, Results, Table, Value, counted, scale_label
 from rulescope.core import seeds
 from rulescope.core.arrays import Arrays
@@ -31,7 +32,7 @@ from rulescope.learners.disco.update import LearnerState
 from rulescope.lifetime import Lifetime
 from rulescope.mechanism.targets_figure import CAPTION, draw_targets
 from rulescope.mechanism.view_request import Observations, Observer, RunGroup, View, ViewRequest
-from rulescope.render.table_formats import RANGE_MARK
+from rulescope.render.tables import RANGE_MARK
 from rulescope.stats import Estimate
 
 MOMENTS = 16
@@ -226,11 +227,12 @@ def analyse(request: ViewRequest, observations: list[Observations]) -> Results:
             lines.setdefault(f"{quantity}/{scale}/{state}", []).append(values)
     series = {key: np.stack(of_seeds) for key, of_seeds in lines.items()}
     late = when >= request.iterations / 2
-    estimates = {
-        key: _mean_with_range(values[:, late])
-        for key, values in series.items()
-        if np.isfinite(values[:, late]).any()
-    }
+    estimates = Estimates()
+    for key, values in series.items():
+        if np.isfinite(values[:, late]).any():
+            quantity, scale, state = key.split("/")
+            labels: dict[str, Label] = {"scale": float(scale), "state": state}
+            estimates.add(quantity, _mean_with_range(values[:, late]), labels)
     series |= {"iteration": when, "first": np.array([float(request.first_update)])}
     table = _table(request, estimates, int(late.sum()))
     return request.results(VIEW, {"scale": request.scales}, estimates, table, series)
@@ -243,14 +245,13 @@ def _mean_with_range(values: Floats) -> Estimate:
     return Estimate(float(known.mean()), low, high, n=len(known), method="range")
 
 
-def _table(request: ViewRequest, estimates: Mapping[str, Estimate], late: int) -> Table:
+def _table(request: ViewRequest, estimates: Estimates, late: int) -> Table:
     rows: list[tuple[Value, ...]] = []
     for scale in request.scales:
-        label = scale_label(scale)
         for state in (PIN, MATCH, CROSS):
-            cells = [estimates.get(f"{name}/{label}/{state}") for name in TABLE_QUANTITIES]
+            cells = [estimates.lookup(name, scale=scale, state=state) for name in TABLE_QUANTITIES]
             if any(one is not None for one in cells):
-                rows.append((label, state, *cells))
+                rows.append((scale_label(scale), state, *cells))
     return Table(
         VIEW.label,
         "Change of the rule's targets under another recurrent state",

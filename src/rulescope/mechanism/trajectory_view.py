@@ -14,10 +14,11 @@ import numpy as np
 from msgspec.structs import replace
 
 from rulescope.assays.analysis import exactly
+from rulescope.assays.estimates import Estimates
 from rulescope.assays.results import Column, Results, Table, Value, scale_label
 from rulescope.core.arrays import Arrays
 from rulescope.lifetime import Lifetime
-from rulescope.mechanism.principal_components import (
+from rulescope.mechanism.recurrent_geometry import (
     Floats,
     LinePosition,
     between_scale_share,
@@ -105,17 +106,18 @@ def analyse(request: ViewRequest, observations: list[Observations]) -> Results:
         "iteration": when.astype(np.float64),
         "first": np.array([float(request.first_update)]),
     }
-    estimates: dict[str, Estimate] = {}
+    estimates = Estimates()
     for part in ("h", "c"):
         live = _live_states(request, states, part)
         components = fit_components(live[:, :, updated].reshape(-1, live.shape[-1]), COMPONENTS)
         for place, share in enumerate(components.explained, 1):
-            estimates[f"explained/{part}/{place}"] = exactly(float(share), request.seeds)
+            found = exactly(float(share), request.seeds)
+            estimates.add("explained", found, {"part": part, "component": float(place)})
         same, other = mean_cosines(live)
         lines = {"same": same, "other": other, "between": between_scale_share(live)}
         for kind, line in lines.items():
             series[f"{kind}/{part}"] = line
-            estimates[f"{kind}/{part}"] = exactly(float(line[-1]), request.seeds)
+            estimates.add(kind, exactly(float(line[-1]), request.seeds), {"part": part})
         if part == "h":
             series["explained"] = components.explained
             for key, state in states.items():
@@ -124,10 +126,12 @@ def analyse(request: ViewRequest, observations: list[Observations]) -> Results:
             series["birth"] = components.project(np.zeros(live.shape[-1]))
     for key, position in _positions(request, states).items():
         series |= {f"along/{key}": position.along, f"off/{key}": position.off}
-        estimates[f"along/{key}"] = exactly(float(position.along[-1]), 1)
-        estimates[f"off/{key}"] = exactly(float(position.off[-1]), 1)
+        scale, seed = key.split("/")
+        labels = {"scale": float(scale), "seed": float(seed)}
+        estimates.add("along", exactly(float(position.along[-1]), 1), labels)
+        estimates.add("off", exactly(float(position.off[-1]), 1), labels)
         updates = settling_moment(when, position.along) - request.first_update + 1
-        estimates[f"turned/{key}"] = exactly(updates, 1)
+        estimates.add("turned", exactly(updates, 1), labels)
     table = _table(request, states, estimates)
     return request.results(VIEW, {"scale": request.scales}, estimates, table, series)
 
@@ -155,9 +159,7 @@ def _positions(request: ViewRequest, states: Mapping[str, Floats]) -> dict[str, 
     return found
 
 
-def _table(
-    request: ViewRequest, states: Mapping[str, Floats], estimates: Mapping[str, Estimate]
-) -> Table:
+def _table(request: ViewRequest, states: Mapping[str, Floats], estimates: Estimates) -> Table:
     rows: list[tuple[Value, ...]] = []
     for scale in request.scales:
         norms = (
@@ -176,7 +178,7 @@ def _table(
         )
     shares = ", ".join(
         f"{part}: "
-        + " + ".join(f"{estimates[f'explained/{part}/{place}'].value:.1%}" for place in (1, 2, 3))
+        + " + ".join(f"{row.estimate.value:.1%}" for row in estimates.where("explained", part=part))
         for part in ("h", "c")
     )
     return Table(
@@ -199,22 +201,21 @@ def _table(
     )
 
 
-def _over_seeds(estimates: Mapping[str, Estimate], kind: str, scale: float) -> Estimate | None:
+def _over_seeds(estimates: Estimates, kind: str, scale: float) -> Estimate | None:
     """Return mean and range over the transplants into ``scale``; None if there are none.
 
     NaN if the value of one of them is NaN.
     """
-    prefix = f"{kind}/{scale_label(scale)}/"
-    values = [one.value for key, one in estimates.items() if key.startswith(prefix)]
+    values = [row.estimate.value for row in estimates.where(kind, scale=scale)]
     if not values:
         return None
     low, high = float(np.min(values)), float(np.max(values))
     return Estimate(float(np.mean(values)), low, high, n=len(values), method="range")
 
 
-def _cosine_note(estimates: Mapping[str, Estimate]) -> str:
+def _cosine_note(estimates: Estimates) -> str:
     """Return how well directions agree; a single seed or scale has no pairs to compare."""
-    pairs = {"within": estimates["same/h"], "between": estimates["other/h"]}
+    pairs = {"within": estimates.at("same", part="h"), "between": estimates.at("other", part="h")}
     known = [f"{one.value:.3f} {word}" for word, one in pairs.items() if not one.missing]
     if not known:
         return ""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -15,15 +14,14 @@ from msgspec import Meta
 from rulescope import run_spec as specs
 from rulescope.assays.results import Column, Results, Table, Value, as_data
 from rulescope.core import arrays, disk
+from rulescope.core.disk import stem, write_whole
 from rulescope.core.errors import RecordError, SpecError
 from rulescope.mechanism.view_request import Observations, View, ViewRequest
-from rulescope.render.result_files import stem, write_whole
 from rulescope.render.style import save
-from rulescope.render.table_formats import markdown, write_tables
-from rulescope.rules.loading import short
+from rulescope.render.tables import WrittenEstimate, finite, markdown, write_tables
+from rulescope.rules.rule_weights import short
 from rulescope.run_spec import RunSpec
 from rulescope.stats import Estimate
-from rulescope.stats.intervals import Method
 
 INDEX = "results.json"
 """Names every estimate, every lifetime and every file, with hashes."""
@@ -78,37 +76,13 @@ class StoredView(NamedTuple):
         return self.table.label
 
 
-class _Estimate(msgspec.Struct):
-    """An estimate in a file; a number that is not finite is null."""
-
-    value: float | None
-    low: float | None
-    high: float | None
-    n: int
-    method: Method
-    family: int = 1
-
-    @classmethod
-    def of(cls, found: Estimate) -> _Estimate:
-        value, low, high = (_finite(number) for number in (found.value, found.low, found.high))
-        return cls(value, low, high, found.n, found.method, found.family)
-
-    def estimate(self) -> Estimate:
-        value, low, high = (math.nan if x is None else x for x in (self.value, self.low, self.high))
-        return Estimate(value, low, high, self.n, family=self.family, method=self.method)
-
-
-def _finite(number: float) -> float | None:
-    return number if math.isfinite(number) else None
-
-
 class _Table(msgspec.Struct):
     """A table in a file."""
 
     label: Annotated[str, Meta(pattern=r"^mechanism-[a-z]+\Z")]
     title: str
     columns: list[tuple[str, int, bool]]
-    rows: list[list[str | int | float | _Estimate | None]]
+    rows: list[list[str | int | float | WrittenEstimate | None]]
     note: str
     tells_n: bool
 
@@ -126,7 +100,9 @@ class _Table(msgspec.Struct):
             self.title,
             tuple(Column(*each) for each in self.columns),
             tuple(
-                tuple(each.estimate() if isinstance(each, _Estimate) else each for each in row)
+                tuple(
+                    each.estimate() if isinstance(each, WrittenEstimate) else each for each in row
+                )
                 for row in self.rows
             ),
             self.note,
@@ -134,10 +110,10 @@ class _Table(msgspec.Struct):
         )
 
 
-def _cell(value: Value) -> str | int | float | _Estimate | None:
+def _cell(value: Value) -> str | int | float | WrittenEstimate | None:
     if isinstance(value, Estimate):
-        return _Estimate.of(value)
-    return _finite(value) if isinstance(value, float) else value
+        return WrittenEstimate.of(value)
+    return finite(value) if isinstance(value, float) else value
 
 
 class _Run(msgspec.Struct):

@@ -20,7 +20,6 @@ from rulescope.core.runtime import Identity
 from rulescope.learners.disco_config import Disco, driven_by
 from rulescope.lifetime import Lifetime
 from rulescope.run_spec import RunSpec
-from rulescope.stats import Estimate
 
 LOG_EVERY = 20
 """As in the assays, so that a lifetime of both is one run in the store."""
@@ -85,7 +84,7 @@ class ViewRequest:
         self,
         view: View,
         axes: Mapping[str, tuple[str | float, ...]],
-        estimates: Mapping[str, Estimate],
+        estimates: Estimates,
         table: Table,
         series: Mapping[str, NDArray[np.float64]],
     ) -> Results:
@@ -95,22 +94,13 @@ class ViewRequest:
             budget=self.describe(),
             axes=axes,
             seeds=self.seeds,
-            estimates=_rows(estimates),
+            estimates=estimates,
             tables=(table,),
             series=series,
             iterations=self.iterations,
             rule=self.rule,
             agent=self.applied_agent,
         )
-
-
-def _rows(found: Mapping[str, Estimate]) -> Estimates:
-    """Return estimates by name (``quantity/label/label``) as rows."""
-    rows = Estimates()
-    for name, estimate in found.items():
-        quantity, *labels = name.split("/")
-        rows.add(quantity, estimate, {f"label{i}": label for i, label in enumerate(labels, 1)})
-    return rows
 
 
 def validate_request(request: ViewRequest) -> ViewRequest:

@@ -16,8 +16,8 @@ from rulescope.core.arrays import ArrayFileError, Arrays, unprefix
 from rulescope.core.errors import RulescopeError
 from rulescope.core.flat_vector import Layout
 from rulescope.learners.disco.batch import Batch
-from rulescope.rules import locate, registry
-from rulescope.rules.loading import load
+from rulescope.rules import released_rules, weight_files
+from rulescope.rules.rule_weights import load
 
 RANDOM_RULE = "random:20240"
 """The rule that the weight-free golden arrays were computed with."""
@@ -114,7 +114,7 @@ class Golden:
 
 
 def _available(rule: str) -> bool:
-    return locate.find(registry.get(rule)) is not None
+    return weight_files.find(released_rules.get(rule)) is not None
 
 
 def merge_equal_rows(batch: Batch) -> Batch:

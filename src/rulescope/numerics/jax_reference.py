@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 from rulescope.core import arrays, seeds
 from rulescope.core.arrays import Arrays, unprefix
 from rulescope.core.errors import RulescopeError
-from rulescope.numerics.forward_parity import ForwardCase
 from rulescope.numerics.golden import (
     RANDOM_RULE,
     RELEASED_RULE,
@@ -31,10 +30,11 @@ from rulescope.numerics.golden import (
     load_rule_weights,
     to_original_names,
 )
-from rulescope.numerics.inner_steps import SMALL_AGENT, compare_inner_steps, small_update
+from rulescope.numerics.output_parity import ForwardCase
 from rulescope.numerics.tolerances import PRECISIONS, Comparison, compare
-from rulescope.rules import locate, registry
-from rulescope.rules.loading import load
+from rulescope.numerics.update_parity import SMALL_AGENT, compare_inner_steps, small_update
+from rulescope.rules import released_rules, weight_files
+from rulescope.rules.rule_weights import load
 
 MODULES = ("jax", "chex", "dm_env.specs", "disco_rl.types", "disco_rl.agent")
 INSTALL = "pip install git+https://github.com/google-deepmind/disco_rl jax"
@@ -60,7 +60,7 @@ def compare_with_original(seed: int = 0) -> Iterator[Comparison]:
     the original cannot be imported, or is not the supported version.
     """
     original = JaxReference()
-    released = locate.find(registry.get(RELEASED_RULE)) is not None
+    released = weight_files.find(released_rules.get(RELEASED_RULE)) is not None
     rules = {"rand": RANDOM_RULE} | ({"real": RELEASED_RULE} if released else {})
     for item in chain(
         _compare_rule(original, rules, seed), _compare_updates(original, rules, seed)

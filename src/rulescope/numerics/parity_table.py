@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from rulescope.numerics.forward_parity import compare_forward
 from rulescope.numerics.golden import Golden
-from rulescope.numerics.inner_steps import compare_inner_steps
-from rulescope.numerics.meta_gradient import compare_meta_gradients, compare_precisions
+from rulescope.numerics.output_parity import (
+    compare_forward,
+    compare_value_estimator,
+    compare_value_interface,
+)
 from rulescope.numerics.tolerances import Comparison
-from rulescope.numerics.value_parity import compare_value_estimator, compare_value_interface
+from rulescope.numerics.update_parity import (
+    compare_inner_steps,
+    compare_meta_gradients,
+    compare_precisions,
+)
 
 FAMILIES: tuple[Callable[[Golden], Iterator[Comparison]], ...] = (
     compare_forward,

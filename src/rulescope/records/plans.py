@@ -17,7 +17,7 @@ from msgspec import Meta
 from rulescope.core import disk
 from rulescope.core.errors import RecordError
 from rulescope.learners.disco_config import Disco
-from rulescope.learners.plugin_config import Plugin
+from rulescope.learners.learner_config import Plugin
 from rulescope.records.store import Store
 from rulescope.records.store_layout import ID, read_optional
 

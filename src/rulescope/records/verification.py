@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 from rulescope.core import disk
 from rulescope.core.arrays import ArrayFileError
-from rulescope.core.errors import RecordError
-from rulescope.core.wording import counted
+from rulescope.core.errors import RecordError, counted
 from rulescope.records.branch_checkpoints import Branch, BranchCheckpoints, parse_name
 from rulescope.records.sizes import PARTS
 from rulescope.records.store import Report, Store

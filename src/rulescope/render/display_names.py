@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol, runtime_checkable
 
 from rulescope.learners.disco_config import VARIANTS
-from rulescope.rules.loading import short
+from rulescope.rules.rule_weights import short
 
 
 @runtime_checkable

@@ -18,8 +18,8 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox, BboxBase
 
+from rulescope.core.disk import write_whole
 from rulescope.render.display_names import UNKNOWN, OfRule, arm_name, canonical_arm, subject_of
-from rulescope.render.result_files import write_whole
 
 WIDTH = 7.2
 """Inches: the width of a printed page's text."""

@@ -2,16 +2,15 @@
 
 NaN is a missing value everywhere and is dropped; ``n`` counts finite values.
 
-- ``centre``: trimmed mean, interquartile mean, mean of finite values
+- ``centre``: trimmed mean, interquartile mean, mean of finite values; cells of two groups
 - ``resampling``, ``intervals``: the seed-block bootstrap and percentile intervals
-- ``contrasts``, ``paired_estimates``: differences between arms, paired by seed or marginal
-- ``families``: comparisons that share one error rate
-- ``windows``: the reward scales over which a learner keeps its score
-- ``scores``, ``log_rows``: normalised scores, and means over rows of a log
+- ``contrasts``: differences between arms, paired by seed or marginal; families of comparisons that
+  share one error rate
+- ``scale_windows``: the reward scales over which a learner keeps its score
+- ``scores``: normalised scores, and means over rows of a log
 - ``event_times``, ``solve_rates``: times of first events, and shares of runs with Wilson intervals
-- ``bimodality``: cells whose lifetimes form two groups
-- ``geometry``, ``bins``: terminal states, and the bins that a categorical head uses
-- ``agreement``, ``predictive_checks``: our estimates against published ones
+- ``geometry``: terminal states, and the bins that a categorical head uses
+- ``agreement``: our estimates against published ones
 - ``array_checks``: conversions and shape checks
 """
 
@@ -20,43 +19,50 @@ from rulescope.stats.agreement import (
     estimate_difference,
     learned_counts,
     least_seeds,
+    outlier_probability,
+    printed_probability,
     share_difference,
     shares_differ,
+    statistic_probability,
 )
 from rulescope.stats.array_checks import DataError
-from rulescope.stats.bimodality import is_bimodal, split_groups
-from rulescope.stats.bins import effective_bins
-from rulescope.stats.centre import exact_iqm, finite_count, finite_mean, trimmed_mean
+from rulescope.stats.centre import (
+    exact_iqm,
+    finite_count,
+    finite_mean,
+    is_bimodal,
+    split_groups,
+    trimmed_mean,
+)
 from rulescope.stats.contrasts import (
+    Family,
     UsableScales,
     interaction,
     interaction_differences,
     marginal_difference,
-    marginal_interaction,
-    paired_contrast,
     paired_differences,
+    paired_estimate,
     retention,
     retention_ratios,
+    student_quantile,
     usable_scales,
+    widen_to_student,
 )
 from rulescope.stats.event_times import (
-    ThresholdSteps,
     attained,
     attainment,
     mastery,
     mastery_target,
     restricted_mean,
     restricted_times,
-    summarise_threshold_steps,
     threshold_steps,
 )
-from rulescope.stats.families import Family
 from rulescope.stats.geometry import (
     between_fraction,
     bootstrap_between_fraction,
     bootstrap_displacement,
-    bootstrap_unit_radius,
     displacement,
+    effective_bins,
     principal_fraction,
     unit_radius,
 )
@@ -71,20 +77,6 @@ from rulescope.stats.intervals import (
     recording_draws,
     tail,
 )
-from rulescope.stats.log_rows import (
-    deep_sea_tail,
-    endpoint,
-    last_fraction,
-    rows_between,
-    tail_from,
-    tail_mean,
-)
-from rulescope.stats.paired_estimates import paired_estimate, student_quantile, widen_to_student
-from rulescope.stats.predictive_checks import (
-    outlier_probability,
-    printed_probability,
-    statistic_probability,
-)
 from rulescope.stats.resampling import (
     Estimates,
     Statistic,
@@ -94,7 +86,25 @@ from rulescope.stats.resampling import (
     resample,
     seed_blocks,
 )
-from rulescope.stats.scores import normalised_score, post_switch_auc
+from rulescope.stats.scale_windows import (
+    COMPETENT,
+    Window,
+    WindowKind,
+    criterion_widths,
+    half_best,
+    scale_window,
+    window_widths,
+)
+from rulescope.stats.scores import (
+    deep_sea_tail,
+    endpoint,
+    last_fraction,
+    normalised_score,
+    post_switch_auc,
+    rows_between,
+    tail_from,
+    tail_mean,
+)
 from rulescope.stats.solve_rates import (
     deepest_majority,
     found_goal,
@@ -103,14 +113,6 @@ from rulescope.stats.solve_rates import (
     solved,
     updates_for_depth,
     wilson,
-)
-from rulescope.stats.windows import (
-    COMPETENT,
-    Window,
-    WindowKind,
-    half_best,
-    scale_window,
-    window_widths,
 )
 
 __all__ = [
@@ -125,7 +127,6 @@ __all__ = [
     "RecordedDraws",
     "Statistic",
     "TailWarning",
-    "ThresholdSteps",
     "UsableScales",
     "Window",
     "WindowKind",
@@ -135,7 +136,7 @@ __all__ = [
     "bootstrap",
     "bootstrap_between_fraction",
     "bootstrap_displacement",
-    "bootstrap_unit_radius",
+    "criterion_widths",
     "deep_sea_tail",
     "deepest_majority",
     "displacement",
@@ -158,12 +159,10 @@ __all__ = [
     "least_seeds",
     "majority",
     "marginal_difference",
-    "marginal_interaction",
     "mastery",
     "mastery_target",
     "normalised_score",
     "outlier_probability",
-    "paired_contrast",
     "paired_differences",
     "paired_estimate",
     "percentile_interval",
@@ -186,7 +185,6 @@ __all__ = [
     "split_groups",
     "statistic_probability",
     "student_quantile",
-    "summarise_threshold_steps",
     "tail",
     "tail_from",
     "tail_mean",

@@ -6,8 +6,6 @@ runs before taking means over all runs.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -19,26 +17,13 @@ from rulescope.stats.array_checks import (
     missing_as_nan,
     require_rows,
 )
-from rulescope.stats.centre import finite_mean, trimmed_mean
+from rulescope.stats.centre import finite_mean
 
 WASHOUT = 102
 """Episodes after a switch until the 100-episode window has only new ones: each of two lanes may
 have one episode in progress at the switch."""
 MASTERY_ROWS = 5
 MASTERY_SLACK = 0.1
-
-
-class ThresholdSteps(NamedTuple):
-    """Trim of the step counts of runs that reached a threshold, and their number."""
-
-    value: float
-    reached: int
-    runs: int
-
-    @property
-    def fraction(self) -> float:
-        """The share of all runs that reached the threshold."""
-        return self.reached / self.runs if self.runs else float("nan")
 
 
 def attainment(
@@ -94,14 +79,6 @@ def threshold_steps(steps: ArrayLike, scores: ArrayLike, threshold: float = 0.8)
     grid, array = floats(steps), missing_as_nan(scores)
     require_rows(grid, scores=array)
     return _first(grid, array >= threshold)
-
-
-def summarise_threshold_steps(first_steps: ArrayLike) -> ThresholdSteps:
-    """Return the Trim of one cell's ``first_steps [n]`` over the runs that reached it."""
-    array = floats(first_steps)
-    if array.ndim != 1:
-        raise DataError(f"one cell of step counts is [n], not {array.shape}")
-    return ThresholdSteps(float(trimmed_mean(array)), int(np.isfinite(array).sum()), len(array))
 
 
 def mastery_target(scores: ArrayLike) -> FloatArray:

@@ -7,6 +7,8 @@ draw only changes how often each seed counts, draws are weights of the seeds, wi
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -29,14 +31,6 @@ def unit_radius(states: ArrayLike) -> float:
     """Return the mean distance of ``states [n, d]`` to their centroid; NaN without states."""
     x, present = _one_scale(states)
     return float(_radius(x, present, np.ones((1, len(x))))[0])
-
-
-def bootstrap_unit_radius(states: ArrayLike, blocks: IntArray) -> FloatArray:
-    """Return :func:`unit_radius` of ``states [n, d]`` in every draw: [draws]."""
-    x, present = _one_scale(states)
-    counts = _seed_counts(blocks, len(x))
-    parts = draw_chunks(len(counts), x.size)
-    return np.concatenate([_radius(x, present, counts[part]) for part in parts])
 
 
 def displacement(states: ArrayLike, unit_index: int) -> FloatArray:
@@ -193,3 +187,26 @@ def _sum_of_squares(counts: FloatArray, pairs: FloatArray, states: FloatArray) -
     # A scale without states in this draw has no pairs either: its sum is zero whatever divides.
     squares: FloatArray = summed / (2 * np.maximum(states, 1))
     return squares
+
+
+_LEAST = 1e-12
+
+
+def effective_bins(logits: ArrayLike) -> float:
+    """Return the exponential of the entropy of the mean distribution over ``logits [..., bins]``.
+
+    All leading axes are rows. Probabilities are computed in float32, as the learner computes
+    them, and averaged in float64. Logits that are not finite give NaN.
+    """
+    with np.errstate(over="ignore"):  # overflow of float32 gives NaN below
+        rows = np.asarray(logits, dtype=np.float32)
+    if rows.ndim == 0 or rows.size == 0:
+        raise DataError(f"logits must be rows of bins, not an array of shape {rows.shape}")
+    rows = rows.reshape(-1, rows.shape[-1])
+    if not np.isfinite(rows).all():
+        return math.nan
+    weights = np.exp(rows - rows.max(axis=-1, keepdims=True))
+    probabilities = weights / weights.sum(axis=-1, keepdims=True)
+    mean = probabilities.mean(axis=0, dtype=np.float64)
+    mean /= mean.sum()
+    return float(np.exp(-np.sum(mean * np.log(np.maximum(mean, _LEAST)))))

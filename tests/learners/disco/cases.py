@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from learners.small import SIZES, small_disco
-from rulescope.learners.direction_clipped_adam import Moments
+from rulescope.learners.adam import Moments
 from rulescope.learners.disco.agent_network import Agent
 from rulescope.learners.disco.batch import Batch
 from rulescope.learners.disco.rule_network import MetaNetwork, RuleState

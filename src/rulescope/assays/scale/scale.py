@@ -36,11 +36,11 @@ from rulescope.assays.scale.state_geometry import estimate_geometry
 from rulescope.run_spec import Hold, Pin, Placebo
 from rulescope.stats import (
     COMPETENT,
+    criterion_widths,
     estimate_from,
     half_best,
     scale_window,
     seed_blocks,
-    window_widths,
 )
 from rulescope.stats import Estimates as EstimateArray
 from rulescope.stats import estimates as cell_estimates
@@ -180,13 +180,15 @@ def _widths(task: str, arm: str, curve: Curve) -> Estimates:
     for criterion, tau in CRITERIA.items():
         estimate, window = absent(), None
         if curve.n:
-            value = float(width(curve.scales, curve.value, tau))
-            estimate = estimate_from(value, width(curve.scales, curve.samples, tau), curve.n)
+            value = float(criterion_widths(curve.scales, curve.value, tau))
+            estimate = estimate_from(
+                value, criterion_widths(curve.scales, curve.samples, tau), curve.n
+            )
         if curve.known:
             passed = float(half_best(curve.value)) if tau is None else tau
             window = scale_window(curve.scales, curve.value, passed)
         labels = {**at, "criterion": criterion}
-        seeds = width(curve.scales, curve.seeds.T, tau) if curve.n else None
+        seeds = criterion_widths(curve.scales, curve.seeds.T, tau) if curve.n else None
         found.add("width", estimate, labels, seeds=seeds, window=window, other_grid=other)
     best, threshold, seeds = absent(), absent(), None
     if curve.n:
@@ -219,12 +221,17 @@ def _contrasts(task: str, curves: Mapping[tuple[str, str], Curve]) -> Estimates:
         if live is not None and pin is not None and (live.competent or pin.competent):
             tau, scales = CRITERIA[criterion], live.scales
             estimate = estimate_from(
-                float(width(scales, live.value, tau) - width(scales, pin.value, tau)),
-                width(scales, live.samples, tau) - width(scales, pin.samples, tau),
+                float(
+                    criterion_widths(scales, live.value, tau)
+                    - criterion_widths(scales, pin.value, tau)
+                ),
+                criterion_widths(scales, live.samples, tau)
+                - criterion_widths(scales, pin.samples, tau),
                 n,
                 PRIMARY.size,
             )
-            seeds = width(scales, live.seeds.T, tau) - width(scales, pin.seeds.T, tau)
+            each = (criterion_widths(scales, one.seeds.T, tau) for one in (live, pin))
+            seeds = next(each) - next(each)
         labels = {"task": task, "criterion": criterion}
         found.add("contrast", estimate, labels, seeds=seeds, other_grid=other)
     return found
@@ -252,16 +259,6 @@ def _name_other_scales(curves: Mapping[tuple[str, str], Curve]) -> list[str]:
         f"{', '.join(map(label_text, scales)) or 'none'}: coarser than the published"
         for scales, names in by_scales.items()
     ]
-
-
-def width(scales: Floats, curves: Floats, threshold: float | None) -> Floats:
-    """Return the window width of every curve [..., scales] under one criterion: [...].
-
-    A curve with a scale at which nothing is known has no width: that scale might have passed.
-    """
-    tau = half_best(curves) if threshold is None else np.float64(threshold)
-    unknown = np.isnan(curves).any(axis=-1)
-    return np.where(unknown, np.nan, window_widths(scales, curves, tau))
 
 
 PRESETS = {

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from rulescope.core import initialisers, seeds
+from rulescope.core import seeds
 from rulescope.core.errors import SpecError
 from rulescope.core.flat_vector import Layout, Parameters, linear
 from rulescope.learners.disco_config import AgentSizes, Conventions
@@ -109,13 +109,13 @@ class Agent:
         bias = kind.startswith("b")
         torch_like = self.conventions.hidden_init == "torch-uniform"
         if layer in self._small_heads():
-            draw = initialisers.normal if torch_like else initialisers.truncated_normal
+            draw = seeds.normal if torch_like else seeds.truncated_normal
             values = draw(rng, shape, 0.0 if bias else SMALL)
         elif torch_like:
-            values = initialisers.uniform(rng, shape, self._fan_in(layer, torch_like))
+            values = seeds.uniform(rng, shape, self._fan_in(layer, torch_like))
         else:
             std = 0.0 if bias else 1.0 / math.sqrt(self._fan_in(layer, torch_like))
-            values = initialisers.truncated_normal(rng, shape, std)
+            values = seeds.truncated_normal(rng, shape, std)
         return torch.tensor(values, dtype=torch.float32)
 
     def _small_heads(self) -> tuple[str, ...]:

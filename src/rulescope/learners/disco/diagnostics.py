@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from rulescope.learners.disco.closed_form import Groups
+from rulescope.learners.disco.losses import Groups
 from rulescope.learners.disco.update import LearnerState, Step
 from rulescope.learners.disco.value_interface import ValueInterface, effective_bins
 

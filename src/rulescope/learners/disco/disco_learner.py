@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rulescope.core import arrays, seeds
 from rulescope.core.arrays import Arrays
-from rulescope.learners.direction_clipped_adam import Moments
+from rulescope.learners.adam import Moments
 from rulescope.learners.disco.agent_network import Agent
 from rulescope.learners.disco.batch import Batch
 from rulescope.learners.disco.diagnostics import METRICS, measurements, recurrent_norms
@@ -21,8 +21,8 @@ from rulescope.learners.disco.update import DiscoUpdate
 from rulescope.learners.disco.value_estimates import Averages
 from rulescope.learners.disco_config import Disco
 from rulescope.learners.learner import Carrier, Choice, Learner, Rollout
-from rulescope.learners.trajectory_replay import Sample, TrajectoryReplay
-from rulescope.rules.loading import RuleWeights
+from rulescope.learners.replay import Sample, TrajectoryReplay
+from rulescope.rules.rule_weights import RuleWeights
 
 
 class DiscoLearner(Learner):

@@ -14,13 +14,12 @@ from torch import Tensor
 
 from rulescope.core.errors import DivergedError
 from rulescope.core.flat_vector import Parameters
-from rulescope.learners.direction_clipped_adam import Moments, clipped_adam, clipped_adam_
+from rulescope.learners.adam import Moments, clipped_adam, clipped_adam_
 from rulescope.learners.disco.agent_backward import Evaluation
 from rulescope.learners.disco.agent_network import Agent, Outputs
 from rulescope.learners.disco.batch import Batch, loss_mask
-from rulescope.learners.disco.closed_form import output_gradients
 from rulescope.learners.disco.features import Predictions
-from rulescope.learners.disco.losses import Losses, losses, share, total
+from rulescope.learners.disco.losses import Losses, losses, output_gradients, share, total
 from rulescope.learners.disco.rule_network import MetaNetwork, RuleState, Targets, Trace
 from rulescope.learners.disco.value_estimates import Averages, Estimate, estimate
 from rulescope.learners.disco.value_interface import ValueInterface

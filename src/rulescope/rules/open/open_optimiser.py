@@ -22,9 +22,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from rulescope.rules import loading
-from rulescope.rules.loading import OPEN_KEY, RuleWeights
+from rulescope.rules import rule_weights
 from rulescope.rules.open.open_step import Leaf, Open, clip_, proportions
+from rulescope.rules.rule_weights import OPEN_KEY, RuleWeights
 
 Activation = Callable[[Tensor], Tensor]
 
@@ -66,7 +66,7 @@ class OPEN(torch.optim.Optimizer):
         settings = {"updates": updates, "epochs": epochs, "minibatches": minibatches}
         super().__init__(params, {**settings, "max_norm": max_norm, "steps": 0})
         self._generator = generator
-        found = rule if isinstance(rule, RuleWeights) else loading.load(rule, weights)
+        found = rule if isinstance(rule, RuleWeights) else rule_weights.load(rule, weights)
         if OPEN_KEY not in found.arrays:
             raise ValueError(f"rule: {found.name!r} is not an OPEN rule, such as open-multi")
         sizes = [sum(p.numel() for layer in net for p in _own(layer)) for net in self._networks]

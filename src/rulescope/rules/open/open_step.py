@@ -16,8 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rulescope.rules.open.open_network import RuleNetwork
-from rulescope.rules.open.open_weights import FEATURES
+from rulescope.rules.open.open_network import FEATURES, RuleNetwork
 
 DECAYS = (0.1, 0.5, 0.9, 0.99, 0.999, 0.9999)
 """Decays of the momenta."""

@@ -1,0 +1,277 @@
+"""Figures and tables for print, and the list of the runs behind each of them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from rulescope.assays import ASSAYS, Assay, Results, design_tables
+from rulescope.assays.figures import FIGURES, SCHEMATICS, write_figure
+from rulescope.assays.published_agreement import AGREEMENT_RULE, JUDGED
+from rulescope.assays.results import Table
+from rulescope.core.disk import write_whole
+from rulescope.render.tables import write_table
+from rulescope.report.site_model import (
+    PUBLICATION,
+    AssayPage,
+    MechanismView,
+    Progress,
+    Site,
+    ignore_progress,
+)
+
+INDEX = "figures.json"
+PUBLISHED = "published"
+"""Name of the group of the published rule and agent in the list."""
+CHECK, CATALOGUE = "rulescope check", "catalogue"
+"""Sources of tables without lifetimes: recorded checks, and the catalogue of assays."""
+TABLES: dict[str, str] = {
+    "tab:e1-all": "E1",
+    "v5:tab:app-scale-widths": "E1",
+    "tab:unified-scale-relative": "E1",
+    "tab:unified-scores-catch": "E1",
+    "tab:unified-scores-catchdense": "E1",
+    "tab:unified-scores-catchlong": "E1",
+    "v5:tab:app-scale-state": "E1",
+    "tab:unified-scale-geometry": "E1",
+    "v5:tab:app-scale-references": "E1",
+    "tab:e2-arms": "E2",
+    "v5:tab:app-transplant": "E2",
+    "tab:e3-all": "E3",
+    "tab:e3-thresholds": "E3",
+    "tab:unified-recovery-action_flip": "E3",
+    "tab:unified-recovery-reward_move": "E3",
+    "tab:unified-recovery-none": "E3",
+    "tab:unified-recovery-noaux": "E3",
+    "v5:tab:app-f2-paired": "F2",
+    "v5:tab:app-interface": "E-IF",
+    "v5:tab:app-popart": "E-POP",
+    "tab:unified-recovery-mapping": "E-A4x",
+    "tab:unified-recovery-breakout": "E-A4m",
+    "v5:tab:app-resetfree": "E-A3c",
+    "v5:tab:app-exploration-reference": "E-A5",
+    "v5:tab:app-streams-exposures": "exposure",
+    "v5:tab:app-streams-synthetic": "synthetic",
+    "v5:tab:app-minatar-masking": "masking",
+    "v5:tab:app-minatar-masking-paired": "masking",
+    "v5:tab:app-minatar-retention": "M1",
+    "v5:tab:app-minatar-usable": "M1",
+    "tab:minatar-context": "minatar-context",
+    "tab:p1-complete": "P1",
+    "v5:tab:app-convention-gaps": "conventions",
+    "v5:tab:app-exploration-f1": "F1",
+    "tab:deepsea": "discovery",
+    "tab:open-0": "OPEN",
+    "tab:open-1": "OPEN",
+    "tab:numeric": CHECK,
+    **dict.fromkeys(design_tables.LABELS, CATALOGUE),
+}
+"""The published tables, and the source of each."""
+
+Entry = dict[str, Any]
+
+AUDITED = {"scale-audit": ("E1", ("live", "pin"))}
+"""Figures that are not published: the assay of each, and the arms that it compares."""
+
+
+def figures(assay: Assay, results: Results) -> tuple[str, ...]:
+    """Return the labels of the figures that ``results`` suffice for, the simplest first."""
+    arms = results.axes.get("arm", ())
+    own = [
+        label
+        for label, (name, needed) in AUDITED.items()
+        if name == assay.id and all(arm in arms for arm in needed)
+    ]
+    return (*own, *(label for label in assay.figures if label in FIGURES))
+
+
+def write(site: Site, root: Path, report: Progress = ignore_progress) -> dict[str, tuple[int, int]]:
+    """Write all figures and tables of ``site`` below ``root``, and the list of them.
+
+    Return width and height of the figures on a screen, by the names of their SVG files.
+    """
+    groups = sorted({"", *(each.group for each in site.pages)})
+    total, made = sum(len(_drawn(_pages(site, group), group)) for group in groups), count()
+    listed = {
+        group or PUBLISHED: _group(
+            site, group, root, lambda label: report(next(made), total, label)
+        )
+        for group in groups
+    }
+    listed |= {view.slug: _view(view, root) for view in site.views}
+    report(total, total, "")
+    text = json.dumps({"schema": 1, "agreement": _agreement(site), **listed}, indent=1)
+    write_whole(root / PUBLICATION / INDEX, f"{text}\n".encode())
+    found = sorted((root / PUBLICATION).rglob("*.svg"))
+    return {path.relative_to(root).as_posix(): _size(path) for path in found}
+
+
+def _agreement(site: Site) -> dict[str, Any]:
+    """Return which estimates differ from the published ones, which agree, and by which rule."""
+    pages: dict[str, Any] = {}
+    for each in site.pages:
+        found: dict[str, list[str]] = {verdict: [] for verdict in JUDGED}
+        for row in each.comparisons.values():
+            found.setdefault(row.verdict, []).append(row.key)
+        if each.comparisons:
+            pages[each.name] = found
+    return {"rule": AGREEMENT_RULE, "counts": site.agreement, "assays": pages}
+
+
+def _group(
+    site: Site, group: str, root: Path, report: Callable[[str], None]
+) -> dict[str, dict[str, Any]]:
+    """Write the figures and tables of one rule and agent; return the list of them."""
+    folder = root / PUBLICATION / group if group else root / PUBLICATION
+    pages, beside = _pages(site, group), _beside(site, group)
+    results = {each.plan.assay.id: each.results for each in beside}
+    figures = {
+        label: _absent(figure_assays(label), beside, group)
+        for label in FIGURES
+        if figure_assays(label)
+    }
+    for label in _drawn(pages, group):
+        report(label)
+        paths = write_figure(label, results, folder)
+        figures[label] = _entry(figure_assays(label), results, paths, root)
+    tables = {label: _absent([name], beside, group) for label, name in TABLES.items()}
+    for each in pages:
+        for table in _tables(each):
+            paths = write_table(table, folder)
+            tables[table.label] = _entry([each.plan.assay.id], results, paths, root)
+    if not group:
+        tables |= _without_lifetimes(site, folder, root)
+    return {
+        "figures": dict(sorted(figures.items())),
+        "tables": dict(sorted(tables.items())),
+        "runs": {each.plan.assay.id: _runs(site, each) for each in beside},
+    }
+
+
+def _without_lifetimes(site: Site, folder: Path, root: Path) -> dict[str, Entry]:
+    """Write the tables of the design and of recorded checks; return the list of them."""
+    design = design_tables.tables(list(ASSAYS.values()))
+    made = {table.label: (table, CATALOGUE) for table in design}
+    made |= {table.label: (table, CHECK) for table in site.checks}
+    return {
+        label: _entry([], {}, write_table(table, folder), root) | {"made_from": [source]}
+        for label, (table, source) in made.items()
+    }
+
+
+def _view(view: MechanismView, root: Path) -> dict[str, dict[str, Any]]:
+    """Copy the files of a mechanism view; return the list of them."""
+    exhibit = view.exhibit
+    paths = [write_whole(root / view.folder / name, view.files[name]) for name in view.files]
+    drawn = {path.name for path in exhibit.figures}
+
+    def entry(chosen: Iterable[Path]) -> Entry:
+        return _entry([], {}, chosen, root) | {"made_from": [exhibit.label]}
+
+    return {
+        "figures": {exhibit.label: entry(path for path in paths if path.name in drawn)},
+        "tables": {exhibit.label: entry(path for path in paths if path.name not in drawn)},
+        "runs": {
+            exhibit.label: dict(sorted((run.spec.id, run.science_hash) for run in exhibit.runs))
+        },
+    }
+
+
+def _tables(each: AssayPage) -> list[Table]:
+    """Return the tables of an assay, and that of its estimates beside the published ones."""
+    return [*each.results.tables, *([each.compared] if each.compared else [])]
+
+
+def _pages(site: Site, group: str) -> list[AssayPage]:
+    return [each for each in site.pages if each.group == group]
+
+
+def _beside(site: Site, group: str) -> list[AssayPage]:
+    """Return the pages of a group, and those without a rule, which belong to all groups."""
+    own = _pages(site, group)
+    ids = {each.plan.assay.id for each in own}
+    without_rule = [
+        each
+        for each in site.pages
+        if each.plan.assay.id not in ids
+        and not any(
+            hasattr(run.learner, "rule")
+            for key, run in each.plan.runs.items()
+            if key in each.plan.present
+        )
+    ]
+    return [*own, *without_rule]
+
+
+def _drawn(pages: Sequence[AssayPage], group: str) -> list[str]:
+    """Return the labels of the figures of a group; schematics belong to the published one."""
+    return [*(() if group else SCHEMATICS), *_labels(pages)]
+
+
+def _labels(pages: Sequence[AssayPage]) -> list[str]:
+    """Return the labels of the figures that are drawn from any of ``pages``."""
+    fed = {label for each in pages for label in each.figures}
+    return [label for label in FIGURES if label in fed]
+
+
+def figure_assays(label: str) -> list[str]:
+    """Return the ids of the assays that a figure is drawn from."""
+    if label in AUDITED:
+        return [AUDITED[label][0]]
+    return [assay.id for assay in ASSAYS.values() if label in assay.figures]
+
+
+def _entry(
+    assays: Sequence[str], results: Mapping[str, Results], paths: Iterable[Path], root: Path
+) -> Entry:
+    """Return the files of a figure or table, their hashes, and the assays it was made from."""
+    return {
+        "assays": list(assays),
+        "made_from": [name for name in assays if name in results],
+        "status": "made",
+        "files": {path.relative_to(root).as_posix(): _sha256(path) for path in paths},
+    }
+
+
+def _absent(assays: Sequence[str], beside: Sequence[AssayPage], group: str) -> Entry:
+    """Return why a figure or table of ``group`` was not made.
+
+    ``beside`` are the pages that the group draws from, some of which belong to all groups.
+    """
+    pages = [each for each in beside if each.plan.assay.id in assays]
+    if any(each.group == group for each in pages):
+        status = "cells not run"
+    elif pages:  # without a rule: made once, for all groups
+        status = f"see {pages[0].group or PUBLISHED}"
+    elif any(name in ASSAYS for name in assays):
+        status = "not run"
+    else:
+        status = f"see {PUBLISHED}" if group else f"made by {', '.join(assays)}"
+    ids = {each.plan.assay.id for each in pages}
+    return {
+        "assays": list(assays),
+        "made_from": [name for name in assays if name in ids],
+        "status": status,
+        "files": {},
+    }
+
+
+def _runs(site: Site, each: AssayPage) -> dict[str, str]:
+    """Return the science hashes of the runs behind an assay's figures and tables, by run id."""
+    held = sorted(each.plan.present & site.runs.keys())
+    return {run: site.runs[run].manifest.science_hash for run in held}
+
+
+def _size(path: Path) -> tuple[int, int]:
+    """Return width and height of an SVG file of ours."""
+    box = re.search(rb'viewBox="0 0 ([0-9.]+) ([0-9.]+)"', path.read_bytes()[:2000])
+    return (round(float(box[1])), round(float(box[2]))) if box else (600, 400)
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
