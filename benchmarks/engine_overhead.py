@@ -35,7 +35,11 @@ def main() -> None:
     options = parser.parse_args()
     specs = [msgspec.structs.replace(TINY, seed=seed) for seed in range(options.runs)]
     print(f"in this process  {1000 * time_alone(specs):6.1f} ms a lifetime, without any engine")
-    for name, run_all in {"local": local_engine.run_all, "ray": ray_engine.run_all}.items():
+    engines: dict[str, Callable[..., Campaign]] = {
+        "local": local_engine.run_all,
+        "ray": ray_engine.run_all,
+    }
+    for name, run_all in engines.items():
         start, each = time_through(run_all, specs, options.workers)
         print(
             f"{name:6}{options.workers} workers  {1000 * each:6.1f} ms a lifetime, "

@@ -56,7 +56,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("written")
     assay, store = ASSAYS["E-LR"], Store(root / "store")
     budget = assay.budget("smoke")
-    fill(store, Plan.of(assay, budget).runs.values())
+    fill(store, list(Plan.of(assay, budget).runs.values()))
     plan = Plan.of(assay, budget, store)
     for name in ("first", "second"):
         write(plan, plan.analyse(store), store, root / name / "E-LR", (), alone=True)

@@ -155,14 +155,16 @@ def interactions(specs: Iterable[RunSpec]) -> int:
     return sum(spec.interactions for spec in specs)
 
 
-def seconds_left(specs: Sequence[RunSpec], workers: int, weights: Path | None = None) -> float:
+def seconds_left(
+    specs: Sequence[RunSpec], workers: int, weights: Path | None = None, device: str = "cpu"
+) -> float:
     """Estimate how long ``specs`` will take, from a few iterations of each kind of lifetime."""
     pace: dict[object, float] = {}
     total = 0.0
     for spec in specs:
         kind = _pace_kind(spec)
         if kind not in pace:
-            pace[kind] = iteration_seconds(spec, weights)
+            pace[kind] = iteration_seconds(spec, weights, device)
         total += pace[kind] * (spec.iterations - spec.start)
     return total / max(min(workers, len(specs)), 1)
 
@@ -174,7 +176,7 @@ def _pace_kind(spec: RunSpec) -> object:
     return (spec.environment, type(learner), sizes, spec.lanes, spec.steps)
 
 
-def iteration_seconds(spec: RunSpec, weights: Path | None = None) -> float:
+def iteration_seconds(spec: RunSpec, weights: Path | None = None, device: str = "cpu") -> float:
     """Time an iteration of a lifetime like ``spec``, once it learns."""
     from rulescope.lifetime import Lifetime  # here, because torch takes seconds to import
 
@@ -182,7 +184,8 @@ def iteration_seconds(spec: RunSpec, weights: Path | None = None) -> float:
     plain = msgspec.structs.replace(
         spec, interventions=(), change=None, origin=None, marks=(), iterations=warm + CALIBRATION
     )
-    life = Lifetime(msgspec.structs.replace(plain, log_every=plain.iterations), weights=weights)
+    timed = msgspec.structs.replace(plain, log_every=plain.iterations)
+    life = Lifetime(timed, device=device, weights=weights)
     life.run(until=warm)
     started, passed = time.perf_counter(), 0.0
     while not life.finished and passed < PATIENCE:

@@ -11,8 +11,9 @@ import typer
 from rich.console import Console
 
 from rulescope.cli.console import console, make_table
-from rulescope.cli.options import RESULTS, AsJson, Out
+from rulescope.cli.options import RESULTS, AsJson, Device, Out
 from rulescope.cli.progress import Meter
+from rulescope.core import runtime
 
 if TYPE_CHECKING:
     from rulescope.numerics.tolerances import Comparison
@@ -37,6 +38,7 @@ def check(
     every: Annotated[
         bool, typer.Option("--all", help="List every comparison, not only the families.")
     ] = False,
+    device: Device = "cpu",
     out: Out = RESULTS,
     as_json: AsJson = False,
 ) -> None:
@@ -45,7 +47,8 @@ def check(
     Conventions are those of the `reference` agent. Both forms of the update are checked: the
     readable definition and the closed form that runs use. The published numerical table, with our
     numbers in it, is written to `check` below --out. Exits with 1 if any error is larger than its
-    tolerance and larger than rounding explains. `rulescope check worlds` checks the worlds instead.
+    tolerance and larger than rounding explains. With --device our numbers are computed there, and
+    tolerances are wider. `rulescope check worlds` checks the worlds instead.
     """
     if context.invoked_subcommand is not None:
         return
@@ -55,17 +58,18 @@ def check(
     from rulescope.numerics.tolerances import summarise
     from rulescope.render.result_files import require_writable
 
+    runtime.require_device(device)
     folder = out / FOLDER
     require_writable(folder)
-    arrays = Golden(golden or default_directory())
+    arrays = Golden(golden or default_directory(), device)
     found: list[Comparison] = []
     with Console(stderr=True).status("comparing"):
         if live:  # first, because it fails at once where the original is not installed
             from rulescope.numerics.jax_reference import compare_with_original
 
-            found += compare_with_original()
+            found += compare_with_original(device=device)
         found += compare_all(arrays)
-    paths = _write(found, list(arrays.rules().values()), folder)
+    paths = _write(found, list(arrays.rules().values()), device, folder)
     lines = summarise(found)
     left_out = arrays.skipped()
     if as_json:
@@ -96,14 +100,15 @@ def check(
         raise typer.Exit(1)
 
 
-def _write(found: Sequence[Comparison], rules: Sequence[str], folder: Path) -> list[Path]:
+def _write(
+    found: Sequence[Comparison], rules: Sequence[str], device: str, folder: Path
+) -> list[Path]:
     """Write the published table with our numbers in it, and its data; return the paths."""
-    from rulescope.core.runtime import runtime_identity
     from rulescope.numerics.parity_summary import FILE, numeric_table, summarise_check
     from rulescope.render.result_files import write_whole
     from rulescope.render.table_formats import write_table
 
-    summary = summarise_check(found, rules, runtime_identity())
+    summary = summarise_check(found, rules, runtime.runtime_identity(device))
     data = write_whole(folder / FILE, summary.to_json())
     return [data, *write_table(numeric_table(summary), folder)]
 
@@ -149,7 +154,6 @@ def worlds(
       rulescope check worlds --out replication/results
     """
     from rulescope.assays.streams import world_checks as checks
-    from rulescope.core.runtime import runtime_identity
     from rulescope.render.result_files import require_writable, write_whole
     from rulescope.render.table_formats import terminal, write_table
 
@@ -163,7 +167,7 @@ def worlds(
             f"rulescope check worlds{sizes}",
             checks.structures(),
             checks.references(episodes, steps, lambda done, _, name: meter.update(done, name)),
-            runtime_identity(),
+            runtime.runtime_identity(),
         )
     tables = checks.tables(found)
     paths = [write_whole(folder / checks.FILE, found.to_json())]

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from rulescope.cli.options import Force, Workers
+from rulescope.cli.options import Device, Force, Workers
 from rulescope.engine.execution import Execution
 
 
@@ -17,6 +17,7 @@ class EngineOptions:
     """Where and how runs are executed; fields as of :class:`Execution`."""
 
     workers: Workers = None
+    device: Device = "cpu"
     engine: Annotated[
         str, typer.Option(help="Where to run: local (processes), or ray (a cluster).")
     ] = "local"
@@ -33,7 +34,11 @@ class EngineOptions:
     ] = None
     gpus_per_run: Annotated[
         float | None,
-        typer.Option(min=0.01, metavar="X", help="GPUs of a Ray node per run. Default: none."),
+        typer.Option(
+            min=0.01,
+            metavar="X",
+            help="GPUs of a Ray node per run, which then computes on cuda. Default: none.",
+        ),
     ] = None
     time_limit: Annotated[
         float | None,

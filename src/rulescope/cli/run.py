@@ -139,7 +139,7 @@ def show_missing(missing: Mapping[str, RunSpec], execution: Execution, screen: C
         screen.print("  all runs are in the store")
         return 0.0
     specs, workers = list(missing.values()), execution.expected_workers
-    seconds = seconds_left(specs, workers, execution.weights)
+    seconds = seconds_left(specs, workers, execution.weights, execution.local_device)
     screen.print(
         f"  {len(missing)} to run ({interactions(specs):,} interactions): about "
         f"{duration(seconds)} with {counted(workers, 'worker')}"

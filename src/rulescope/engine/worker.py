@@ -34,7 +34,7 @@ MAX_CAUSE, MAX_TRACE = 2_000, 8_000
 """Characters kept of a cause and of a traceback."""
 
 
-def run_worker(pipe: Connection, root: Path, weights: Path | None) -> None:
+def run_worker(pipe: Connection, root: Path, weights: Path | None, device: str = "cpu") -> None:
     """Run every spec received through ``pipe`` into the store at ``root``, then exit."""
     # Ctrl-C reaches every process of a terminal; only the parent handles it, and asks us to pause.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -47,7 +47,7 @@ def run_worker(pipe: Connection, root: Path, weights: Path | None) -> None:
         from rulescope.core import runtime
         from rulescope.records import Store
 
-        runtime.single_threaded()
+        runtime.single_threaded(device)
     except BaseException as fault:
         worker.send(StartFailed(describe_error(fault)))
         return
@@ -57,7 +57,7 @@ def run_worker(pipe: Connection, root: Path, weights: Path | None) -> None:
         canonical = worker.specs.get()
         if canonical is None:
             break
-        ended = worker.execute(canonical, store, weights)
+        ended = worker.execute(canonical, store, weights, device)
         # The run did not fail: a worker that pauses is replaced, and its successor resumes the run.
         worker.send(ended._replace(outcome="paused") if worker.source_changed else ended)
 

@@ -26,7 +26,7 @@ def compare_forward(golden: Golden) -> Iterator[Comparison]:
             inputs = golden[f"forward_A{actions}_inputs"]
             expected = golden[f"forward_A{actions}_{suffix}"]
             for start in ("zero", "nonzero"):
-                case = ForwardCase(inputs, start, dtype)
+                case = ForwardCase(inputs, start, dtype, golden.device)
                 where = f"A{actions}/{start}"
                 for name, value in case.values().items():
                     key = f"{start}/{name}"
@@ -41,9 +41,9 @@ def compare_forward(golden: Golden) -> Iterator[Comparison]:
 class ForwardCase:
     """One evaluation of the rule on stored network outputs."""
 
-    def __init__(self, inputs: Arrays, start: str, dtype: torch.dtype) -> None:
+    def __init__(self, inputs: Arrays, start: str, dtype: torch.dtype, device: str = "cpu") -> None:
         def tensor(name: str) -> Tensor:
-            return torch.tensor(inputs[name], dtype=dtype)
+            return torch.tensor(inputs[name], dtype=dtype, device=device)
 
         def probabilities(network: str) -> dict[str, Tensor]:
             return {
@@ -51,16 +51,16 @@ class ForwardCase:
                 for head in ("logits", "y", "z", "q")
             }
 
-        self.dtype = dtype
+        self.dtype, self.device = dtype, device
         slots, lanes = inputs["actions"].shape
         self.batch = Batch(
-            rows=torch.zeros(slots * lanes, 1, dtype=dtype),
-            index=torch.arange(slots * lanes).view(slots, lanes),
-            actions=torch.tensor(inputs["actions"][:-1]).long(),
+            rows=torch.zeros(slots * lanes, 1, dtype=dtype, device=device),
+            index=torch.arange(slots * lanes, device=device).view(slots, lanes),
+            actions=torch.tensor(inputs["actions"][:-1], device=device).long(),
             rewards=tensor("rewards"),
             terminals=tensor("is_terminal"),
             behaviour=tensor("behaviour/logits")[:-1],
-            began=torch.zeros(lanes, dtype=dtype),
+            began=torch.zeros(lanes, dtype=dtype, device=device),
         )
         online, target = probabilities("agent"), probabilities("target")
         self.online = Predictions(online["logits"], online["y"], online["z"])
@@ -92,7 +92,7 @@ class ForwardCase:
 
     def rule_outputs(self, rule: str) -> dict[str, Tensor]:
         """Return the outputs of the rule called ``rule``, by golden name."""
-        network = MetaNetwork(load_rule_weights(rule, self.dtype))
+        network = MetaNetwork(load_rule_weights(rule, self.dtype, self.device))
         targets, state, trace = network(
             self.batch, self.online, self.target, self.estimate, self.state or network.fresh()
         )

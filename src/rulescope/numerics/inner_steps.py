@@ -17,7 +17,6 @@ from rulescope.learners.disco_config import AGENTS, AgentSizes, Disco
 from rulescope.numerics.golden import (
     Golden,
     flatten_stored,
-    load_rule_weights,
     merge_equal_rows,
     to_original_names,
 )
@@ -48,6 +47,7 @@ def small_start(golden: Golden, update: DiscoUpdate) -> LearnerState:
             unprefix(name, golden["inner_common"]),
             agent.actions,
             update.network.dtype,
+            golden.device,
         )
         for name in ("params0", "target0")
     )
@@ -63,7 +63,7 @@ def compare_inner_steps(golden: Golden) -> Iterator[Comparison]:
         for key, rule in golden.rules().items():
             expected = golden[f"inner_{key}_{suffix}"]
             for form in ("definition", "closed form"):
-                update = small_update(load_rule_weights(rule, dtype))
+                update = small_update(golden.rule_weights(rule, dtype))
                 state = small_start(golden, update)
                 for number in range(3):
                     batch = golden.rollout(number, dtype)

@@ -10,7 +10,7 @@ from torch import Tensor
 from rulescope.core.arrays import Arrays, unprefix
 from rulescope.learners.disco.rule_network import RuleState
 from rulescope.learners.disco.update import LearnerState
-from rulescope.numerics.golden import Golden, load_rule_weights
+from rulescope.numerics.golden import Golden
 from rulescope.numerics.inner_steps import small_start, small_update
 from rulescope.numerics.tolerances import PRECISIONS, Comparison, compare
 
@@ -50,8 +50,8 @@ def compare_precisions(golden: Golden) -> Iterator[Comparison]:
                 "float32/float64",
                 "float32",
                 f"{key}: {name}",
-                gradient.numpy(),
-                double[name].numpy(),
+                gradient,
+                double[name],
                 scales[name],
                 most,
             )
@@ -59,7 +59,7 @@ def compare_precisions(golden: Golden) -> Iterator[Comparison]:
 
 def meta_gradients(golden: Golden, rule: str, case: str, dtype: torch.dtype) -> dict[str, Tensor]:
     """Return the gradient, in every array of ``rule``, of a loss after the case's updates."""
-    weights = load_rule_weights(rule, dtype)
+    weights = golden.rule_weights(rule, dtype)
     for array in weights.values():
         array.requires_grad_()
     update = small_update(weights)
@@ -69,10 +69,10 @@ def meta_gradients(golden: Golden, rule: str, case: str, dtype: torch.dtype) -> 
 
     held_out = golden.rollout(2, dtype)
     outputs = update.agent.outputs(update.agent.layout.views(state.params), held_out.rows)
-    actions = torch.tensor(golden["inner_common"]["rollout2/actions"]).long()
+    actions = golden.tensor(golden["inner_common"]["rollout2/actions"]).long()
     log_policy = outputs.logits.log_softmax(-1).view(*actions.shape, -1)
     taken = log_policy.gather(-1, actions.unsqueeze(-1)).squeeze(-1)
-    weight = torch.tensor(golden["metagrad_common"]["adv_weight"], dtype=dtype)
+    weight = golden.tensor(golden["metagrad_common"]["adv_weight"], dtype)
     loss = (-taken * weight).mean() + 0.01 * (outputs.y.square().mean() + outputs.z.square().mean())
     found = torch.autograd.grad(loss, list(weights.values()), materialize_grads=True)
     return dict(zip(weights, found, strict=True))
@@ -102,7 +102,7 @@ def _compare(
     largest = {name: float(stored[f"absmax/{name}"]) for name in ours}
     scales, most = _scales(largest), max(largest.values())
     for name, gradient in ours.items():
-        found = gradient.detach().numpy()
+        found = gradient.detach().cpu().numpy()
         theirs = stored.get(f"full/{name}")
         if theirs is None:
             theirs = stored[f"slice/{name}"]

@@ -8,7 +8,7 @@ from rulescope.numerics.forward_parity import compare_forward
 from rulescope.numerics.golden import Golden
 from rulescope.numerics.inner_steps import compare_inner_steps
 from rulescope.numerics.meta_gradient import compare_meta_gradients, compare_precisions
-from rulescope.numerics.tolerances import Comparison
+from rulescope.numerics.tolerances import Comparison, widen_for
 from rulescope.numerics.value_parity import compare_value_estimator, compare_value_interface
 
 FAMILIES: tuple[Callable[[Golden], Iterator[Comparison]], ...] = (
@@ -22,6 +22,7 @@ FAMILIES: tuple[Callable[[Golden], Iterator[Comparison]], ...] = (
 
 
 def compare_all(golden: Golden) -> Iterator[Comparison]:
-    """Yield the comparisons of every family."""
+    """Yield the comparisons of every family, with the tolerances of the device of ``golden``."""
     for family in FAMILIES:
-        yield from family(golden)
+        for item in family(golden):
+            yield widen_for(item, golden.device)

@@ -50,20 +50,20 @@ def value_outputs(found: Estimate, moved: Averages, index: Tensor) -> dict[str, 
 def compare_value_estimator(golden: Golden) -> Iterator[Comparison]:
     """Compare the value estimator alone, in float64, for six discounts and traces."""
     stored = golden["value_f64"]
-    inputs = {name: torch.tensor(array) for name, array in unprefix("in", stored).items()}
+    inputs = {name: golden.tensor(array) for name, array in unprefix("in", stored).items()}
     slots, lanes = inputs["actions"].shape
     batch = Batch(
-        rows=torch.zeros(slots * lanes, 1),
-        index=torch.arange(slots * lanes).view(slots, lanes),
+        rows=torch.zeros(slots * lanes, 1, device=golden.device),
+        index=torch.arange(slots * lanes, device=golden.device).view(slots, lanes),
         actions=inputs["actions"][:-1].long(),
         rewards=inputs["rewards"],
         terminals=inputs["is_terminal"].double(),
         behaviour=inputs["mu_logits"][:-1],
-        began=torch.zeros(lanes),
+        began=torch.zeros(lanes, device=golden.device),
     )
     for number, (discount, trace) in enumerate(stored["cases_discount_lambda"]):
         for start in ("zero", "warm"):
-            average = torch.tensor(stored[f"ema/{start}"])
+            average = golden.tensor(stored[f"ema/{start}"])
             found, moved = estimate(
                 batch,
                 inputs["pi_logits"].flatten(0, 1).log_softmax(-1),
@@ -91,7 +91,7 @@ def compare_value_interface(golden: Golden) -> Iterator[Comparison]:
     for precision, (suffix, dtype) in PRECISIONS.items():
         stored = golden[f"interface_{suffix}"]
         x, y, logits, td = (
-            torch.tensor(stored[name], dtype=dtype) for name in ("x", "y", "logits", "td")
+            golden.tensor(stored[name], dtype) for name in ("x", "y", "logits", "td")
         )
         outputs = {
             "h": hyperbolic(x),
@@ -114,7 +114,7 @@ def compare_value_interface(golden: Golden) -> Iterator[Comparison]:
                 f"{key}/readout": readout,
             }
             for output, value in (("value_loss", loss), ("value_loss_grad", gradient)):
-                theirs, where = stored[f"{key}/{output}"], settled.numpy()
+                theirs, where = stored[f"{key}/{output}"], settled.cpu().numpy()
                 yield compare(
                     "value interface",
                     precision,
@@ -124,7 +124,7 @@ def compare_value_interface(golden: Golden) -> Iterator[Comparison]:
                 )
         for key, name in (("", "default"), ("_M30", "support30")):
             interface = ValueInterface(INTERFACES[name], REFERENCE, x.device)
-            edge = torch.tensor(stored[f"edge/values{key}"], dtype=dtype)
+            edge = golden.tensor(stored[f"edge/values{key}"], dtype)
             label = f"edge/twohot{key or '_M300'}_no_transform"
             outputs[label] = interface.project_coordinates(edge).dense(logits.shape[-1])
         for name, value in outputs.items():
