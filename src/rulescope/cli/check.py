@@ -59,6 +59,8 @@ def check(
     from rulescope.render.result_files import require_writable
 
     runtime.require_device(device)
+    if device != "cpu":
+        runtime.single_threaded(device)  # the mode in which lifetimes run
     folder = out / FOLDER
     require_writable(folder)
     arrays = Golden(golden or default_directory(), device)
