@@ -162,3 +162,18 @@ def test_a_divergence_error_names_the_iteration() -> None:
     params.set({"flat": np.full_like(params.get()["flat"], np.nan)})
     with pytest.raises(DivergedError, match=r"iteration 7: .*finite"):
         lifetime.advance()
+
+
+def test_a_checkpoint_of_another_device_is_not_continued(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = Store(tmp_path)
+    with pytest.raises(runner.Paused):
+        runner.find_or_make(SMALL, store, stop_after=3)
+    iterations: list[int] = []
+    record = runner.find_or_make(
+        SMALL, store, report=lambda p: iterations.append(p.iteration), device="cpu:0"
+    )
+    assert iterations == list(range(1, 9)), "it starts again"
+    assert "starts again" in caplog.text
+    assert record.manifest.runtime["device"] == "cpu:0"

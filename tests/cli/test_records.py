@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -95,8 +98,90 @@ def test_query_errors_are_one_line(store: Path, sql: str) -> None:
 def test_query_options_exclude_one_another(store: Path) -> None:
     with pytest.raises(RecordError, match="exclude"):
         invoke("query", "FROM runs", "--store", store, "--json", "--csv")
-    with pytest.raises(RecordError, match=r"\.parquet or \.csv"):
+    with pytest.raises(RecordError, match=r"\.parquet, \.csv or \.json"):
         invoke("query", "FROM runs", "--store", store, "--export", "x.txt")
+
+
+@pytest.fixture
+def results(store: Path, tmp_path: Path) -> Path:
+    """A results folder made from the two records of the store, one of which has changed since."""
+    scale = {"quantity": "score", "low": 0.1, "high": 0.4, "n": 2, "draws": 100, "family": 1}
+    scale |= {"method": "bootstrap", "seeds": [0.1, None], "other_grid": False}
+    estimates = {
+        f"score/catch/{arm}/1": scale
+        | {"labels": {"task": "catch", "arm": arm, "scale": 1.0}, "value": value}
+        for arm, value in (("live", 0.25), ("made-up", None))
+    }
+    body = {"assay": "E1", "rule": "random:0", "agent": "published", "iterations": 100}
+    keep = Store(store)
+    runs = {DONOR.id: keep.read(DONOR.id).manifest.science_hash, RECIPIENT.id: "f" * 64}
+    folder = tmp_path / "results" / "E1-random-0"
+    folder.mkdir(parents=True)
+    (folder / "results.json").write_text(json.dumps(body | {"estimates": estimates, "runs": runs}))
+    return folder.parent
+
+
+def test_a_query_joins_estimates_with_the_records_behind_them(store: Path, results: Path) -> None:
+    sql = """SELECT arm, value, published_value, count(*) AS runs, sum(seconds) AS seconds
+        FROM estimates JOIN estimate_runs USING (folder, assay) JOIN runs USING (id, scale)
+        GROUP BY ALL ORDER BY arm"""
+    found = invoke_json("query", sql, "--store", store, "--results", results)
+    seconds = sum(Store(store).read(each.id).manifest.seconds for each in (DONOR, RECIPIENT))
+    common = {"runs": 2, "seconds": seconds}
+    assert found == [
+        {"arm": "live", "value": 0.25, "published_value": 0.994} | common,
+        {"arm": "made-up", "value": None, "published_value": None} | common,
+    ]
+
+
+def test_queries_in_the_documentation_work(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "store.md").read_text(encoding="utf-8")
+    block = r'^    rulescope (records query "[^"]*[^\n]*)$'
+    commands = re.findall(block, page, flags=re.MULTILINE)
+    assert len(commands) == 6
+    monkeypatch.chdir(results.parent)  # where the folders have their usual names
+    for command in commands:
+        invoke(*shlex.split(command)[1:])
+    [row] = json.loads(invoke(*shlex.split(commands[-1])[1:], "--json").stdout)
+    assert row == {"folder": "E1-random-0", "used": 2, "in_store": 2, "differ": 1}
+
+
+def test_results_are_read_only_for_a_query_that_needs_them(
+    results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = results / "E1-random-0" / "results.json"
+    path.write_text("{}")
+    monkeypatch.chdir(results.parent)
+    assert invoke("query", "SELECT count(*) FROM runs", "--csv").stdout.splitlines()[1] == "2"
+    with pytest.raises(
+        RecordError, match=r"^--results: .*results\.json: not the results of an assay"
+    ):
+        invoke("query", "FROM estimates")
+    with pytest.raises(RecordError, match=r"^--results: .*: not the results of an assay"):
+        invoke("query", "FROM runs", "--results", "results")
+
+
+def test_a_query_for_estimates_without_results_names_the_option(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # without a folder of the usual name
+    for table in ("estimates", "estimate_runs"):
+        with pytest.raises(RecordError, match=r"no estimates: .* with --results DIR"):
+            invoke("query", f"FROM {table}", "--store", store)
+    with pytest.raises(RecordError, match=r"^--results: nowhere: no such folder"):
+        invoke("query", "FROM estimates", "--results", "nowhere")
+
+
+def test_estimates_are_exported_as_json(store: Path, results: Path, tmp_path: Path) -> None:
+    sql, path = "SELECT arm, value, seeds FROM estimates ORDER BY arm", tmp_path / "found.json"
+    done = invoke("query", sql, "--store", store, "--results", results, "--out", path)
+    assert "2 rows" in done.stderr
+    assert json.loads(path.read_text()) == [
+        {"arm": "live", "value": 0.25, "seeds": [0.1, None]},
+        {"arm": "made-up", "value": None, "seeds": [0.1, None]},
+    ]
+    invoke("query", "FROM runs WHERE false", "--store", store, "--out", path)
+    assert json.loads(path.read_text()) == []
 
 
 def test_query_warns_of_records_that_are_left_out(store: Path) -> None:
@@ -108,7 +193,7 @@ def test_query_warns_of_records_that_are_left_out(store: Path) -> None:
 
 def test_help_has_examples() -> None:
     text = invoke("query", "--help").stdout
-    assert text.count('rulescope records query "') == 3
+    assert text.count('rulescope records query "') == 4
 
 
 def test_show_takes_the_beginning_of_an_id(store: Path) -> None:

@@ -52,6 +52,7 @@ def test_an_assay_is_run_written_and_resumed(tmp_path: Path) -> None:
     folder = tmp_path / "results" / "E1-random-0"
     written = {path.name for path in folder.iterdir()}
     assert {"README.md", "results.json", "tab-e1-all.md", "fig-scale.png"} <= written
+    assert "estimates.parquet" in written
     assert {f"tab-unified-scores-catch.{ending}" for ending in ("md", "csv", "tex")} <= written
     data = json.loads((folder / "results.json").read_text())
     assert set(data["runs"]) == set(Store(tmp_path / "store").ids())

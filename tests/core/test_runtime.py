@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 import machine
 import rulescope
 from rulescope.core import runtime, source_hash
+from rulescope.core.errors import SpecError
 
 SOURCE = Path(rulescope.__file__).parent
 
@@ -236,3 +238,19 @@ def test_source_identity_inside_somebody_elses_repository(package: Path) -> None
 def test_source_identity_without_git(package: Path) -> None:
     commit(package.parent.parent)
     assert run_python(TELL, package.parent, PATH="/nowhere")["commit"] is None
+
+
+def test_the_devices_here_are_the_processor_and_every_accelerator(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: False)
+    assert runtime.list_devices() == ["cpu"]
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: True)
+    monkeypatch.setattr(torch.accelerator, "device_count", lambda: 2)
+    for current in ("cuda", "cuda:0"):  # with and without its number
+        found = torch.device(current)
+        monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda found=found: found)
+        assert runtime.list_devices() == ["cpu", "cuda", "cuda:0", "cuda:1"]
+    runtime.require_device("cuda:1")
+    with pytest.raises(SpecError, match="'cuda:2' is not available here; available: cpu, cuda, "):
+        runtime.require_device("cuda:2")

@@ -43,28 +43,30 @@ def endless(seed: int = 0) -> RunSpec:
     return fake(seed, iterations=10_000_000)
 
 
-def run_worker(pipe: Connection, root: Path, weights: Path | None) -> None:
+def run_worker(pipe: Connection, root: Path, weights: Path | None, device: str) -> None:
     """Do as a real worker does, with fake runs and more heartbeats."""
     worker.HEARTBEAT_SECONDS = 0.1
     runtime.single_threaded = lambda *_: None
     runner.find_or_make = run  # type: ignore[assignment]
-    worker.run_worker(pipe, root, weights)
+    worker.run_worker(pipe, root, weights, device)
 
 
-def run_real_worker(pipe: Connection, root: Path, weights: Path | None) -> None:
+def run_real_worker(pipe: Connection, root: Path, weights: Path | None, device: str) -> None:
     """Do as a real worker does, with more heartbeats."""
     worker.HEARTBEAT_SECONDS = 0.1
-    worker.run_worker(pipe, root, weights)
+    worker.run_worker(pipe, root, weights, device)
 
 
-def run_worker_without_torch(pipe: Connection, root: Path, weights: Path | None) -> None:
+def run_worker_without_torch(
+    pipe: Connection, root: Path, weights: Path | None, device: str
+) -> None:
     """Fail to start, as without torch."""
 
     def fail(*_: object) -> None:
         raise ImportError("libtorch: no such file")
 
     runtime.single_threaded = fail  # type: ignore[assignment]
-    worker.run_worker(pipe, root, weights)
+    worker.run_worker(pipe, root, weights, device)
 
 
 def run(

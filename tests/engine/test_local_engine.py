@@ -15,7 +15,7 @@ from engine.campaigns import DONOR, LONG, SMALL, hashes, recipient
 from engine.fakes import endless, fake
 from rulescope.cli.console import Meter
 from rulescope.cli.main import app
-from rulescope.engine.local_engine import Campaign, run_all
+from rulescope.engine.local_engine import Campaign, EngineError, run_all
 from rulescope.records import Store
 from rulescope.run_spec import with_donors
 from rulescope.runner import find_or_make
@@ -44,6 +44,12 @@ def test_records_are_equal_in_this_process_and_from_two_workers_one_of_them_kill
     assert campaign.done == campaign.total == 1512
     assert hashes(specs, store) == hashes(specs, expected)
     assert store.read(recipients[1].id).manifest.parents == (recipients[0].id,)
+
+
+@pytest.mark.usefixtures("fast_heartbeats")
+def test_a_device_that_a_worker_cannot_use_is_one_error(tmp_path: Path) -> None:
+    with pytest.raises(EngineError, match="device 'abacus' cannot be used here"):
+        run_all([SMALL], Store(tmp_path), workers=1, device="abacus")
 
 
 @pytest.mark.usefixtures("fast_heartbeats")

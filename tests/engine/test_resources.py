@@ -59,6 +59,24 @@ def test_who_knows_better_can_insist(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert run_all(SPECS[:1], Store(tmp_path), workers=1).finished == 1
 
 
+def test_intermediate_results_on_a_gpu_take_no_main_memory() -> None:
+    spec = RunSpec(learner=Disco(rule="random:0"))
+    here, there = resources.estimate(spec), resources.estimate(spec, "cuda")
+    assert here.memory - there.memory == spec.learner.workspace(spec.lanes, spec.steps) > 0
+    assert here[:2] == there[:2], "records and checkpoints are on the disk in any case"
+
+
+def test_workers_that_share_a_gpu_are_counted_by_their_main_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    specs = [RunSpec(learner=Disco(rule="random:0"), seed=seed) for seed in range(2)]
+    enough = 2 * resources.estimate(specs[0], "cuda").memory
+    monkeypatch.setattr(resources, "free_memory", lambda: enough)
+    resources.require(specs, 2, tmp_path, "cuda")
+    with pytest.raises(EngineError, match="--workers 1 would fit"):
+        resources.require(specs, 2, tmp_path)
+
+
 def test_unknown_limits_are_not_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resources, "free_disk", lambda _: None)
     monkeypatch.setattr(resources, "free_memory", lambda: None)

@@ -55,6 +55,10 @@ def test_every_comparison_has_a_tolerance() -> None:
     assert len({(item.family, item.precision, item.output) for item in everything()}) > 700
 
 
+def test_another_name_of_the_device_changes_no_comparison() -> None:
+    assert tuple(parity_table.compare_all(Golden(GOLDEN, "cpu:0"))) == everything()
+
+
 def test_float64_errors_are_rounding() -> None:
     """Most are ten thousand times within tolerance: the computation is the same."""
     exact = [item.relative for item in everything() if item.precision == "float64"]

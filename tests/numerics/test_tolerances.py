@@ -5,7 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from rulescope.numerics.tolerances import Comparison, compare, summarise
+from rulescope.numerics.tolerances import (
+    ACCELERATOR_FACTOR,
+    Comparison,
+    compare,
+    summarise,
+    widen_for,
+)
 
 
 def forward(
@@ -93,3 +99,14 @@ def test_the_size_of_rounding_follows_from_the_largest_numbers() -> None:
     assert not compare("meta-gradient", "float64", "x", error, [0.0], 1e-12).passed
     assert compare("meta-gradient", "float64", "x", error, [0.0], 1e-12, magnitude=1e3).passed
     assert not compare("meta-gradient", "float64", "x", [np.nan], [0.0], magnitude=1e3).passed
+
+
+def test_tolerances_of_other_devices_are_wider_by_one_stated_factor() -> None:
+    item = Comparison("forward", "float32", "pi", 1e-4, 1e-4, 5e-5, floor=1e-6)
+    for name in ("cpu", "cpu:0"):
+        assert widen_for(item, name) is item
+    for name in ("cuda", "cuda:1", "mps"):
+        wider = widen_for(item, name)
+        assert wider.tolerance == ACCELERATOR_FACTOR * item.tolerance
+        assert wider.floor == ACCELERATOR_FACTOR * item.floor
+        assert (item.passed, wider.passed) == (False, True)

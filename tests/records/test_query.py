@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import sys
 from collections.abc import Iterator
@@ -272,9 +273,30 @@ def test_a_parquet_export_can_be_read_by_others(filled: Store, tmp_path: Path) -
     assert found == expected
 
 
-def test_an_export_has_one_of_two_formats(tmp_path: Path) -> None:
-    with pytest.raises(RecordError, match=r"\.parquet or \.csv"):
-        query.export_format(tmp_path / "x.json")
+def test_an_export_has_one_of_three_formats(filled: Store, tmp_path: Path) -> None:
+    with pytest.raises(RecordError, match=r"\.parquet, \.csv or \.json"):
+        query.export_format(tmp_path / "x.txt")
+    with query.open_database(filled) as database:
+        path = tmp_path / "x.json"
+        rows = database.export("SELECT id, score FROM logs ORDER BY ALL", path)
+        expected = list(database.query("SELECT id, score FROM logs ORDER BY ALL").rows)
+    found = json.loads(path.read_text())
+    assert rows == len(found) == len(expected)
+    for row, (run, score) in zip(found, expected, strict=True):
+        assert row["id"] == run
+        assert row["score"] == (score if score is not None and np.isfinite(score) else None)
+
+
+def test_a_json_export_that_fails_leaves_the_file_as_it_was(filled: Store, tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    path.write_text("before")
+    with query.open_database(filled) as database:
+        with pytest.raises(RecordError, match=r"^query: "):
+            database.export("SELECT if(i > 15000, error('no'), i) FROM range(20000) t(i)", path)
+        with pytest.raises(RecordError, match="a query only reads"):
+            database.export("COPY runs TO 'x.csv'", path)
+    assert path.read_text() == "before"
+    assert [each.name for each in tmp_path.iterdir() if each.name.endswith("json")] == ["x.json"]
 
 
 def test_column_names_that_differ_in_case_stay_distinct(store: Store) -> None:

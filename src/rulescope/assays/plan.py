@@ -160,6 +160,7 @@ def seconds_left(
     workers: int,
     weights: Path | None = None,
     shared: Mapping[str, int] | None = None,
+    device: str = "cpu",
 ) -> float:
     """Estimate the duration of ``specs`` from a few iterations of each kind of run.
 
@@ -170,7 +171,7 @@ def seconds_left(
     for spec in specs:
         kind = _pace_kind(spec)
         if kind not in pace:
-            pace[kind] = iteration_seconds(spec, weights)
+            pace[kind] = iteration_seconds(spec, weights, device)
         saved = (shared or {}).get(spec.id, 0)
         total += pace[kind] * (spec.iterations - spec.start - saved)
     return total / max(min(workers, len(specs)), 1)
@@ -183,7 +184,7 @@ def _pace_kind(spec: RunSpec) -> object:
     return (spec.environment, type(learner), sizes, spec.lanes, spec.steps)
 
 
-def iteration_seconds(spec: RunSpec, weights: Path | None = None) -> float:
+def iteration_seconds(spec: RunSpec, weights: Path | None = None, device: str = "cpu") -> float:
     """Return the duration of an iteration of a run like ``spec``, after its first update."""
     from rulescope.lifetime import Lifetime  # here, because torch takes seconds to import
 
@@ -191,7 +192,8 @@ def iteration_seconds(spec: RunSpec, weights: Path | None = None) -> float:
     plain = msgspec.structs.replace(
         spec, interventions=(), change=None, origin=None, marks=(), iterations=warm + CALIBRATION
     )
-    life = Lifetime(msgspec.structs.replace(plain, log_every=plain.iterations), weights=weights)
+    timed = msgspec.structs.replace(plain, log_every=plain.iterations)
+    life = Lifetime(timed, device=device, weights=weights)
     life.run(until=warm)
     started, passed = time.perf_counter(), 0.0
     while not life.finished and passed < PATIENCE:

@@ -1,4 +1,4 @@
-"""Results of an assay as a folder: tables, figures, and one JSON file of all estimates."""
+"""Results of an assay as a folder: tables, figures, and all estimates as JSON and as Parquet."""
 
 from __future__ import annotations
 
@@ -11,16 +11,18 @@ from rulescope.assays.comparison import compare
 from rulescope.assays.comparison import table as comparison_table
 from rulescope.assays.figures import FIGURES, write_figure
 from rulescope.assays.results import as_data
+from rulescope.assays.stored_estimates import INDEX, decode_results, estimate_table
 from rulescope.core import arrays
 from rulescope.core.disk import write_whole
+from rulescope.records.typed_tables import parquet_bytes
 from rulescope.render.tables import markdown, write_table, write_tables
 
 if TYPE_CHECKING:
     from rulescope.assays import Assay, Results
 
 
-INDEX = "results.json"
-"""Names every estimate, every lifetime used and every file written."""
+ESTIMATES = "estimates.parquet"
+"""The estimates of :data:`INDEX` as a table with typed columns."""
 DRAWS = "draws.npz"
 """The bootstrap draws behind the estimates, if they were requested."""
 
@@ -55,8 +57,11 @@ def write_results(
         "runs": dict(sorted(runs.items())),
         "files": sorted(path.name for path in paths),
     }
-    data = write_whole(folder / INDEX, f"{json.dumps(content, indent=1)}\n".encode())
-    return [overview, data, *paths[1:]]
+    text = f"{json.dumps(content, indent=1)}\n".encode()
+    stored = decode_results(text, folder / INDEX)
+    table = write_whole(folder / ESTIMATES, parquet_bytes(estimate_table(stored)))
+    data = write_whole(folder / INDEX, text)
+    return [overview, data, table, *paths[1:]]
 
 
 def _remove_stale(folder: Path, written: set[str]) -> None:

@@ -10,7 +10,7 @@ import typer
 
 from rulescope.assays import ASSAYS, PRESETS, Assay, Budget, Selection, find, narrowed
 from rulescope.assays.subject import find_subject
-from rulescope.cli.options import Force, Weights, Workers, split_names, split_numbers
+from rulescope.cli.options import Device, Force, Weights, Workers, split_names, split_numbers
 from rulescope.core.errors import SpecError, nearest
 from rulescope.engine.execution import Execution
 from rulescope.learners.disco_config import AGENTS
@@ -118,6 +118,7 @@ class EngineOptions:
     """Where and how runs are executed; fields as of :class:`Execution`."""
 
     workers: Workers = None
+    device: Device = "cpu"
     engine: Annotated[
         str, typer.Option(help="Where to run: local (processes), or ray (a cluster).")
     ] = "local"
@@ -134,7 +135,11 @@ class EngineOptions:
     ] = None
     gpus_per_run: Annotated[
         float | None,
-        typer.Option(min=0.01, metavar="X", help="GPUs of a Ray node per run. Default: none."),
+        typer.Option(
+            min=0.01,
+            metavar="X",
+            help="GPUs of a Ray node per run, which then computes on cuda. Default: none.",
+        ),
     ] = None
     time_limit: Annotated[
         float | None,

@@ -11,7 +11,8 @@ import typer
 from rich.console import Console
 
 from rulescope.cli.console import Meter, console, make_table
-from rulescope.cli.options import RESULTS, AsJson, Out
+from rulescope.cli.options import RESULTS, AsJson, Device, Out
+from rulescope.core import runtime
 
 if TYPE_CHECKING:
     from rulescope.numerics.tolerances import Comparison
@@ -36,6 +37,7 @@ def check(
     every: Annotated[
         bool, typer.Option("--all", help="List every comparison, not only the families.")
     ] = False,
+    device: Device = "cpu",
     out: Out = RESULTS,
     as_json: AsJson = False,
 ) -> None:
@@ -44,7 +46,8 @@ def check(
     Conventions are those of the `reference` agent. Both forms of the update are checked: the
     readable definition and the closed form that runs use. The published numerical table, with our
     numbers in it, is written to `check` below --out. Exits with 1 if any error is larger than its
-    tolerance and larger than rounding explains. `rulescope check worlds` checks the worlds instead.
+    tolerance and larger than rounding explains. With --device our numbers are computed there, and
+    tolerances are wider. `rulescope check worlds` checks the worlds instead.
     """
     if context.invoked_subcommand is not None:
         return
@@ -54,17 +57,20 @@ def check(
     from rulescope.numerics.parity_table import compare_all
     from rulescope.numerics.tolerances import summarise
 
+    runtime.require_device(device)
+    if device != "cpu":
+        runtime.single_threaded(device)  # the mode in which lifetimes run
     folder = out / FOLDER
     require_writable(folder)
-    arrays = Golden(golden or default_directory())
+    arrays = Golden(golden or default_directory(), device)
     found: list[Comparison] = []
     with Console(stderr=True).status("comparing"):
         if live:  # first, because it fails at once where the original is not installed
             from rulescope.numerics.jax_reference import compare_with_original
 
-            found += compare_with_original()
+            found += compare_with_original(device=device)
         found += compare_all(arrays)
-    paths = _write(found, list(arrays.rules().values()), folder)
+    paths = _write(found, list(arrays.rules().values()), device, folder)
     lines = summarise(found)
     left_out = arrays.skipped()
     if as_json:
@@ -95,14 +101,15 @@ def check(
         raise typer.Exit(1)
 
 
-def _write(found: Sequence[Comparison], rules: Sequence[str], folder: Path) -> list[Path]:
+def _write(
+    found: Sequence[Comparison], rules: Sequence[str], device: str, folder: Path
+) -> list[Path]:
     """Write the published table with our numbers in it, and its data; return the paths."""
     from rulescope.core.disk import write_whole
-    from rulescope.core.runtime import runtime_identity
     from rulescope.numerics.parity_summary import FILE, numeric_table, summarise_check
     from rulescope.render.tables import write_table
 
-    summary = summarise_check(found, rules, runtime_identity())
+    summary = summarise_check(found, rules, runtime.runtime_identity(device))
     data = write_whole(folder / FILE, summary.to_json())
     return [data, *write_table(numeric_table(summary), folder)]
 
@@ -149,7 +156,6 @@ def worlds(
     """
     from rulescope.assays.streams import world_checks as checks
     from rulescope.core.disk import require_writable, write_whole
-    from rulescope.core.runtime import runtime_identity
     from rulescope.render.tables import terminal, write_table
 
     folder = out / checks.FOLDER
@@ -162,7 +168,7 @@ def worlds(
             f"rulescope check worlds{sizes}",
             checks.structures(),
             checks.references(episodes, steps, lambda done, _, name: meter.update(done, name)),
-            runtime_identity(),
+            runtime.runtime_identity(),
         )
     tables = checks.tables(found)
     paths = [write_whole(folder / checks.FILE, found.to_json())]

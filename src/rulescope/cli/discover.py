@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rulescope.cli.console import Meter, console, duration
-from rulescope.cli.options import STORE, AsJson, StoreFolder
-from rulescope.core import disk
+from rulescope.cli.options import STORE, AsJson, Device, StoreFolder
+from rulescope.core import disk, runtime
 from rulescope.records import Store
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ def discover(
         Path | None,
         typer.Option(metavar="FILE", help="A rule to start from. Default: random weights."),
     ] = None,
+    device: Device = "cpu",
     store: StoreFolder = STORE,
     show_spec: Annotated[
         bool, typer.Option("--show-spec", help="Print the specification and do nothing else.")
@@ -80,6 +81,7 @@ def discover(
         return
     if tensorboard is not None:
         disk.require_possible(tensorboard)
+    runtime.require_device(device)
     total = chosen.warm_start + chosen.meta_steps
     with Meter(f"discovery {chosen.id[:8]}", total, "meta-steps") as meter:
 
@@ -87,7 +89,7 @@ def discover(
             scores = " ".join(f"{score:.2f}" for score in step.scores)
             meter.update(training.step, f"scores {scores}")
 
-        folder = discovery_runner.find_or_run(chosen, Store(store), report, start)
+        folder = discovery_runner.find_or_run(chosen, Store(store), report, start, device)
     manifest = discovery_runner.read_manifest(folder)
     if tensorboard is not None:
         discovery_runner.write_tensorboard(folder, tensorboard)

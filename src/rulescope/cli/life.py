@@ -18,12 +18,13 @@ from rulescope.cli.lifetime_options import LifetimeOptions
 from rulescope.cli.options import (
     STORE,
     AsJson,
+    Device,
     PlanOnly,
     StoreFolder,
     Weights,
     expand_option_groups,
 )
-from rulescope.core import disk
+from rulescope.core import disk, runtime
 from rulescope.core.errors import SpecError, counted
 from rulescope.core.structs import expanded
 from rulescope.episode_stats import HEADLINES, headline
@@ -49,7 +50,7 @@ def life(
         int | None,
         typer.Option(metavar="N", help="Stop after iteration N, leaving a checkpoint."),
     ] = None,
-    device: Annotated[str, typer.Option(help="Device, as named by torch.")] = "cpu",
+    device: Device = "cpu",
     plot: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Draw the learning curve (png, pdf or svg)."),
@@ -89,10 +90,11 @@ def life(
         return
     _require_stop(stop_after, spec)
     _require_plot(plot)
+    runtime.require_device(device)
     keep = Store(store)
     missing = _require_runnable(spec, keep, weights)
     if plan_only:
-        _show_plan(spec, missing, weights, as_json)
+        _show_plan(spec, missing, weights, device, as_json)
         return
     found = spec.id in keep
     record = _run(spec, keep, stop_after, weights, device, as_json)
@@ -119,8 +121,10 @@ def _require_runnable(spec: RunSpec, store: Store, weights: Path | None) -> list
     return missing
 
 
-def _show_plan(spec: RunSpec, missing: list[RunSpec], weights: Path | None, as_json: bool) -> None:
-    seconds = seconds_left(missing, 1, weights) if missing else 0.0
+def _show_plan(
+    spec: RunSpec, missing: list[RunSpec], weights: Path | None, device: str, as_json: bool
+) -> None:
+    seconds = seconds_left(missing, 1, weights, device=device) if missing else 0.0
     if as_json:
         plan = {"id": spec.id, "missing": len(missing), "seconds": seconds}
         print(json.dumps({"plan": plan | {"interactions": interactions(missing)}}))

@@ -30,6 +30,10 @@ PlanOnly = Annotated[
 Force = Annotated[
     bool, typer.Option("--force", help="Start even if disk or memory seem not to suffice.")
 ]
+Device = Annotated[
+    str,
+    typer.Option(metavar="NAME", help="Where learners compute, as torch names it: cpu, cuda, ..."),
+]
 Workers = Annotated[int | None, typer.Option(min=1, help="Processes. Default: one per core.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 

@@ -139,7 +139,8 @@ def show_missing(missing: Mapping[str, RunSpec], execution: Execution, screen: C
         return 0.0
     specs, workers = list(missing.values()), execution.expected_workers
     shared = count_shared(specs) if execution.shares_prefixes else {}
-    seconds = seconds_left(specs, workers, execution.weights, shared)
+    device = execution.local_device
+    seconds = seconds_left(specs, workers, execution.weights, shared, device)
     screen.print(
         f"  {len(missing)} to run ({interactions(specs):,} interactions): about "
         f"{duration(seconds)} with {counted(workers, 'worker')}"

@@ -100,6 +100,27 @@ def runtime_identity(device: str = "cpu") -> Identity:
     return {**_machine(), "threads": torch.get_num_threads(), "device": _device(device)}
 
 
+def list_devices() -> list[str]:
+    """Return the devices on which torch computes here, such as ``["cpu", "cuda", "cuda:0"]``."""
+    import torch
+
+    if not torch.accelerator.is_available():
+        return ["cpu"]
+    kind = str(torch.accelerator.current_accelerator()).partition(":")[0]
+    return ["cpu", kind, *(f"{kind}:{i}" for i in range(torch.accelerator.device_count()))]
+
+
+def require_device(device: str) -> None:
+    """Raise :class:`SpecError` unless torch computes on ``device`` here.
+
+    Nothing is computed, so that the memory of a GPU is left to the workers.
+    """
+    if device != "cpu" and device not in (found := list_devices()):
+        raise SpecError(
+            f"--device: {device!r} is not available here; available: {', '.join(found)}"
+        )
+
+
 _HEAP = 128 << 20
 """Bytes by which the heap grows at a time; untouched pages cost nothing."""
 
@@ -112,6 +133,7 @@ def single_threaded(device: str = "cpu") -> None:
     if device.startswith("cuda"):
         # Without a fixed workspace cuBLAS may choose another order of summation at each call.
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+        torch.backends.cudnn.allow_tf32 = False  # else convolutions round float32 to 10 bits
     try:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError, NotImplementedError) as fault:

@@ -71,7 +71,7 @@ class Critic:
         """Return the advantages [N, T, B] of the actions taken, for ``value`` [N, T + 1, B]."""
 
         def column(x: Tensor) -> NDArray[np.float64]:
-            return x.transpose(0, 1).flatten(1).double().numpy()  # [T, N * B]
+            return x.transpose(0, 1).flatten(1).double().cpu().numpy()  # [T, N * B]
 
         found = generalised_advantages(
             column(experience.payoffs),
@@ -80,7 +80,8 @@ class Critic:
             self.config.discount,
             self.config.trace,
         )
-        return torch.tensor(found).float().view(len(found), len(value), -1).transpose(0, 1)
+        advantages = torch.tensor(found, dtype=torch.float32, device=value.device)
+        return advantages.view(len(found), len(value), -1).transpose(0, 1)
 
     def _value(self, params: Tensor, observations: Tensor) -> Tensor:
         """Return one critic's values [T, B] of ``observations`` [T, B, *observation_shape]."""

@@ -34,7 +34,11 @@ Callback = Callable[[MetaTraining, MetaStep], None]
 
 
 def find_or_run(
-    spec: Discovery, store: Store, callback: Callback | None = None, start: Path | None = None
+    spec: Discovery,
+    store: Store,
+    callback: Callback | None = None,
+    start: Path | None = None,
+    device: str = "cpu",
 ) -> Path:
     """Return the folder of the discovery of ``spec``, which is run unless ``store`` has it.
 
@@ -46,11 +50,11 @@ def find_or_run(
         read_manifest(folder)
         return folder
     spec = validate_discovery(spec)
-    rule = _read_start(spec, start)
+    rule = _read_start(spec, start, device)
     store.require_writable()
-    training = MetaTraining(spec, rule)
+    training = MetaTraining(spec, rule, device)
     runtime.require_one_source()
-    identity = _identity()
+    identity = _identity(device)
     seconds = _resume(training, store, identity)
     started = saved = time.monotonic()
 
@@ -76,19 +80,19 @@ def find_or_run(
     return folder
 
 
-def _read_start(spec: Discovery, path: Path | None) -> rule_tensors.Rule | None:
+def _read_start(spec: Discovery, path: Path | None, device: str) -> rule_tensors.Rule | None:
     """Return the rule that ``spec`` starts from, or None for random weights."""
     if not spec.start:
         return None
     found = rule_weights.load(spec.start, path)
     if disco_format.sizes_of(found.arrays) != rule_tensors.all_sizes(spec.sizes):
         raise SpecError(f"{path}: the rule to start from has other sizes than the specification")
-    return rule_tensors.from_arrays(found.arrays)
+    return rule_tensors.from_arrays(found.arrays, device)
 
 
-def _identity() -> str:
-    """Return a hash of the program and the machine, which a resumed run must share."""
-    shared = [runtime.program_identity(), runtime.runtime_identity()]
+def _identity(device: str) -> str:
+    """Return a hash of program, machine and device, which a resumed run must share."""
+    shared = [runtime.program_identity(), runtime.runtime_identity(device)]
     return hashlib.sha256(json.dumps(shared, sort_keys=True).encode()).hexdigest()
 
 
@@ -121,7 +125,7 @@ def _write(folder: Path, training: MetaTraining, seconds: float, store: Store) -
         "parameters": sum(array.numel() for array in training.rule.values()),
         "seconds": round(seconds, 1),
         "source": runtime.source_identity(),
-        "runtime": runtime.runtime_identity(),
+        "runtime": runtime.runtime_identity(training.device),
     }
     files[MANIFEST] = msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"
     with disk.writing(folder), store.temporary_folder(training.spec.id) as staged:

@@ -47,17 +47,17 @@ class PopulationReplay:
     def __init__(self, like: Experience, capacity: int) -> None:
         """``like`` has all shapes but the number of trajectories."""
         self.capacity = capacity
-        self._columns = [
-            torch.zeros(len(x), x.shape[1], capacity, *x.shape[3:], dtype=x.dtype) for x in like
-        ]
+        self._columns = [x.new_zeros(len(x), x.shape[1], capacity, *x.shape[3:]) for x in like]
+        self._device = like.actions.device
         self.appended = np.zeros(len(like.actions), dtype=np.int64)
         """[N] trajectories that each agent has appended since its start"""
 
     def append(self, experience: Experience) -> None:
         """Append the trajectories of every agent."""
         width = experience.actions.shape[2]
-        agents = torch.arange(len(self.appended)).unsqueeze(1)
-        slots = torch.tensor((self.appended[:, None] + np.arange(width)) % self.capacity)
+        agents = torch.arange(len(self.appended), device=self._device).unsqueeze(1)
+        places = (self.appended[:, None] + np.arange(width)) % self.capacity
+        slots = torch.tensor(places, device=self._device)
         for column, new in zip(self._columns, experience, strict=True):
             column.transpose(1, 2)[agents, slots] = new.transpose(1, 2)
         self.appended += width
@@ -65,8 +65,9 @@ class PopulationReplay:
     def sample(self, stream: Generator, batch: int) -> Experience:
         """Return ``batch`` trajectories of each agent, drawn uniformly with replacement."""
         filled = np.minimum(self.appended, self.capacity)[:, None]
-        slots = torch.tensor((stream.random((len(filled), batch)) * filled).astype(np.int64))
-        agents = torch.arange(len(filled)).unsqueeze(1)
+        places = (stream.random((len(filled), batch)) * filled).astype(np.int64)
+        slots = torch.tensor(places, device=self._device)
+        agents = torch.arange(len(filled), device=self._device).unsqueeze(1)
         return Experience(
             *(column.transpose(1, 2)[agents, slots].transpose(1, 2) for column in self._columns)
         )
@@ -78,7 +79,7 @@ class PopulationReplay:
     def save(self) -> dict[str, NDArray[np.generic]]:
         """Return everything that :meth:`load` needs."""
         named = zip(Experience._fields, self._columns, strict=True)
-        return {name: column.numpy().copy() for name, column in named} | {
+        return {name: column.cpu().numpy().copy() for name, column in named} | {
             "appended": self.appended.copy()
         }
 

@@ -35,16 +35,16 @@ class MetaStep(NamedTuple):
 class MetaTraining:
     """A discovery, advanced one meta-step at a time; ``save`` and ``load`` continue to the bit."""
 
-    def __init__(self, spec: Discovery, start: Rule | None = None) -> None:
-        """``start`` is the rule that ``spec.start`` names, if it names one."""
-        runtime.single_threaded()
-        self.spec = spec
-        self.rule = rule_tensors.draw_initial(spec.sizes, spec.seed) if start is None else start
+    def __init__(self, spec: Discovery, start: Rule | None = None, device: str = "cpu") -> None:
+        """``start`` is the rule that ``spec.start`` names, if it names one, on ``device``."""
+        runtime.single_threaded(device)
+        self.spec, self.device = spec, device
+        self.rule = start or rule_tensors.draw_initial(spec.sizes, spec.seed, device)
         self.average = {name: array.clone() for name, array in self.rule.items()}
         """The running average of the rule: the result of the discovery."""
         self._first = {name: torch.zeros_like(array) for name, array in self.rule.items()}
         self._second = {name: torch.zeros_like(array) for name, array in self.rule.items()}
-        self.population = Population(spec)
+        self.population = Population(spec, device)
         self.step = 0
         """Meta-steps made, those of the warm start included."""
         self.log: list[dict[str, float]] = []
@@ -119,7 +119,7 @@ class MetaTraining:
     def load(self, checkpoint: Arrays) -> None:
         """Continue from what :meth:`save` of the same specification returned."""
         self.rule, self.average, self._first, self._second = (
-            rule_tensors.from_arrays(unprefix(part, checkpoint))
+            rule_tensors.from_arrays(unprefix(part, checkpoint), self.device)
             for part in ("rule", "average", "first", "second")
         )
         self.step = int(checkpoint["loop/step"])
@@ -159,14 +159,14 @@ def _combine(gradients: Rule, finite: Tensor) -> tuple[Rule | None, float, NDArr
     norms = squares.sqrt()
     sound = norms.isfinite() & finite
     if not bool(sound.any()):
-        return None, float("nan"), ~sound.numpy()
+        return None, float("nan"), ~sound.cpu().numpy()
     typical = norms[sound].mean() + 1e-12
     share = sound / norms.clamp_min(typical) / sound.sum()
     mean = {
         name: torch.where(_like(sound, g), g * _like(share, g), 0.0).sum(0)
         for name, g in gradients.items()
     }
-    return mean, float(typical), ~sound.numpy()
+    return mean, float(typical), ~sound.cpu().numpy()
 
 
 def _like(per_agent: Tensor, array: Tensor) -> Tensor:

@@ -8,6 +8,7 @@ update that the discovered rule will be used in.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -51,8 +52,8 @@ class EmittedTargets(NamedTuple):
 class Population:
     """The agents of a discovery, those of the first world first."""
 
-    def __init__(self, spec: Discovery) -> None:
-        self.spec = spec
+    def __init__(self, spec: Discovery, device: str = "cpu") -> None:
+        self.spec, self.device = spec, device
         self._worlds = [world for world in spec.worlds for _ in range(world.agents)]  # [N]
         self.agents = len(self._worlds)
         """N"""
@@ -96,14 +97,15 @@ class Population:
         """Return experience with B = 0."""
         mix, n = self._mixes["training"], self.agents
         lead = (n, self.spec.steps, 0)
+        zeros = partial(torch.zeros, device=self.device)
         return Experience(
-            observations=torch.zeros(n, self.spec.steps + 1, 0, *mix.observation_shape),
-            actions=torch.zeros(lead, dtype=torch.int64),
-            rewards=torch.zeros(lead),
-            terminals=torch.zeros(lead),
-            behaviour=torch.zeros(*lead, mix.actions),
-            payoffs=torch.zeros(lead),
-            ended=torch.zeros(lead),
+            observations=zeros(n, self.spec.steps + 1, 0, *mix.observation_shape),
+            actions=zeros(lead, dtype=torch.int64),
+            rewards=zeros(lead),
+            terminals=zeros(lead),
+            behaviour=zeros(*lead, mix.actions),
+            payoffs=zeros(lead),
+            ended=zeros(lead),
         )
 
     def _initialise(self, agent: int) -> tuple[LearnerState, Any]:
@@ -121,7 +123,9 @@ class Population:
         units = self.spec.sizes.lifetime
         state = LearnerState.fresh(params, RuleState(torch.zeros(units), torch.zeros(units)))
         state = state._replace(moments=state.moments._replace(updates=torch.zeros(())))
-        return state, self.critic.initial(int(stream.integers(2**31)))
+        critic = self.critic.initial(int(stream.integers(2**31)))
+        state, critic = pytree.tree_map(lambda x: x.to(self.device), (state, critic))
+        return state, critic
 
     def replace_agent(self, agent: int) -> None:
         """Replace ``agent`` by an initial one in the same world."""
@@ -141,8 +145,9 @@ class Population:
         policy = torch.vmap(lambda p, rows: self.agent.policy(self.agent.layout.views(p), rows))
         observations, logits, actions, transitions = [observation], [], [], []
         for _ in range(steps):
-            rows = torch.from_numpy(observation).view(self.agents, -1, *observation.shape[1:])
-            logits.append(policy(params, rows).flatten(0, 1).numpy())
+            rows = torch.from_numpy(observation).to(self.device)
+            rows = rows.view(self.agents, -1, *observation.shape[1:])
+            logits.append(policy(params, rows).flatten(0, 1).cpu().numpy())
             noise = self.streams["action"].gumbel(size=logits[-1].shape)
             actions.append((logits[-1] + noise).argmax(axis=1))
             transitions.append(mix.step(actions[-1]))
@@ -151,15 +156,17 @@ class Population:
         self._observations[purpose] = observation
 
         def tensor(items: list[NDArray[Any]], dtype: torch.dtype = torch.float32) -> Tensor:
-            stacked = torch.tensor(np.stack(items), dtype=dtype)  # [T, N * B, ...]
+            stacked = torch.tensor(np.stack(items), dtype=dtype, device=self.device)
+            # [T, N * B, ...] to [N, T, B, ...]
             by_agent = stacked.view(len(items), self.agents, -1, *stacked.shape[2:])
             return by_agent.transpose(0, 1).contiguous()
 
         rewards = tensor([step.reward for step in transitions])
+        scales = torch.tensor(self.scales, dtype=torch.float32, device=self.device)
         return Experience(
             observations=tensor(observations),
             actions=tensor(actions, torch.int64),
-            rewards=rewards * torch.tensor(self.scales, dtype=torch.float32).view(-1, 1, 1),
+            rewards=rewards * scales.view(-1, 1, 1),
             terminals=tensor([step.terminal for step in transitions]),
             behaviour=tensor(logits),
             payoffs=tensor([step.payoff for step in transitions]),
@@ -191,7 +198,7 @@ class Population:
 
     def scores(self, experience: Experience) -> list[float]:
         """Return the score of each world in evaluation ``experience``: 0 random, 1 optimal."""
-        payoffs = experience.payoffs.transpose(0, 1).flatten(1).numpy()
+        payoffs = experience.payoffs.transpose(0, 1).flatten(1).cpu().numpy()
         return self._mixes["evaluation"].scores(payoffs)
 
     def are_finite(self) -> Tensor:
@@ -209,7 +216,8 @@ class Population:
         """Give some agents, at random, the recurrent state of another one."""
         stream = self.streams["transplant"]
         chosen = stream.random(self.agents) < self.spec.transplants
-        donors = torch.tensor(np.where(chosen, stream.permutation(self.agents), range(self.agents)))
+        sources = np.where(chosen, stream.permutation(self.agents), range(self.agents))
+        donors = torch.tensor(sources, device=self.device)
         hidden, cell = self.state.recurrent
         recurrent = self.state.recurrent._replace(hidden=hidden[donors], cell=cell[donors])
         self.state = self.state._replace(recurrent=recurrent)
@@ -218,7 +226,7 @@ class Population:
         """Return everything that :meth:`load` needs to continue to the bit."""
         leaves, _ = pytree.tree_flatten((self.state, self.critics))
         parts: dict[str, Arrays] = {
-            "leaf": {str(i): leaf.detach().numpy().copy() for i, leaf in enumerate(leaves)},
+            "leaf": {str(i): leaf.detach().cpu().numpy().copy() for i, leaf in enumerate(leaves)},
             "replay": self.replay.save(),
             "stream": {name: seeds.pack(stream) for name, stream in self.streams.items()},
             "agents": {"ages": self.ages, "lifetimes": self.lifetimes, "scales": self.scales},
@@ -232,7 +240,7 @@ class Population:
         """Continue from what :meth:`save` of the same specification returned."""
         leaves, tree = pytree.tree_flatten((self.state, self.critics))
         saved = unprefix("leaf", state)
-        new = [torch.tensor(saved[str(i)]) for i in range(len(leaves))]
+        new = [torch.tensor(saved[str(i)], device=self.device) for i in range(len(leaves))]
         self.state, self.critics = pytree.tree_unflatten(new, tree)
         self.replay.load(unprefix("replay", state))
         self.streams = {name: seeds.unpack(w) for name, w in unprefix("stream", state).items()}
@@ -246,13 +254,13 @@ class Population:
 
 def to_batch(experience: Experience) -> Batch:
     """Return one agent's experience (without N) as a learner's batch; every step is its own row."""
-    steps, width = experience.actions.shape
+    (steps, width), device = experience.actions.shape, experience.actions.device
     return Batch(
         rows=experience.observations.flatten(0, 1),
-        index=torch.arange((steps + 1) * width).view(steps + 1, width),
+        index=torch.arange((steps + 1) * width, device=device).view(steps + 1, width),
         actions=experience.actions,
         rewards=experience.rewards,
         terminals=experience.terminals,
         behaviour=experience.behaviour,
-        began=torch.zeros(width),
+        began=torch.zeros(width, device=device),
     )

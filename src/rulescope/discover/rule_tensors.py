@@ -35,9 +35,9 @@ def all_sizes(config: RuleSizes) -> DiscoSizes:
     )
 
 
-def draw_initial(config: RuleSizes, seed: int) -> Rule:
+def draw_initial(config: RuleSizes, seed: int, device: str = "cpu") -> Rule:
     """Return random weights for a discovery to start from."""
-    return from_arrays(rule_weights.fresh(all_sizes(config), seed))
+    return from_arrays(rule_weights.fresh(all_sizes(config), seed), device)
 
 
 def copy_per_agent(rule: Rule, agents: int) -> Rule:
@@ -50,9 +50,9 @@ def copy_per_agent(rule: Rule, agents: int) -> Rule:
 
 def to_arrays(rule: Rule) -> dict[str, NDArray[np.float32]]:
     """Return the rule as arrays for a file."""
-    return {name: array.detach().numpy().copy() for name, array in rule.items()}
+    return {name: array.detach().cpu().numpy().copy() for name, array in rule.items()}
 
 
-def from_arrays(arrays: Arrays) -> Rule:
+def from_arrays(arrays: Arrays, device: str = "cpu") -> Rule:
     """Return the rule with the given arrays: the inverse of :func:`to_arrays`."""
-    return {name: torch.tensor(array) for name, array in arrays.items()}
+    return {name: torch.tensor(array, device=device) for name, array in arrays.items()}

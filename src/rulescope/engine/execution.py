@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rulescope.core import runtime
 from rulescope.core.errors import SpecError, nearest
 from rulescope.records import Store
 from rulescope.run_spec import RunSpec
@@ -38,6 +39,8 @@ class Execution:
     """Whether to start even if disk or memory seem not to suffice."""
     weights: Path | None = None
     """Where the weights of rules are, if not in the usual places."""
+    device: str = "cpu"
+    """Where learners compute, as torch names it; all workers share it."""
 
     def __post_init__(self) -> None:
         if self.engine not in ENGINES:
@@ -46,10 +49,25 @@ class Execution:
             from rulescope.engine.ray_engine import require_ray
 
             require_ray()
+            self._require_ray_device()
             return
+        runtime.require_device(self.device)
         for name in ("address", "cpus_per_run", "gpus_per_run"):
             if getattr(self, name) is not None:
                 raise SpecError(f"--{name.replace('_', '-')}: goes with --engine ray")
+
+    def _require_ray_device(self) -> None:
+        """Raise unless Ray can give runs this device; whether a node has it is known later."""
+        if self.device not in ("cpu", "cuda"):
+            raise SpecError(
+                f"--device: {self.device!r} does not go with --engine ray, which selects the GPU "
+                "of a run itself; available: cpu, cuda"
+            )
+        if self.device == "cuda" and self.gpus_per_run is None:
+            raise SpecError(
+                "--device: 'cuda' with --engine ray needs --gpus-per-run, the part of a GPU that a "
+                "run takes, such as 0.25"
+            )
 
     @property
     def expected_workers(self) -> int:
@@ -69,6 +87,11 @@ class Execution:
         """
         return self.engine == "local"
 
+    @property
+    def local_device(self) -> str:
+        """The device of runs that are timed on this machine; a Ray node's GPU may be elsewhere."""
+        return self.device if self.engine == "local" else "cpu"
+
     def require_possible(self, missing: Collection[RunSpec], store: Store) -> None:
         """Raise the error that :meth:`run_all` would raise before its first run."""
         if self.engine == "ray":
@@ -80,7 +103,7 @@ class Execution:
         elif not self.force:
             from rulescope.engine import local_engine
 
-            local_engine.require(missing, store, self.workers)
+            local_engine.require(missing, store, self.workers, self.device)
 
     def run_all(
         self,
@@ -93,7 +116,7 @@ class Execution:
         """Bring the record of every spec into ``store``; see :func:`local_engine.run_all`."""
         from rulescope.engine import local_engine
 
-        run_all = local_engine.run_all
+        run_all = partial(local_engine.run_all, device=self.device)
         if self.engine == "ray":
             from rulescope.engine import ray_engine
 

@@ -30,6 +30,7 @@ def run_all(
     timeouts: Timeouts | None = None,
     name: str = "",
     force: bool = False,
+    device: str = "cpu",
     share_prefixes: bool = True,
 ) -> Campaign:
     """Bring the record of every spec into ``store``; a failed run does not stop the others.
@@ -41,7 +42,8 @@ def run_all(
     On Ctrl-C or SIGTERM every worker completes its iteration and saves a checkpoint, then
     ``KeyboardInterrupt`` is raised; a second signal does not wait for that. :class:`EngineError`
     is raised before anything runs if disk or memory would not suffice, unless ``force``, and when
-    workers cannot be started. ``name`` identifies the campaign to readers of the store.
+    workers cannot be started. ``name`` identifies the campaign to readers of the store. Learners
+    of all workers compute on ``device``.
 
     Iterations that runs have in common are executed once, unless ``share_prefixes`` is False: a
     run starts from the branch checkpoint of another (:mod:`rulescope.engine.branch_plan`). Records
@@ -51,16 +53,18 @@ def run_all(
 
     def make_pool(missing: dict[str, RunSpec]) -> ProcessPool:
         if not force:
-            require(missing.values(), store, workers)
+            require(missing.values(), store, workers, device)
         size = _pool_size(missing, workers)
-        return ProcessPool(size, store.root, weights, timeouts or Timeouts())
+        return ProcessPool(size, store.root, weights, timeouts or Timeouts(), device)
 
     return run_campaign(specs, store, make_pool, report, name, share_prefixes=share_prefixes)
 
 
-def require(missing: Collection[RunSpec], store: Store, workers: int | None) -> None:
+def require(
+    missing: Collection[RunSpec], store: Store, workers: int | None, device: str = "cpu"
+) -> None:
     """Raise :class:`EngineError` if disk or memory would not suffice to run ``missing``."""
-    resources.require(missing, _pool_size(missing, workers), store.root)
+    resources.require(missing, _pool_size(missing, workers), store.root, device)
 
 
 def _pool_size(missing: Collection[object], workers: int | None) -> int:

@@ -64,9 +64,16 @@ class ProcessHandle(WorkerHandle):
 class ProcessPool(Pool[ProcessHandle]):
     """At most ``size`` processes that write into the store at ``root``."""
 
-    def __init__(self, size: int, root: Path, weights: Path | None, timeouts: Timeouts) -> None:
+    def __init__(
+        self,
+        size: int,
+        root: Path,
+        weights: Path | None,
+        timeouts: Timeouts,
+        device: str = "cpu",
+    ) -> None:
         super().__init__(timeouts)
-        self._size, self._root, self._weights = size, root, weights
+        self._size, self._root, self._weights, self._device = size, root, weights, device
         self._context = multiprocessing.get_context("spawn")
 
     @property
@@ -76,7 +83,7 @@ class ProcessPool(Pool[ProcessHandle]):
 
     def _spawn(self) -> ProcessHandle:
         ours, theirs = self._context.Pipe()
-        arguments = (theirs, self._root.absolute(), self._weights)
+        arguments = (theirs, self._root.absolute(), self._weights, self._device)
         process = self._context.Process(target=run_worker, args=arguments, daemon=True)
         with _one_thread(), _blocked_interrupts():
             process.start()

@@ -66,7 +66,9 @@ def run_all(
             rules = _read_weights(missing.values(), weights)
             connection.enter_context(_connected(address, workers, share))
             memory = (
-                0 if force else max(resources.estimate(spec).memory for spec in missing.values())
+                0
+                if force
+                else max(resources.estimate(spec, share.device).memory for spec in missing.values())
             )
             pool = RayPool(workers, store, rules, share, memory, timeouts or Timeouts())
             if not force:

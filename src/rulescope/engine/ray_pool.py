@@ -38,6 +38,11 @@ class Share(NamedTuple):
     gpus: float = 0.0
     """If more than 0, runs compute on a GPU."""
 
+    @property
+    def device(self) -> str:
+        """Where learners compute; Ray shows a run the GPU that it was given as the first one."""
+        return "cuda" if self.gpus else "cpu"
+
     def require_possible(self) -> None:
         """Raise :class:`EngineError` if no node could give this share."""
         if self.cpus <= 0.0 or self.gpus < 0.0 or (self.gpus > 1.0 and self.gpus % 1.0):
@@ -175,8 +180,7 @@ class RayPool(Pool[ActorHandle]):
 
         self._workers, self._store = workers, store
         self._per_run = {"CPU": share.cpus, "GPU": share.gpus, "memory": float(memory)}
-        device = "cuda" if share.gpus else "cpu"
-        self._arguments = (runtime.program_name(), ray.put(weights), device)
+        self._arguments = (runtime.program_name(), ray.put(weights), share.device)
         remote: Any = ray.remote  # its type stubs lack some options
         self._actor_class = remote(
             num_cpus=share.cpus,

@@ -37,11 +37,11 @@ class Need(NamedTuple):
     record: int
     checkpoint: int
     memory: int
-    """Of its worker."""
+    """Main memory of its worker; that of a GPU is not counted."""
 
 
-def estimate(spec: RunSpec) -> Need:
-    """Return upper bounds of what ``spec`` takes."""
+def estimate(spec: RunSpec, device: str = "cpu") -> Need:
+    """Return upper bounds of what ``spec`` takes if its learner computes on ``device``."""
     parameters = _NUMBER * _count_parameters(spec)
     replay = _replay_bytes(spec)
     checkpoint = spec.learner.network_copies * parameters + replay + 100_000
@@ -49,18 +49,19 @@ def estimate(spec: RunSpec) -> Need:
     large = {"params": parameters, "target": parameters, "moments": 2 * parameters}
     kept = sum((large | {"replay": replay}).get(name, 100_000) for name in spec.kept)
     # A checkpoint is a copy of the state, and packing it makes another.
-    memory = PROCESS + _workspace_bytes(spec) + 3 * checkpoint
+    workspace = _workspace_bytes(spec) if device == "cpu" else 0  # on a GPU it is in its memory
+    memory = PROCESS + workspace + 3 * checkpoint
     return Need(_RECORD + log + kept + len(spec.marks) * checkpoint, checkpoint, memory)
 
 
-def require(specs: Iterable[RunSpec], workers: int, root: Path) -> None:
+def require(specs: Iterable[RunSpec], workers: int, root: Path, device: str = "cpu") -> None:
     """Raise :class:`EngineError` if disk at ``root`` or memory would not suffice for ``specs``.
 
-    Limits that this system does not report are not checked.
+    Limits that this system does not report, and the memory of a GPU, are not checked.
     """
     specs = list(specs)
     require_disk(specs, workers, root, _branch_bytes(specs, workers))
-    _require_memory([estimate(spec) for spec in specs], workers)
+    _require_memory([estimate(spec, device) for spec in specs], workers)
 
 
 def _branch_bytes(specs: Iterable[RunSpec], workers: int) -> int:

@@ -34,7 +34,7 @@ MAX_CAUSE, MAX_TRACE = 2_000, 8_000
 """Characters kept of a cause and of a traceback."""
 
 
-def run_worker(pipe: Connection, root: Path, weights: Path | None) -> None:
+def run_worker(pipe: Connection, root: Path, weights: Path | None, device: str = "cpu") -> None:
     """Execute every run received through ``pipe`` into the store at ``root``, then exit."""
     # Ctrl-C reaches every process of a terminal; only the parent handles it, and asks us to pause.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -49,7 +49,7 @@ def run_worker(pipe: Connection, root: Path, weights: Path | None) -> None:
         from rulescope.records.branch_checkpoints import BranchCheckpoints
         from rulescope.runner import Sharing
 
-        runtime.single_threaded()
+        runtime.single_threaded(device)
     except BaseException as fault:
         worker.send(StartFailed(describe_error(fault)))
         return
@@ -60,7 +60,7 @@ def run_worker(pipe: Connection, root: Path, weights: Path | None) -> None:
         if assignment is None:
             break
         sharing = Sharing(BranchCheckpoints(store), assignment.start, assignment.users)
-        ended = worker.execute(assignment.canonical, store, weights, sharing=sharing)
+        ended = worker.execute(assignment.canonical, store, weights, device, sharing)
         # The run did not fail: a worker that pauses is replaced, and its successor resumes the run.
         worker.send(ended._replace(outcome="paused") if worker.source_changed else ended)
 

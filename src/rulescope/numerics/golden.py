@@ -54,13 +54,17 @@ def default_directory() -> Path:
 
 
 class Golden:
-    """A directory of golden arrays; files are read when first needed."""
+    """A directory of golden arrays, and the device on which ours are computed.
 
-    def __init__(self, directory: Path) -> None:
+    Files are read when first needed.
+    """
+
+    def __init__(self, directory: Path, device: str = "cpu") -> None:
         if not directory.is_dir():
             raise GoldenError(f"{directory}: no such directory of golden arrays")
         inner = directory / "disco"
         self.directory = inner if inner.is_dir() else directory
+        self.device = device
         self._files: dict[str, dict[str, NDArray[Any]]] = {}
         if not self.has("inner_common"):
             raise GoldenError(f"{directory}: has no golden arrays (inner_common.npz is missing)")
@@ -93,22 +97,30 @@ class Golden:
             return [f"{RELEASED_RULE}: weights not found (try `rulescope weights fetch`)"]
         return []
 
+    def tensor(self, array: NDArray[Any], dtype: torch.dtype | None = None) -> Tensor:
+        """Return a stored array as a tensor on the device."""
+        return torch.tensor(array, dtype=dtype, device=self.device)
+
+    def rule_weights(self, name: str, dtype: torch.dtype) -> dict[str, Tensor]:
+        """Return a rule's weights as tensors on the device."""
+        return load_rule_weights(name, dtype, self.device)
+
     def rollout(self, number: int, dtype: torch.dtype) -> Batch:
         """Return a stored rollout [9 slots, 4 lanes] as a batch; every slot is its own row.
 
         Slot k has the reward and flag that *arrived with* its observation.
         """
         slots = unprefix(f"rollout{number}", self["inner_common"])
-        observations = torch.tensor(slots["observations"], dtype=dtype)
+        observations = self.tensor(slots["observations"], dtype)
         length, lanes = observations.shape[:2]
-        ended = torch.tensor(slots["discounts"] == 0, dtype=dtype)
+        ended = self.tensor(slots["discounts"] == 0, dtype)
         return Batch(
             rows=observations.flatten(0, 1),
-            index=torch.arange(length * lanes).view(length, lanes),
-            actions=torch.tensor(slots["actions"][:-1]).long(),
-            rewards=torch.tensor(slots["rewards"][1:], dtype=dtype),
+            index=torch.arange(length * lanes, device=self.device).view(length, lanes),
+            actions=self.tensor(slots["actions"][:-1]).long(),
+            rewards=self.tensor(slots["rewards"][1:], dtype),
             terminals=ended[1:],
-            behaviour=torch.tensor(slots["behaviour_logits"][:-1], dtype=dtype),
+            behaviour=self.tensor(slots["behaviour_logits"][:-1], dtype),
             began=ended[0],
         )
 
@@ -131,9 +143,11 @@ def merge_equal_rows(batch: Batch) -> Batch:
     )
 
 
-def load_rule_weights(name: str, dtype: torch.dtype) -> dict[str, Tensor]:
+def load_rule_weights(name: str, dtype: torch.dtype, device: str = "cpu") -> dict[str, Tensor]:
     """Return a rule's weights as tensors."""
-    return {key: torch.tensor(w, dtype=dtype) for key, w in load(name).arrays.items()}
+    return {
+        key: torch.tensor(w, dtype=dtype, device=device) for key, w in load(name).arrays.items()
+    }
 
 
 def to_our_names(stored: Arrays, actions: int) -> dict[str, NDArray[Any]]:
@@ -153,7 +167,7 @@ def to_our_names(stored: Arrays, actions: int) -> dict[str, NDArray[Any]]:
 
 def to_original_names(views: Mapping[str, Tensor]) -> dict[str, NDArray[Any]]:
     """Return our agent arrays under the original's names, in its layout."""
-    ours = {name: view.detach().numpy() for name, view in views.items()}
+    ours = {name: view.detach().cpu().numpy() for name, view in views.items()}
     theirs = {
         f"{name}/{part}": ours[f"{layer}.{part}"]
         for layer, name in LAYERS.items()
@@ -163,7 +177,11 @@ def to_original_names(views: Mapping[str, Tensor]) -> dict[str, NDArray[Any]]:
     return theirs | {f"{ACTION_MODEL}/w": prefix_names, f"{ACTION_MODEL}/b": ours["model.b0"]}
 
 
-def flatten_stored(layout: Layout, stored: Arrays, actions: int, dtype: torch.dtype) -> Tensor:
+def flatten_stored(
+    layout: Layout, stored: Arrays, actions: int, dtype: torch.dtype, device: str = "cpu"
+) -> Tensor:
     """Return stored agent arrays as one flat vector [size] of ours."""
     ours = to_our_names(stored, actions)
-    return layout.flatten({name: torch.tensor(array, dtype=dtype) for name, array in ours.items()})
+    return layout.flatten(
+        {name: torch.tensor(array, dtype=dtype, device=device) for name, array in ours.items()}
+    )

@@ -31,7 +31,7 @@ from rulescope.numerics.golden import (
     to_original_names,
 )
 from rulescope.numerics.output_parity import ForwardCase
-from rulescope.numerics.tolerances import PRECISIONS, Comparison, compare
+from rulescope.numerics.tolerances import PRECISIONS, Comparison, compare, widen_for
 from rulescope.numerics.update_parity import SMALL_AGENT, compare_inner_steps, small_update
 from rulescope.rules import released_rules, weight_files
 from rulescope.rules.rule_weights import load
@@ -53,8 +53,8 @@ LIVE_TOLERANCES = {("forward", "float32"): 2e-4, ("gradients", "float32"): 1e-4}
 NamedArrays = dict[str, NDArray[Any]]
 
 
-def compare_with_original(seed: int = 0) -> Iterator[Comparison]:
-    """Compare ours with the original on inputs drawn from ``seed``.
+def compare_with_original(seed: int = 0, device: str = "cpu") -> Iterator[Comparison]:
+    """Compare ours, computed on ``device``, with the original on inputs drawn from ``seed``.
 
     The released rule is included if its weights are available. Raise :class:`RulescopeError` if
     the original cannot be imported, or is not the supported version.
@@ -63,19 +63,21 @@ def compare_with_original(seed: int = 0) -> Iterator[Comparison]:
     released = weight_files.find(released_rules.get(RELEASED_RULE)) is not None
     rules = {"rand": RANDOM_RULE} | ({"real": RELEASED_RULE} if released else {})
     for item in chain(
-        _compare_rule(original, rules, seed), _compare_updates(original, rules, seed)
+        _compare_rule(original, rules, seed, device),
+        _compare_updates(original, rules, seed, device),
     ):
         tolerance = LIVE_TOLERANCES.get((item.family, item.precision), item.tolerance)
-        yield item._replace(family=f"live {item.family}", tolerance=tolerance)
+        live = item._replace(family=f"live {item.family}", tolerance=tolerance)
+        yield widen_for(live, device)
 
 
 def _compare_rule(
-    original: JaxReference, rules: Mapping[str, str], seed: int
+    original: JaxReference, rules: Mapping[str, str], seed: int, device: str
 ) -> Iterator[Comparison]:
     """Compare targets, values and carried state, from a zero and from a non-zero state."""
     inputs = draw_rule_inputs(seeds.stream(seed, "live.rule"))
     for (precision, (_, dtype)), start in product(PRECISIONS.items(), ("zero", "nonzero")):
-        case = ForwardCase(inputs, start, dtype)
+        case = ForwardCase(inputs, start, dtype, device)
         for key, rule in rules.items():
             ours = case.values() | case.rule_outputs(rule)
             theirs = original.targets(inputs, start, load(rule).arrays, precision)
@@ -84,7 +86,7 @@ def _compare_rule(
 
 
 def _compare_updates(
-    original: JaxReference, rules: Mapping[str, str], seed: int
+    original: JaxReference, rules: Mapping[str, str], seed: int, device: str
 ) -> Iterator[Comparison]:
     """Write golden arrays of consecutive updates with the original, and compare ours with them."""
     common = draw_update_inputs(seeds.stream(seed, "live.updates"))
@@ -96,7 +98,7 @@ def _compare_updates(
         }
         for name, content in made.items():
             Path(folder, f"{name}.npz").write_bytes(arrays.pack(content, compress=False))
-        yield from compare_inner_steps(Golden(Path(folder)))
+        yield from compare_inner_steps(Golden(Path(folder), device))
 
 
 def draw_rule_inputs(

@@ -30,7 +30,7 @@ def compare_forward(golden: Golden) -> Iterator[Comparison]:
             inputs = golden[f"forward_A{actions}_inputs"]
             expected = golden[f"forward_A{actions}_{suffix}"]
             for start in ("zero", "nonzero"):
-                case = ForwardCase(inputs, start, dtype)
+                case = ForwardCase(inputs, start, dtype, golden.device)
                 where = f"A{actions}/{start}"
                 for name, value in case.values().items():
                     key = f"{start}/{name}"
@@ -45,9 +45,9 @@ def compare_forward(golden: Golden) -> Iterator[Comparison]:
 class ForwardCase:
     """One evaluation of the rule on stored network outputs."""
 
-    def __init__(self, inputs: Arrays, start: str, dtype: torch.dtype) -> None:
+    def __init__(self, inputs: Arrays, start: str, dtype: torch.dtype, device: str = "cpu") -> None:
         def tensor(name: str) -> Tensor:
-            return torch.tensor(inputs[name], dtype=dtype)
+            return torch.tensor(inputs[name], dtype=dtype, device=device)
 
         def probabilities(network: str) -> dict[str, Tensor]:
             return {
@@ -55,16 +55,16 @@ class ForwardCase:
                 for head in ("logits", "y", "z", "q")
             }
 
-        self.dtype = dtype
+        self.dtype, self.device = dtype, device
         slots, lanes = inputs["actions"].shape
         self.batch = Batch(
-            rows=torch.zeros(slots * lanes, 1, dtype=dtype),
-            index=torch.arange(slots * lanes).view(slots, lanes),
-            actions=torch.tensor(inputs["actions"][:-1]).long(),
+            rows=torch.zeros(slots * lanes, 1, dtype=dtype, device=device),
+            index=torch.arange(slots * lanes, device=device).view(slots, lanes),
+            actions=torch.tensor(inputs["actions"][:-1], device=device).long(),
             rewards=tensor("rewards"),
             terminals=tensor("is_terminal"),
             behaviour=tensor("behaviour/logits")[:-1],
-            began=torch.zeros(lanes, dtype=dtype),
+            began=torch.zeros(lanes, dtype=dtype, device=device),
         )
         online, target = probabilities("agent"), probabilities("target")
         self.online = Predictions(online["logits"], online["y"], online["z"])
@@ -96,7 +96,7 @@ class ForwardCase:
 
     def rule_outputs(self, rule: str) -> dict[str, Tensor]:
         """Return the outputs of the rule called ``rule``, by golden name."""
-        network = MetaNetwork(load_rule_weights(rule, self.dtype))
+        network = MetaNetwork(load_rule_weights(rule, self.dtype, self.device))
         targets, state, trace = network(
             self.batch, self.online, self.target, self.estimate, self.state or network.fresh()
         )
@@ -148,20 +148,20 @@ def value_outputs(found: Estimate, moved: Averages, index: Tensor) -> dict[str, 
 def compare_value_estimator(golden: Golden) -> Iterator[Comparison]:
     """Compare the value estimator alone, in float64, for six discounts and traces."""
     stored = golden["value_f64"]
-    inputs = {name: torch.tensor(array) for name, array in unprefix("in", stored).items()}
+    inputs = {name: golden.tensor(array) for name, array in unprefix("in", stored).items()}
     slots, lanes = inputs["actions"].shape
     batch = Batch(
-        rows=torch.zeros(slots * lanes, 1),
-        index=torch.arange(slots * lanes).view(slots, lanes),
+        rows=torch.zeros(slots * lanes, 1, device=golden.device),
+        index=torch.arange(slots * lanes, device=golden.device).view(slots, lanes),
         actions=inputs["actions"][:-1].long(),
         rewards=inputs["rewards"],
         terminals=inputs["is_terminal"].double(),
         behaviour=inputs["mu_logits"][:-1],
-        began=torch.zeros(lanes),
+        began=torch.zeros(lanes, device=golden.device),
     )
     for number, (discount, trace) in enumerate(stored["cases_discount_lambda"]):
         for start in ("zero", "warm"):
-            average = torch.tensor(stored[f"ema/{start}"])
+            average = golden.tensor(stored[f"ema/{start}"])
             found, moved = estimate(
                 batch,
                 inputs["pi_logits"].flatten(0, 1).log_softmax(-1),
@@ -189,7 +189,7 @@ def compare_value_interface(golden: Golden) -> Iterator[Comparison]:
     for precision, (suffix, dtype) in PRECISIONS.items():
         stored = golden[f"interface_{suffix}"]
         x, y, logits, td = (
-            torch.tensor(stored[name], dtype=dtype) for name in ("x", "y", "logits", "td")
+            golden.tensor(stored[name], dtype) for name in ("x", "y", "logits", "td")
         )
         outputs = {
             "h": hyperbolic(x),
@@ -212,7 +212,7 @@ def compare_value_interface(golden: Golden) -> Iterator[Comparison]:
                 f"{key}/readout": readout,
             }
             for output, value in (("value_loss", loss), ("value_loss_grad", gradient)):
-                theirs, where = stored[f"{key}/{output}"], settled.numpy()
+                theirs, where = stored[f"{key}/{output}"], settled.cpu().numpy()
                 yield compare(
                     "value interface",
                     precision,
@@ -222,7 +222,7 @@ def compare_value_interface(golden: Golden) -> Iterator[Comparison]:
                 )
         for key, name in (("", "default"), ("_M30", "support30")):
             interface = ValueInterface(INTERFACES[name], REFERENCE, x.device)
-            edge = torch.tensor(stored[f"edge/values{key}"], dtype=dtype)
+            edge = golden.tensor(stored[f"edge/values{key}"], dtype)
             label = f"edge/twohot{key or '_M300'}_no_transform"
             outputs[label] = interface.project_coordinates(edge).dense(logits.shape[-1])
         for name, value in outputs.items():

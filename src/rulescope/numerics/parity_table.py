@@ -10,7 +10,7 @@ from rulescope.numerics.output_parity import (
     compare_value_estimator,
     compare_value_interface,
 )
-from rulescope.numerics.tolerances import Comparison
+from rulescope.numerics.tolerances import Comparison, widen_for
 from rulescope.numerics.update_parity import (
     compare_inner_steps,
     compare_meta_gradients,
@@ -28,6 +28,7 @@ FAMILIES: tuple[Callable[[Golden], Iterator[Comparison]], ...] = (
 
 
 def compare_all(golden: Golden) -> Iterator[Comparison]:
-    """Yield the comparisons of every family."""
+    """Yield the comparisons of every family, with the tolerances of the device of ``golden``."""
     for family in FAMILIES:
-        yield from family(golden)
+        for item in family(golden):
+            yield widen_for(item, golden.device)

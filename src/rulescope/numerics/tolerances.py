@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from numpy.typing import ArrayLike
+from torch import Tensor
 
 PRECISIONS = {"float64": ("f64", torch.float64), "float32": ("f32", torch.float32)}
 """Each precision with the suffix of its golden files and torch's name for it."""
@@ -63,12 +64,26 @@ TOLERANCES: dict[tuple[str, str], float] = {
 }
 
 
+ACCELERATOR_FACTOR = 10.0
+"""By how much errors on another device than the CPU may be larger: its sums have another order and
+its exponentials other last digits. It is chosen, not measured: no GPU was at hand."""
+
+
+def widen_for(item: Comparison, device: str) -> Comparison:
+    """Return ``item`` with the tolerance of ``device``."""
+    if device.partition(":")[0] == "cpu":
+        return item
+    return item._replace(
+        tolerance=ACCELERATOR_FACTOR * item.tolerance, floor=ACCELERATOR_FACTOR * item.floor
+    )
+
+
 def compare(
     family: str,
     precision: str,
     output: str,
-    actual: ArrayLike,
-    expected: ArrayLike,
+    actual: ArrayLike | Tensor,
+    expected: ArrayLike | Tensor,
     scale: float | None = None,
     magnitude: float = 1.0,
 ) -> Comparison:
@@ -80,7 +95,7 @@ def compare(
     ``magnitude`` is that of the largest numbers that the output was computed from: errors of some
     units in their last place count as rounding, and pass.
     """
-    ours, theirs = np.asarray(actual, dtype=np.float64), np.asarray(expected, dtype=np.float64)
+    ours, theirs = (np.asarray(_on_host(array), np.float64) for array in (actual, expected))
     tolerance = TOLERANCES[family, precision]
     if ours.shape != theirs.shape:
         return Comparison(family, precision, output, np.inf, np.inf, tolerance)
@@ -91,6 +106,11 @@ def compare(
     relative = absolute / scale if scale else (0.0 if absolute == 0.0 else np.inf)
     floor = ROUNDINGS * magnitude * float(np.finfo(precision).eps)
     return Comparison(family, precision, output, absolute, relative, tolerance, floor)
+
+
+def _on_host(array: ArrayLike | Tensor) -> ArrayLike:
+    """Return ``array`` in main memory."""
+    return array.detach().cpu().numpy() if isinstance(array, Tensor) else array
 
 
 class Summary(NamedTuple):

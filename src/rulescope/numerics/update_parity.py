@@ -18,7 +18,6 @@ from rulescope.learners.disco_config import AGENTS, AgentSizes, Disco
 from rulescope.numerics.golden import (
     Golden,
     flatten_stored,
-    load_rule_weights,
     merge_equal_rows,
     to_original_names,
 )
@@ -49,6 +48,7 @@ def small_start(golden: Golden, update: DiscoUpdate) -> LearnerState:
             unprefix(name, golden["inner_common"]),
             agent.actions,
             update.network.dtype,
+            golden.device,
         )
         for name in ("params0", "target0")
     )
@@ -64,7 +64,7 @@ def compare_inner_steps(golden: Golden) -> Iterator[Comparison]:
         for key, rule in golden.rules().items():
             expected = golden[f"inner_{key}_{suffix}"]
             for form in ("definition", "closed form"):
-                update = small_update(load_rule_weights(rule, dtype))
+                update = small_update(golden.rule_weights(rule, dtype))
                 state = small_start(golden, update)
                 for number in range(3):
                     batch = golden.rollout(number, dtype)
@@ -196,8 +196,8 @@ def compare_precisions(golden: Golden) -> Iterator[Comparison]:
                 "float32/float64",
                 "float32",
                 f"{key}: {name}",
-                gradient.numpy(),
-                double[name].numpy(),
+                gradient,
+                double[name],
                 scales[name],
                 most,
             )
@@ -205,7 +205,7 @@ def compare_precisions(golden: Golden) -> Iterator[Comparison]:
 
 def meta_gradients(golden: Golden, rule: str, case: str, dtype: torch.dtype) -> dict[str, Tensor]:
     """Return the gradient, in every array of ``rule``, of a loss after the case's updates."""
-    weights = load_rule_weights(rule, dtype)
+    weights = golden.rule_weights(rule, dtype)
     for array in weights.values():
         array.requires_grad_()
     update = small_update(weights)
@@ -215,10 +215,10 @@ def meta_gradients(golden: Golden, rule: str, case: str, dtype: torch.dtype) -> 
 
     held_out = golden.rollout(2, dtype)
     outputs = update.agent.outputs(update.agent.layout.views(state.params), held_out.rows)
-    actions = torch.tensor(golden["inner_common"]["rollout2/actions"]).long()
+    actions = golden.tensor(golden["inner_common"]["rollout2/actions"]).long()
     log_policy = outputs.logits.log_softmax(-1).view(*actions.shape, -1)
     taken = log_policy.gather(-1, actions.unsqueeze(-1)).squeeze(-1)
-    weight = torch.tensor(golden["metagrad_common"]["adv_weight"], dtype=dtype)
+    weight = golden.tensor(golden["metagrad_common"]["adv_weight"], dtype)
     loss = (-taken * weight).mean() + 0.01 * (outputs.y.square().mean() + outputs.z.square().mean())
     found = torch.autograd.grad(loss, list(weights.values()), materialize_grads=True)
     return dict(zip(weights, found, strict=True))
@@ -248,7 +248,7 @@ def _compare(
     largest = {name: float(stored[f"absmax/{name}"]) for name in ours}
     scales, most = _scales(largest), max(largest.values())
     for name, gradient in ours.items():
-        found = gradient.detach().numpy()
+        found = gradient.detach().cpu().numpy()
         theirs = stored.get(f"full/{name}")
         if theirs is None:
             theirs = stored[f"slice/{name}"]

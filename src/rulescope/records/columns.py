@@ -78,8 +78,8 @@ def run_row(logged: Logged, size: int) -> Row:
         "seconds": manifest.seconds,
         "rows": max((len(column) for column in logged.log.values()), default=0),
         "bytes": size,
-        **{f"source_{_escaped(name)}": value for name, value in manifest.source.items()},
-        **{f"runtime_{_escaped(name)}": value for name, value in manifest.runtime.items()},
+        **{f"source_{escaped(name)}": value for name, value in manifest.source.items()},
+        **{f"runtime_{escaped(name)}": value for name, value in manifest.runtime.items()},
         **_rule_fields(manifest),
     }
     row = {
@@ -168,10 +168,10 @@ def _rows(name: str, column: NDArray[Any]) -> Iterable[Any]:
 
 def _log_name(name: str) -> str:
     """Return the column name of a log column; one named ``id`` must not clash with the run id."""
-    return "%69;d" if name == "id" else _escaped(name)
+    return "%69;d" if name == "id" else escaped(name)
 
 
-def _escaped(name: str) -> str:
+def escaped(name: str) -> str:
     """Return ``name`` without capitals, since SQL ignores case; :func:`_plain` undoes it."""
     return "".join(c if c == c.lower() != "%" else f"%{ord(c):x};" for c in name)
 
@@ -258,6 +258,17 @@ def _expression(name: str, kinds: Sequence[str], always: Mapping[str, str]) -> s
 def quoted(name: str) -> str:
     """Return ``name`` as a quoted SQL identifier."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def cast_sql(columns: Iterable[str]) -> str:
+    """Return the SQL that selects ``columns``, such as ``f:score``, with the types of their kinds.
+
+    >>> cast_sql(["f:score"])
+    'CAST("f:score" AS DOUBLE) AS "f:score"'
+    """
+    return ", ".join(
+        f"CAST({quoted(name)} AS {TYPES[name[0]]}) AS {quoted(name)}" for name in columns
+    )
 
 
 def literal(text: str) -> str:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from rulescope.core.arrays import Arrays
 from rulescope.core.errors import RecordError
-from rulescope.records.columns import TYPES, Row, literal, log_columns, quoted, stack_rows
+from rulescope.records.columns import Row, cast_sql, literal, log_columns, quoted, stack_rows
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -133,12 +133,12 @@ class Batch:
         runs = stack_rows(self.rows)
         with shard_connection() as connection:
             connection.register("run", runs)
-            _copy(connection, f"SELECT {_cast(runs)} FROM run", folder / RUNS)
+            _copy(connection, f"SELECT {cast_sql(runs)} FROM run", folder / RUNS)
             names = {"place": np.arange(len(self.rows), dtype=np.int32), "id": runs[ID]}
             connection.register("named", names)
             logs = _concatenate(self._logs, lengths)
             connection.register("log", logs | {"place": place})
-            selected = ", ".join([f"named.id AS {quoted(ID)}", *([_cast(logs)] if logs else [])])
+            selected = ", ".join([f"named.id AS {quoted(ID)}", *([cast_sql(logs)] if logs else [])])
             _copy(connection, f"SELECT {selected} FROM log JOIN named USING (place)", folder / LOGS)
 
 
@@ -173,12 +173,6 @@ def _concatenate(
                 whole[start : start + len(log[name])] = log[name]
         found[name] = whole
     return found
-
-
-def _cast(columns: dict[str, NDArray[Any]]) -> str:
-    return ", ".join(
-        f"CAST({quoted(name)} AS {TYPES[name[0]]}) AS {quoted(name)}" for name in columns
-    )
 
 
 def _copy(connection: DuckDBPyConnection, query: str, path: Path) -> None:

@@ -1,6 +1,6 @@
-"""SQL queries over all records of a store: the views ``runs`` and ``logs``.
+"""SQL queries over all records of a store: the views ``runs`` and ``logs``, and given tables.
 
-A query has access to these views only: no files, no network, no settings, no changes. DuckDB
+A query has access to these only: no files, no network, no settings, no changes. DuckDB
 enforces this (``enable_external_access``, ``lock_configuration``), and only statements that read
 are executed.
 """
@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
+
+import msgspec
 
 from rulescope.core.errors import RecordError
 from rulescope.records import columns, index_shards, store_layout
 from rulescope.records.columns import literal
 from rulescope.records.index import Index
 from rulescope.records.store import Problem, Report, Store
+from rulescope.records.typed_tables import TypedTable, create_table
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -29,7 +32,7 @@ DISK = "4GB"
 """Limit of temporary files, for queries that exceed the memory limit."""
 MAX_COLUMNS = 4000
 """Different columns of all logs together, at most."""
-FORMATS = ("parquet", "csv")
+FORMATS = ("parquet", "csv", "json")
 
 _READING = {"SELECT"}
 _BATCH = 10_000
@@ -62,8 +65,14 @@ class Database:
         return QueryResult(names, _rows(result))
 
     def export(self, sql: str, path: Path) -> int:
-        """Write the result to a Parquet or CSV file, whole or not at all; return its rows."""
+        """Write the result to a Parquet, CSV or JSON file, whole or not at all; return its rows."""
         kind = export_format(path)
+        if kind == "json":
+            with (
+                store_layout.replacing(path) as partial,
+                partial.open("w", encoding="utf-8") as file,
+            ):
+                return write_json(self.query(sql), file)
         with _one_line_errors():
             self._require_select(sql)
             relation = self._connection.sql(sql)
@@ -98,8 +107,13 @@ class Database:
 
 
 @contextmanager
-def open_database(store: Store, report: Report | None = None) -> Iterator[Database]:
-    """Update the index of ``store`` and open its records for queries."""
+def open_database(
+    store: Store, report: Report | None = None, tables: Mapping[str, TypedTable] | None = None
+) -> Iterator[Database]:
+    """Update the index of ``store`` and open its records for queries.
+
+    ``tables`` are further tables, by name, that a query can join with the records.
+    """
     with ExitStack() as stack:
         index = stack.enter_context(Index(store))
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="rulescope-query-"))
@@ -114,6 +128,8 @@ def open_database(store: Store, report: Report | None = None) -> Iterator[Databa
             except _duckdb_error():  # another process has just removed a shard: refresh again
                 if not left:
                     raise RecordError(f"{store.root}: the index cannot be read") from None
+        for name, table in (tables or {}).items():
+            create_table(connection, name, table)
         export_path = private / "answer"
         logs = [folder / index_shards.LOGS for folder in folders]
         _restrict(connection, [*logs, export_path])
@@ -133,8 +149,22 @@ def export_format(path: Path) -> str:
     """Return the export format for the name of a file."""
     kind = path.suffix.lower().removeprefix(".")
     if kind not in FORMATS:
-        raise RecordError(f"{path}: the name must end in .parquet or .csv")
+        raise RecordError(f"{path}: the name must end in .parquet, .csv or .json")
     return kind
+
+
+def write_json(answer: QueryResult, file: IO[str]) -> int:
+    """Write one JSON array of rows as they are read, and return their number.
+
+    NaN and infinities are null.
+    """
+    count, before = 0, "["
+    for row in answer.rows:
+        fields = dict(zip(answer.columns, row, strict=True))
+        file.write(before + msgspec.json.encode(fields, enc_hook=str).decode())
+        count, before = count + 1, ",\n"
+    file.write("]\n" if count else "[]\n")
+    return count
 
 
 def _prepare(connection: DuckDBPyConnection, folders: Sequence[Path]) -> None:
@@ -198,7 +228,7 @@ def _one_line_errors() -> Iterator[None]:
         yield
     except duckdb.PermissionException:
         raise RecordError(
-            "query: has access to the records of the store (runs, logs) only: "
+            "query: has access to the records of the store (runs, logs) and to estimates only: "
             "no files, no network, no extensions"
         ) from None
     except duckdb.OutOfMemoryException:
