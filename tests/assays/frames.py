@@ -10,7 +10,8 @@ import numpy as np
 
 from rulescope.assays.assay import Assay, Budget
 from rulescope.assays.frame import Floats, Frame, Label
-from rulescope.render.display_names import arm_name, canonical_arm
+from rulescope.render.arm_looks import arm_name
+from rulescope.render.display_names import canonical_arm
 
 Axes = Mapping[str, tuple[Label, ...]]
 

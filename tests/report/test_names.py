@@ -16,8 +16,9 @@ from rulescope.assays import ASSAYS
 from rulescope.assays.figures import FIGURES
 from rulescope.assays.plan import Plan
 from rulescope.assays.results import Results
+from rulescope.render.arm_looks import look
 from rulescope.render.line_labels import End, name_ends
-from rulescope.render.style import END_LABEL, keep_inside, look
+from rulescope.render.style import END_LABEL, keep_inside
 from rulescope.report.site.assay_page import explanation, figure_caption
 from rulescope.report.site.learning_curves import page_styles
 from rulescope.report.site.site_model import AssayPage

@@ -31,7 +31,7 @@ from rulescope.assays.exploration.staircase import budget, depth_of, estimate_sh
 from rulescope.assays.exploration.staircase import grid as staircase_grid
 from rulescope.assays.frame import Floats, Frame, Label
 from rulescope.assays.results import Column, Results, Table, Value
-from rulescope.render.display_names import arm_name
+from rulescope.render.arm_looks import arm_name
 from rulescope.stats import (
     deep_sea_tail,
     estimate,

@@ -33,7 +33,7 @@ from rulescope.assays.estimates import Estimates
 from rulescope.assays.frame import Floats, Frame
 from rulescope.assays.results import Column, Results, Table, Value
 from rulescope.assays.streams.stream_readouts import RATE
-from rulescope.render.display_names import arm_name
+from rulescope.render.arm_looks import arm_name
 from rulescope.stats import (
     estimate,
     paired_differences,
