@@ -93,6 +93,15 @@ def test_all_end_labels_of_a_panel_have_one_readable_size_on_the_page(rule: str)
     assert "null" in said(figure)
 
 
+@pytest.mark.parametrize("label", ["fig:behavior", "orig:behavior"])
+@pytest.mark.parametrize("rule", ["sprout", LONG])
+def test_names_of_streams_have_room_when_all_control_arms_are_run(label: str, rule: str) -> None:
+    figure = FIGURES[label](with_controls(rule))
+    assert clashes(figure) == []
+    assert smallest(figure) >= 5.5
+    assert "null rule" in said(figure)
+
+
 def test_a_label_without_room_is_cut_off_at_the_smallest_size() -> None:
     figure = Figure(figsize=(2, 2))
     axes = figure.add_axes((0.1, 0.1, 0.5, 0.8), xticks=[], yticks=[])

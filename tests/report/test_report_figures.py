@@ -36,7 +36,7 @@ from rulescope.assays.panels import draw_lifetimes
 from rulescope.assays.results import Results
 from rulescope.assays.schematic_figures import SCHEMATICS
 from rulescope.core.errors import RulescopeError
-from rulescope.render.arm_looks import ARMS, look
+from rulescope.render.arm_looks import ARMS, look, naming
 from rulescope.render.line_labels import End, name_ends, spread
 from rulescope.stats import Estimate
 from rulescope.stats.windows import Window
@@ -217,7 +217,8 @@ def test_an_arm_has_one_look_in_every_figure() -> None:
     assert {"live", "cross-clamp"} <= set(families[0])
     assert {"rule", "open", "random"} <= set(families[1])
     for arms in (*families, *(assay.arms for assay in ASSAYS.values())):
-        looks = [look(arm)._replace(name="") for arm in arms]
+        with naming("rule", arms):
+            looks = [look(arm)._replace(name="") for arm in arms]
         assert len(set(looks)) == len(looks), arms
     for label in ("fig:scale", "fig:detail-scale"):
         axes = drawn_once(label, with_controls).axes[0]

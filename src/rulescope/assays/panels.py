@@ -324,15 +324,16 @@ def draw_heatmap(
     axes.set(xlim=(-0.02, columns[-1][0] + 1.02), ylim=(-len(rows) + 0.48, 0.52))
     axes.set_xticks([place + 0.5 for place, _ in columns], [name for _, name in columns])
     axes.tick_params(axis="x", length=0, labelsize=TINY, pad=1)
+    axes.tick_params(axis="y", labelsize=TINY, pad=2)
     axes.spines[:].set_visible(False)
 
 
 def _draw_heat_cell(
     axes: Axes, left: float, middle: float, found: Estimate | None, scale: ColourScale
 ) -> None:
-    fill, words, ink = (
-        (palette.UNPLANNED, "", DARK) if found is None else (palette.WHITE, "—", GREY)
-    )
+    fill, words, ink = palette.UNPLANNED, "", DARK
+    if found is not None:
+        fill, words, ink = palette.WHITE, "—", GREY
     if found is not None and not found.missing:
         shade = scale.shade(found.value)
         fill, words = palette.hex_colour(shade), signed(f"{found.value:.2f}")

@@ -224,14 +224,12 @@ def _draw_replays(areas: Axes, differences: Axes, results: Results | None) -> No
         differences.set_axis_off()
         return
     set_score_axis_across(areas, rows, label="area (score)")
-    contrasts = [
-        cell(results, "contrast", replay=REPLAYS[arm], **FLIP) if arm in REPLAYS else None
+    contrasts = {
+        arm: cell(results, "contrast", replay=REPLAYS[arm], **FLIP) if arm in REPLAYS else None
         for arm in found
-    ]
-    draw_forest(
-        differences, [arm_row(look(arm), e) for arm, e in zip(found, contrasts, strict=True)]
-    )
-    differences.set(yticks=[], xlabel="")
+    }
+    draw_forest(differences, [arm_row(look(arm), e, "") for arm, e in contrasts.items()])
+    differences.set_yticks([])
     differences.spines["left"].set_visible(False)
     set_difference_axis([differences], f"{subject()} − DQN", room=0.06)
     differences.xaxis.set_major_formatter(lambda value, _: signed(f"{value:g}"))
