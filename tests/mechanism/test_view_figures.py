@@ -22,6 +22,7 @@ from rulescope.mechanism import replay_view, targets_view, trajectory_view
 from rulescope.mechanism.trajectory_figure import RING_UPDATES, scale_look
 from rulescope.mechanism.view_request import ViewRequest
 from rulescope.mechanism.views import VIEWS
+from rulescope.render.palette import WHITE
 from rulescope.render.style import save
 
 DRAW = {view.label: view.draw for view in VIEWS.values()}
@@ -91,7 +92,7 @@ def test_a_long_lifetime_has_all_its_rings_and_its_transplant(rule: str, iterati
     results = trajectory_view.analyse(long, trajectory_observations(long))
     figure = DRAW["mechanism-trajectory"]({"mechanism-trajectory": results})
     plane, crossed = figure.axes[0], figure.axes[3]
-    rings = [line for line in plane.lines if line.get_markerfacecolor() == "white"]
+    rings = [line for line in plane.lines if line.get_markerfacecolor() == WHITE]
     assert [len(np.column_stack(line.get_data())) for line in rings] == [len(RING_UPDATES)] * 2
     donors = [line for line in crossed.lines if line.get_marker() == "x"]
     before = np.flatnonzero(results.series["iteration"] == long.first_update - 1)

@@ -18,7 +18,7 @@ from rulescope.assays.horizon.learning_rate import ARMS, RATES, usual_rate
 from rulescope.assays.results import Results
 from rulescope.assays.scale.popart import ARMS as NORMALISED
 from rulescope.assays.scale.popart import SCALES
-from rulescope.render.style import look
+from rulescope.render.arm_looks import look
 from rulescope.stats import Estimate
 
 DRAW = FIGURES["v5:fig:app-baselines"]

@@ -24,7 +24,7 @@ from rulescope.assays.frame import Floats
 from rulescope.assays.plan import Plan, write
 from rulescope.assays.results import Results
 from rulescope.records import Store
-from rulescope.render.style import look
+from rulescope.render.arm_looks import look
 
 FED_BY = {
     "fig:detail-replay": {"E3"},

@@ -19,7 +19,7 @@ from rulescope.assays import published
 from rulescope.assays.figures import FIGURES
 from rulescope.assays.published import Published
 from rulescope.assays.results import Results
-from rulescope.render.style import look
+from rulescope.render.arm_looks import look
 from rulescope.stats import Estimate, random_discovery, wilson
 
 LABELS = {

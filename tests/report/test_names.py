@@ -16,8 +16,9 @@ from rulescope.assays import ASSAYS
 from rulescope.assays.figures import FIGURES
 from rulescope.assays.plan import Plan
 from rulescope.assays.results import Results
+from rulescope.render.arm_looks import look
 from rulescope.render.line_labels import End, name_ends
-from rulescope.render.style import END_LABEL, keep_inside, look
+from rulescope.render.style import END_LABEL, keep_inside
 from rulescope.report.assay_page import explanation, figure_caption
 from rulescope.report.learning_curves import page_styles
 from rulescope.report.site_model import AssayPage
@@ -90,6 +91,15 @@ def test_all_end_labels_of_a_panel_have_one_readable_size_on_the_page(rule: str)
     ]
     assert [len(sizes) for sizes in panels if sizes] == [1] * 4
     assert "null" in said(figure)
+
+
+@pytest.mark.parametrize("label", ["fig:behavior", "orig:behavior"])
+@pytest.mark.parametrize("rule", ["sprout", LONG])
+def test_names_of_streams_have_room_when_all_control_arms_are_run(label: str, rule: str) -> None:
+    figure = FIGURES[label](with_controls(rule))
+    assert clashes(figure) == []
+    assert smallest(figure) >= 5.5
+    assert "null rule" in said(figure)
 
 
 def test_a_label_without_room_is_cut_off_at_the_smallest_size() -> None:

@@ -16,9 +16,8 @@ from rulescope.assays.comparison_families import CONTEXT_PAIRS
 from rulescope.assays.figures import FIGURES
 from rulescope.assays.minatar import minatar_context
 from rulescope.assays.open import open_carry
-from rulescope.assays.open.open_figures import LEVELS
 from rulescope.assays.results import Results
-from rulescope.render.style import look
+from rulescope.render.arm_looks import look
 from rulescope.stats import Estimate
 
 CARRY, CONTEXT = FIGURES["open-carry"], FIGURES["minatar-context"]
@@ -131,11 +130,11 @@ def test_levels_and_contrasts_are_where_the_results_say() -> None:
     figure = CARRY({"OPEN": carry()})
     levels, capability, forest = figure.axes[3:]
     top = HEIGHTS["gymnax-freeway"]
-    zero = LEVELS["zero"].colour
+    zero = look("zero").colour
     assert [y for _, y in marks(levels, zero)] == pytest.approx([0.97 * top] * 3)
     assert [x for x, _ in marks(forest, zero)] == pytest.approx([30 * top] * 3)
-    assert [x for x, _ in marks(forest, LEVELS["reset"].colour)] == pytest.approx([-10 * top] * 3)
-    assert len(marks(capability, LEVELS["initial"].colour)) == 3
+    assert [x for x, _ in marks(forest, look("reset").colour)] == pytest.approx([-10 * top] * 3)
+    assert len(marks(capability, look("initial").colour)) == 3
     names = [tick.get_text() for tick in forest.get_yticklabels()]
     assert names[:4] == [
         "live − zero, 0.1",

@@ -32,11 +32,11 @@ from report.report_samples import (
 )
 from rulescope.assays import ASSAYS
 from rulescope.assays.figures import FIGURES, SCHEMATICS, write_figure
-from rulescope.assays.panels import single
+from rulescope.assays.panels import draw_lifetimes
 from rulescope.assays.results import Results
 from rulescope.core.errors import RulescopeError
+from rulescope.render.arm_looks import ARMS, look, naming
 from rulescope.render.line_labels import End, name_ends, spread
-from rulescope.render.style import ARMS, LEARNERS, look
 from rulescope.stats import Estimate
 from rulescope.stats.scale_windows import Window
 
@@ -211,10 +211,14 @@ def lines(axes: Axes, arm: str, points: int) -> list[tuple[object, list[float]]]
 
 
 def test_an_arm_has_one_look_in_every_figure() -> None:
-    for family in (ARMS, LEARNERS):
-        looks = [(arm.colour, arm.marker, arm.line, arm.filled) for arm in family.values()]
-        assert len(set(looks)) == len(looks)
-    assert not set(ARMS) & set(LEARNERS)
+    table = list(ARMS)
+    families = [table[: table.index("null") + 1], table[table.index("rule") :]]
+    assert {"live", "cross-clamp"} <= set(families[0])
+    assert {"rule", "open", "random"} <= set(families[1])
+    for arms in (*families, *(assay.arms for assay in ASSAYS.values())):
+        with naming("rule", arms):
+            looks = [look(arm)._replace(name="") for arm in arms]
+        assert len(set(looks)) == len(looks), arms
     for label in ("fig:scale", "fig:detail-scale"):
         axes = drawn_once(label, with_controls).axes[0]
         for arm in ("live", "pin", "hold", "both", "placebo", "null"):
@@ -312,7 +316,7 @@ def test_single_lifetimes_of_a_cell_stand_beside_each_other_the_same_every_time(
     for _ in range(2):
         axes = Figure(figsize=(6, 4)).add_axes((0.1, 0.1, 0.6, 0.8))
         axes.set(xlim=(0, 2), ylim=(-1, 2))
-        single(axes, 1.0, values, look("live"))
+        draw_lifetimes(axes, 1.0, values, look("live"))
         places.append(
             [
                 tuple(map(float, dots.get_offset_transform().transform(at)))

@@ -28,8 +28,8 @@ from report.test_report_figures import clashes, said, words
 from rulescope.assays import ASSAYS, published
 from rulescope.assays.figures import FIGURES
 from rulescope.assays.results import Results
-from rulescope.render.display_names import arm_name
-from rulescope.render.style import look, save
+from rulescope.render.arm_looks import arm_name, look
+from rulescope.render.style import save
 from rulescope.stats import Estimate
 
 Sample = Callable[[], Mapping[str, Results]]

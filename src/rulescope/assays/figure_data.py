@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rulescope.assays.bimodal_cells import describe_cells, two_humped_cells
-from rulescope.assays.estimates import Label, Row
-from rulescope.render.style import in_order
+from rulescope.assays.estimates import Label, Row, join_labels
+from rulescope.render.arm_looks import in_order, look
 from rulescope.stats import Estimate
 
 if TYPE_CHECKING:
@@ -22,16 +22,45 @@ Floats = NDArray[np.float64]
 FAINT = "Faint dots: single lifetimes."
 TASKS = {"catch": "Catch", "catch-dense": "CatchDense", "catch-long": "CatchLong"}
 INTERFACES = {"default": "default", "support30": "support 30", "linear": "linear"}
-ARM_WORDS = {
-    "pin": "pin: recurrent state set to zero after each iteration",
-    "hold": "hold: moving averages kept as they were after the first update",
-    "both": "both: pin and hold",
-    "placebo": "placebo: state written back as it is",
-    "null": "null: a rule with random weights",
-    "freeze": "freeze: the own state, kept from a fifth of the lifetime on",
-    "random": "random: a state drawn to resemble the donors'",
-    "permute": "permute: the units of the own state shuffled at a fifth of the lifetime",
+_STATE = {
+    "pin": "recurrent state set to zero after each iteration",
+    "hold": "moving averages kept as they were after the first update",
+    "both": "pin and hold",
+    "placebo": "state written back as it is",
+    "null": "a rule with random weights",
+    "freeze": "the own state, kept from a fifth of the lifetime on",
+    "random-natural": "a state drawn to resemble the donors'",
+    "random-clamp": "a state drawn to resemble the donors'",
+    "permute-natural": "the units of the own state shuffled at a fifth of the lifetime",
+    "permute-clamp": "the units of the own state shuffled at a fifth of the lifetime",
 }
+_CHANGE = {
+    "rule-freeze": "the recurrent state kept from before the switch on, all else goes on learning",
+    "rule-no-aux": "without auxiliary losses",
+    "dqn-28672": "as many transitions in replay as the learner of Disco103 has",
+    "dqn-cleared": "replay emptied at the switch",
+}
+ARM_WORDS: Mapping[str, Mapping[str, str]] = {
+    **dict.fromkeys(("E1", "E2"), _STATE),
+    **dict.fromkeys(("E3", "E-A4x", "E-A4m"), _CHANGE),
+}
+"""What an arm is, by assay and arm, where its name does not say."""
+
+
+def arm_words(assay: str, arm: str) -> str:
+    """Return what an arm of an assay is, in words; empty where its name says it."""
+    return ARM_WORDS.get(assay, {}).get(arm, "")
+
+
+def explain_arms(assays: Iterable[str], arms: Iterable[str]) -> str:
+    """Explain the printed names of those ``arms`` of ``assays`` that need it."""
+    known = [
+        f"{look(arm).name}: {words}"
+        for assay in assays
+        for arm in arms
+        if (words := arm_words(assay, arm))
+    ]
+    return f"{'; '.join(dict.fromkeys(known))}." if known else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +96,12 @@ def cell(results: Results | None, quantity: str, **labels: Label) -> Estimate | 
     """Return the estimate at ``labels`` with its seeds; None if unplanned or not estimable."""
     row = None if results is None else results.estimates.find(quantity, **labels)
     return None if row is None or not row.known else with_seeds(row)
+
+
+def planned_cell(results: Results | None, quantity: str, **labels: Label) -> Estimate | None:
+    """Return the estimate at ``labels``, even if it could not be made; None if unplanned."""
+    row = None if results is None else results.estimates.find(quantity, **labels)
+    return None if row is None else row.estimate
 
 
 def cells(results: Results | None, quantity: str, **labels: Label) -> list[Estimate]:
@@ -110,7 +145,7 @@ def arms_run(
     results: Results | None, quantity: str, *, planned: bool = False, **labels: Label
 ) -> list[str]:
     """Return the arms that have an estimate of ``quantity``, in the order of all figures."""
-    return in_order(set(labels_run(results, quantity, "arm", planned=planned, **labels)))
+    return in_order(labels_run(results, quantity, "arm", planned=planned, **labels))
 
 
 def curves_by_arm(
@@ -122,6 +157,22 @@ def curves_by_arm(
         for arm in arms_run(results, quantity, planned=False, **labels)
     }
     return {arm: line for arm, line in lines.items() if line is not None}
+
+
+def trajectories(
+    results: Results | None, arms: Iterable[str], *labels: Label, along: str = "iteration"
+) -> dict[str, Curve]:
+    """Return the mean log of each arm at ``labels`` with its band, for those that have one.
+
+    ``along`` is the series of the horizontal axis [rows].
+    """
+    series = {} if results is None else results.series
+    bands = {arm: series.get(join_labels("trajectory", *labels, arm)) for arm in arms}
+    return {
+        arm: Curve(series[along][: band.shape[1]], *band)
+        for arm, band in bands.items()
+        if band is not None and np.isfinite(band[0]).any()
+    }
 
 
 def family_of(found: Iterable[Estimate]) -> str:
@@ -176,16 +227,24 @@ _KINDS = {
 }
 
 
+def signed(number: str) -> str:
+    """Return a printed number with a true minus sign."""
+    return number.replace("-", "−")
+
+
+def interval_text(found: Estimate, number: Callable[[float], str]) -> str:
+    """Return an estimate with its interval, if it has one; ``number`` prints each of the three."""
+    value, low, high = (signed(number(end)) for end in (found.value, found.low, found.high))
+    if math.isnan(found.low) or found.method == "none" or found.n < 2:
+        return value
+    return f"{value} ({low} to {high})" if found.method == "range" else f"{value} [{low}, {high}]"
+
+
 def adjusted(found: Estimate) -> str:
     """Return an estimate in words with its interval, and the family that it is adjusted for."""
-    text = f"{found.value:.3f}".replace("-", "−")
-    if math.isnan(found.low) or found.method == "none":
-        return text
-    low, high = (f"{end:.3f}".replace("-", "−") for end in (found.low, found.high))
-    if found.method == "range":
-        return f"{text} ({low} to {high})"
-    family = f", family of {found.family}" if found.family > 1 else ""
-    return f"{text} [{low}, {high}]{family}"
+    text = interval_text(found, "{:.3f}".format)
+    family = found.family > 1 and text.endswith("]")
+    return f"{text}, family of {found.family}" if family else text
 
 
 def caption(results: Iterable[Results | None], *words: str, seeds: bool = True) -> str:
@@ -217,10 +276,3 @@ def _humped(results: Iterable[Results]) -> str:
     }
     words = describe_cells(cells)
     return f"{words[:1].upper()}{words[1:]}." if words else ""
-
-
-def arm_words(arms: Iterable[str]) -> str:
-    """Explain the names of those ``arms`` that need it."""
-    names = dict.fromkeys(arm.split("-")[0] for arm in arms)
-    known = [ARM_WORDS[name] for name in names if name in ARM_WORDS]
-    return f"{'; '.join(known)}." if known else ""

@@ -21,8 +21,10 @@ from rulescope.envs.world_config import (
     Tracking,
 )
 from rulescope.episode_stats import HEADLINES, headline
+from rulescope.render.arm_looks import look
 from rulescope.render.line_labels import End, name_ends
-from rulescope.render.style import look, save, styled
+from rulescope.render.palette import GREY
+from rulescope.render.style import save, styled
 
 if TYPE_CHECKING:
     from rulescope.records import Record
@@ -40,7 +42,7 @@ def learning_curve(record: Record, path: Path) -> None:
     measure = headline(record.log)
     axes.plot(record.log["iteration"], record.log[measure], color=look("live").colour)
     if record.spec.change is not None:
-        axes.axvline(record.spec.change.at, color="#999999", lw=0.8)
+        axes.axvline(record.spec.change.at, color=GREY, lw=0.8)
     _frame(axes, f"{describe(record)}, seed {record.spec.seed}", record.spec, measure)
     save(figure, path)
 
@@ -105,8 +107,8 @@ def _frame(axes: Axes, title: str, spec: RunSpec, measure: str = "score") -> Non
     axes.set_title(title, loc="left")
     if not measure.endswith("score"):
         return
-    axes.axhline(0.0, color="#999999", lw=0.8, ls=":")
-    axes.axhline(1.0, color="#999999", lw=0.8, ls=":")
+    axes.axhline(0.0, color=GREY, lw=0.8, ls=":")
+    axes.axhline(1.0, color=GREY, lw=0.8, ls=":")
     axes.set_ylim(min(-0.12, axes.get_ylim()[0]), max(1.06, axes.get_ylim()[1]))
     low, high = axes.get_ylim()
     shown = [tick for tick in np.arange(-2, 7) / 5 if low <= tick <= high]

@@ -12,7 +12,9 @@ from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 from numpy.typing import NDArray
 
 from rulescope.assays.interface.interface_figures import draw_path
-from rulescope.render.style import DARK, GREY, PALE, SMALL, Page, look, styled
+from rulescope.render.arm_looks import look
+from rulescope.render.palette import BLUE, DARK, GREY, PALE, TITLE, VERMILION, WHITE
+from rulescope.render.style import SMALL, Page, styled
 
 if TYPE_CHECKING:
     from rulescope.assays.results import Results
@@ -35,8 +37,8 @@ WIDE, TALL = 1.62, 0.74
 _LOOP = {
     "world": _Box((0.95, 1.9), "World", "reward scale, episode ends,\nchanges"),
     "replay": _Box((2.85, 1.9), "Experience", "recent trajectories, kept"),
-    "rule": _Box((4.75, 1.9), "Learned rule", "its weights never change", "#0072B2"),
-    "state": _Box((4.75, 0.55), "Its history", "recurrent state, averages", "#D55E00"),
+    "rule": _Box((4.75, 1.9), "Learned rule", "its weights never change", BLUE),
+    "state": _Box((4.75, 0.55), "Its history", "recurrent state, averages", VERMILION),
     "agent": _Box((2.85, 0.55), "Agent", "policy and predictions,\nslow copy, moments"),
 }
 _ARROWS: tuple[tuple[Point, Point, str, Point], ...] = (
@@ -57,18 +59,18 @@ _AXES = (
 
 
 @styled
-def framework(_results: Mapping[str, Results]) -> Figure:
+def draw_framework(_results: Mapping[str, Results]) -> Figure:
     """``fig:framework``: what learns, where its history is, and along which axes it is asked."""
     page = Page(
         2.5,
         "An audit exchanges the orange part and nothing else: pinned to zero, frozen, or taken "
         "from another lifetime. What changes along the five axes is the effect of that history.",
     )
-    axes = _canvas(page, page.width, 2.5)
+    axes = _make_canvas(page, page.width, 2.5)
     for box in _LOOP.values():
-        _draw(axes, box)
+        _draw_box(axes, box)
     for start, end, words, place in _ARROWS:
-        _arrow(axes, start, end)
+        _draw_arrow(axes, start, end)
         axes.text(*place, words, size=SMALL, color=GREY, ha="center", va="center")
     axes.text(5.78, 2.17, "asked along five axes", size=SMALL, color=GREY)
     for turn, (name, question) in enumerate(_AXES):
@@ -78,7 +80,7 @@ def framework(_results: Mapping[str, Results]) -> Figure:
     return page.figure
 
 
-def _canvas(page: Page, width: float, height: float) -> Axes:
+def _make_canvas(page: Page, width: float, height: float) -> Axes:
     """Return axes in inches, with nothing around them."""
     axes = page.axes(0, 0, width, height)
     axes.set(xlim=(0, width), ylim=(0, height))
@@ -86,7 +88,7 @@ def _canvas(page: Page, width: float, height: float) -> Axes:
     return axes
 
 
-def _draw(axes: Axes, box: _Box) -> None:
+def _draw_box(axes: Axes, box: _Box) -> None:
     x, y = box.centre
     axes.add_patch(
         FancyBboxPatch(
@@ -94,7 +96,7 @@ def _draw(axes: Axes, box: _Box) -> None:
             WIDE,
             TALL,
             boxstyle="round,pad=0,rounding_size=0.08",
-            facecolor="#FFFFFF",
+            facecolor=WHITE,
             edgecolor=box.colour,
             linewidth=1.3,
         )
@@ -106,7 +108,7 @@ def _draw(axes: Axes, box: _Box) -> None:
     )
 
 
-def _arrow(axes: Axes, start: Point, end: Point) -> None:
+def _draw_arrow(axes: Axes, start: Point, end: Point) -> None:
     axes.add_patch(
         FancyArrowPatch(
             start,
@@ -175,7 +177,7 @@ _TRANSPLANT = (
 
 
 @styled
-def interventions(_results: Mapping[str, Results]) -> Figure:
+def draw_interventions(_results: Mapping[str, Results]) -> Figure:
     """``fig:interventions``: its own state, a donor's state, and the path of the value target."""
     page = Page(
         5.75,
@@ -185,8 +187,8 @@ def interventions(_results: Mapping[str, Results]) -> Figure:
         "reward scale (match) or at the opposite extreme (cross). C: how a scalar target becomes "
         "weights of atoms, and how a value is read from predicted probabilities.",
     )
-    _rows(page, 0.38, "A", "A learner’s own state", _STATE)
-    _rows(page, 2.38, "B", "A donor’s state in a new learner", _TRANSPLANT)
+    _draw_rows(page, 0.38, "A", "A learner’s own state", _STATE)
+    _draw_rows(page, 2.38, "B", "A donor’s state in a new learner", _TRANSPLANT)
     for words, place, side in (("start", 3.3, "left"), ("end of a lifetime", 7.0, "right")):
         page.figure.text(
             place / page.width,
@@ -197,13 +199,12 @@ def interventions(_results: Mapping[str, Results]) -> Figure:
             va="center",
             ha=side,
         )
-    path = page.axes(0.52, 4.12, 6.43, 1.55)
-    page.heading(path, "C", "Transform, clip, two-hot weights and readout of the value")
-    draw_path(path)
+    title = "Transform, clip, two-hot weights and readout of the value"
+    draw_path(page.panel("C", title, (0.52, 4.12, 6.43, 1.55)))
     return page.figure
 
 
-def _rows(page: Page, top: float, letter: str, title: str, rows: Sequence[_Row]) -> None:
+def _draw_rows(page: Page, top: float, letter: str, title: str, rows: Sequence[_Row]) -> None:
     """Draw one panel: a row for each intervention, its words on the left."""
     times, step = np.linspace(0, 1, 400), 0.56
     for turn, row in enumerate(rows):
@@ -211,7 +212,7 @@ def _rows(page: Page, top: float, letter: str, title: str, rows: Sequence[_Row])
         axes.plot(times, _own(times), color=PALE, linewidth=2.4)
         axes.axhline(0, color=GREY, linewidth=0.6)
         for arm, path in row.paths.items():
-            _line(axes, times, path(times), arm)
+            _draw_line(axes, times, path(times), arm)
         if row.title == "freeze":
             axes.axvline(FREEZE, color=GREY, linewidth=0.7, linestyle=":")
         axes.set(xlim=(0, 1), ylim=(-1.05, 1.25), xticks=[], yticks=[])
@@ -232,10 +233,10 @@ def _rows(page: Page, top: float, letter: str, title: str, rows: Sequence[_Row])
             )
     place = 1 - (top - 0.13) / page.height
     page.figure.text(0.1 / page.width, place, letter, weight="bold", size=9.5, va="baseline")
-    page.figure.text(0.52 / page.width, place, title, size=8, color="#111111", va="baseline")
+    page.figure.text(0.52 / page.width, place, title, size=8, color=TITLE, va="baseline")
 
 
-def _line(axes: Axes, times: Floats, values: Floats, arm: str) -> None:
+def _draw_line(axes: Axes, times: Floats, values: Floats, arm: str) -> None:
     """Draw how the state moves; a donor's begins with a mark and its name."""
     how = look(arm)
     axes.plot(times, values, color=how.colour, linestyle=how.line, linewidth=1.8)

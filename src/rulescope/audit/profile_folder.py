@@ -17,7 +17,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from rulescope.assays.figures import ENDINGS
-from rulescope.assays.panels import dots
+from rulescope.assays.panels import draw_estimate
 from rulescope.assays.results import Column, Table, Value
 from rulescope.audit import optimiser_profile
 from rulescope.audit.history_answer import LEAST_SEEDS, MARGIN, humps
@@ -34,22 +34,25 @@ from rulescope.audit.profile import (
     columns,
 )
 from rulescope.core.disk import write_whole
-from rulescope.render.style import GREY, PALE, SMALL, WIDTH, Look, Page, save, styled
+from rulescope.render import palette
+from rulescope.render.arm_looks import Look
+from rulescope.render.palette import GREY, PALE
+from rulescope.render.style import SMALL, WIDTH, Page, save, styled
 from rulescope.render.tables import cell, markdown, terminal, write_table
 from rulescope.stats import Estimate
 
 LOOKS = {
-    RULE: Look("", "#0072B2", "o"),
-    PINNED: Look("", "#D55E00", "s"),
-    FROZEN: Look("", "#56B4E9", "^"),
-    NULL: Look("", "#B4B4B4", "X"),
-    "A2C": Look("", "#009E73", "v"),
-    "DQN": Look("", "#000000", "D"),
-    "DQN, small replay": Look("", "#7A5C2E", "<"),
-    "DQN, replay cleared": Look("", "#999933", ">"),
-    "Adam": Look("", "#CC79A7", "D"),
-    "untrained": Look("", "#6E6E6E", "P"),
-    "random": Look("", "#9A9A9A", "X"),
+    RULE: Look("", palette.BLUE, "o"),
+    PINNED: Look("", palette.VERMILION, "s"),
+    FROZEN: Look("", palette.SKY, "^"),
+    NULL: Look("", palette.SILVER, "X"),
+    "A2C": Look("", palette.GREEN, "v"),
+    "DQN": Look("", palette.BLACK, "D"),
+    "DQN, small replay": Look("", palette.BROWN, "<"),
+    "DQN, replay cleared": Look("", palette.OLIVE, ">"),
+    "Adam": Look("", palette.PURPLE, "D"),
+    "untrained": Look("", palette.STONE, "P"),
+    "random": Look("", palette.ASH, "X"),
 }
 """In the colours that these arms have everywhere, with markers that differ without lines, too.
 
@@ -318,9 +321,10 @@ def _mark(axes: Axes, place: float, found: Figure, how: Look) -> None:
         ends = (found.groups.low, found.groups.high)
         axes.plot(ends, [place, place], color=how.colour, lw=0.6, ls=":", zorder=2)
         parts = [Estimate(end, math.nan, math.nan, one.n, method="none") for end in ends]
-        dots(axes, [place, place], parts, how, across=True)
+        for part in parts:
+            draw_estimate(axes, place, part, how, across=True)
         return
-    dots(axes, [place], [one], how, across=True)
+    draw_estimate(axes, place, one, how, across=True)
     if found.window is not None and not one.missing:
         axes.annotate(
             found.window.label,
@@ -338,7 +342,7 @@ def look_of(column: str) -> Look:
     """Return how a column is drawn."""
     if column.startswith(FROZEN):
         return LOOKS[FROZEN]
-    return LOOKS.get(column) or Look(column, "#555555", "<")
+    return LOOKS.get(column) or Look(column, palette.NOTE, "<")
 
 
 def _legend(page: Page, profile: Profile, names: list[str]) -> None:

@@ -22,4 +22,4 @@ def set_update_axis(axes: Axes, updates: Floats) -> None:
     axes.set_xlim(float(updates[0]), float(updates[-1]))
     ticks = [tick for tick in (1, 10, 100, 1000, 10_000) if tick <= updates[-1]]
     axes.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
-    axes.set_xlabel("updates", labelpad=2)
+    axes.set_xlabel("updates")

@@ -10,8 +10,10 @@ from matplotlib.figure import Figure
 
 from rulescope.assays.results import Results
 from rulescope.mechanism.figure_parts import Floats, full_caption
+from rulescope.render.arm_looks import look
 from rulescope.render.line_labels import End, name_ends
-from rulescope.render.style import GREY, PALE, Page, absent, look, styled
+from rulescope.render.palette import GREY, PALE
+from rulescope.render.style import Page, absent, styled
 
 CAPTION = (
     "A, B: share of a learner's replay that was stored before the change of the world. Lines: "
@@ -53,7 +55,7 @@ def draw_replay(results: Mapping[str, Results]) -> Figure:
     name_ends(panels[3], _draw_scores(panels[3], found, arms, change))
     for axes in panels:
         axes.axvline(0.0, color=GREY, lw=0.7, zorder=0)
-        axes.set_xlabel("iterations since the change", labelpad=2)
+        axes.set_xlabel("iterations since the change")
     return page.figure
 
 
@@ -61,7 +63,7 @@ def _set_share_axis(axes: Axes, last: float) -> None:
     axes.set_ylim(-0.03, 1.05)
     axes.set_xlim(-0.12 * last, last)
     axes.grid(axis="y")
-    axes.set_ylabel("share from before", labelpad=2)
+    axes.set_ylabel("share from before")
 
 
 def _draw_measured_share(axes: Axes, found: Results, arms: Sequence[str], since: Floats) -> None:
@@ -113,7 +115,7 @@ def _draw_ages(axes: Axes, found: Results, arms: Sequence[str], since: Floats) -
     axes.set_xlim(float(since[0]), float(since[-1]))
     axes.set_ylim(bottom=0.0)
     axes.grid(axis="y")
-    axes.set_ylabel("age (iterations)", labelpad=2)
+    axes.set_ylabel("age (iterations)")
 
 
 def _draw_scores(axes: Axes, found: Results, arms: Sequence[str], change: float) -> list[End]:
@@ -126,5 +128,5 @@ def _draw_scores(axes: Axes, found: Results, arms: Sequence[str], change: float)
     for level in (0.0, 1.0):
         axes.axhline(level, color=PALE, lw=0.8, zorder=0)
     axes.set_xlim(float(since[0]), float(since[-1]))
-    axes.set_ylabel("score (0 random, 1 optimal)", labelpad=2)
+    axes.set_ylabel("score (0 random, 1 optimal)")
     return ends

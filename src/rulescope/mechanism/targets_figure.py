@@ -10,8 +10,10 @@ from matplotlib.figure import Figure
 
 from rulescope.assays.results import Results
 from rulescope.mechanism.figure_parts import Floats, full_caption, set_update_axis
+from rulescope.render.arm_looks import DOTTED, Look, look
 from rulescope.render.line_labels import End, name_apart
-from rulescope.render.style import DOTTED, GREY, Look, Page, absent, look, styled
+from rulescope.render.palette import GREY
+from rulescope.render.style import Page, absent, styled
 
 CAPTION = (
     "One update on one batch of the learner's own replay, made on copies: with the learner's own "
@@ -62,7 +64,7 @@ def draw_targets(results: Mapping[str, Results]) -> Figure:
             for end in _draw_swaps(axes, found, row, scale, updates)
         }
         _share_vertical_axis(in_row, row)
-        in_row[0].set_ylabel("KL (nats)" if row in DIVERGENCES else "cosine", labelpad=2)
+        in_row[0].set_ylabel("KL (nats)" if row in DIVERGENCES else "cosine")
         for axes in in_row:
             set_update_axis(axes, updates)
             if row in DIVERGENCES:  # the lowest row names the axis

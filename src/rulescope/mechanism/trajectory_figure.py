@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 
 from rulescope.assays.results import Results
 from rulescope.mechanism.figure_parts import Floats, full_caption, set_update_axis
+from rulescope.render.arm_looks import DOTTED, Look
 from rulescope.render.line_labels import End, name_ends
-from rulescope.render.style import DARK, DOTTED, GREY, PALE, Look, Page, absent, styled
+from rulescope.render.palette import COLD, DARK, GREY, PALE, SILVER, VERMILION, WARM, WHITE
+from rulescope.render.style import Page, absent, styled
 
 CAPTION = (
     "The hidden half h of the rule's recurrent state, which is the part that the targets of an "
@@ -28,7 +30,6 @@ CAPTION = (
 )
 RING_UPDATES = (1, 3, 10, 30, 100)
 """Updates after which a trajectory has a ring."""
-COLD, WARM = "#2166AC", "#C2410C"
 MARKERS = ("v", "s", "o", "D", "^", "p", "h")
 
 
@@ -37,7 +38,7 @@ def scale_look(scale: float, scales: Sequence[float]) -> Look:
     reach = max(abs(float(np.log10(s))) for s in scales) or 1.0
     place = float(np.log10(scale)) / reach
     strength = 0.0 if place == 0 else 0.35 + 0.65 * abs(place)
-    end, start = np.array(to_rgb(WARM if place > 0 else COLD)), np.array(to_rgb("#B9B9B9"))
+    end, start = np.array(to_rgb(WARM if place > 0 else COLD)), np.array(to_rgb(SILVER))
     colour = DARK if place == 0 else str(to_hex(start + (end - start) * strength))
     marker = MARKERS[list(scales).index(scale) % len(MARKERS)]
     return Look(f"×{scale:g}", colour, marker)
@@ -109,14 +110,14 @@ def _draw_plane(axes: Axes, data: _Data) -> None:
         for path in data.of_scale("path/live", scale):
             x, y = path[data.updated, :2].T
             axes.plot(x, y, color=look.colour, lw=0.9, alpha=0.85, zorder=2)
-            axes.plot(x[rings], y[rings], "o", mfc="white", mec=look.colour, ms=2.4, mew=0.6)
-            axes.plot(x[-1:], y[-1:], look.marker, color=look.colour, ms=5.0, mec="white", mew=0.5)
+            axes.plot(x[rings], y[rings], "o", mfc=WHITE, mec=look.colour, ms=2.4, mew=0.6)
+            axes.plot(x[-1:], y[-1:], look.marker, color=look.colour, ms=5.0, mec=WHITE, mew=0.5)
     initial = data.series["birth"]
-    axes.plot(initial[:1], initial[1:2], "*", color=DARK, ms=9, mec="white", mew=0.6, zorder=4)
+    axes.plot(initial[:1], initial[1:2], "*", color=DARK, ms=9, mec=WHITE, mew=0.6, zorder=4)
     axes.margins(0.07)
     first, second = data.series["explained"][:2]
-    axes.set_xlabel(f"first principal coordinate ({first:.0%} of the variance)", labelpad=2)
-    axes.set_ylabel(f"second ({second:.0%})", labelpad=2)
+    axes.set_xlabel(f"first principal coordinate ({first:.0%} of the variance)")
+    axes.set_ylabel(f"second ({second:.0%})")
     axes.grid()
 
 
@@ -127,7 +128,7 @@ def _draw_first_coordinate(axes: Axes, data: _Data) -> list[End]:
         for line in lines:
             axes.plot(data.updates, line, color=look.colour, lw=0.9, alpha=0.85)
         ends.append(_mean_end(look.name, look, data, lines))
-    axes.set_ylabel("first coordinate", labelpad=2)
+    axes.set_ylabel("first coordinate")
     return ends
 
 
@@ -140,7 +141,7 @@ def _mean_end(name: str, look: Look, data: _Data, lines: list[Floats]) -> End:
 def _draw_directions(axes: Axes, data: _Data) -> list[End]:
     looks = {
         "same": Look("same scale", DARK, "o"),
-        "other": Look("other scale", "#D55E00", "s"),
+        "other": Look("other scale", VERMILION, "s"),
         "between": Look("var. between", GREY, "x", DOTTED),
     }
     ends = []
@@ -156,7 +157,7 @@ def _draw_directions(axes: Axes, data: _Data) -> list[End]:
     axes.set_ylim(min(-0.05, axes.get_ylim()[0]), 1.05)
     axes.axhline(0.0, color=PALE, lw=0.8, zorder=0)
     axes.axhline(1.0, color=PALE, lw=0.8, zorder=0)
-    axes.set_ylabel("cosine, or share", labelpad=2)
+    axes.set_ylabel("cosine, or share")
     return ends
 
 
@@ -170,12 +171,12 @@ def _draw_crossed(axes: Axes, data: _Data, plane: Axes) -> None:
             x, y = path[start:, :2].T
             axes.plot(x, y, color=look.colour, lw=0.9, zorder=2)
             axes.plot(x[:1], y[:1], "x", color=look.colour, ms=4.5, mew=1.1, zorder=3)
-            axes.plot(x[-1:], y[-1:], look.marker, color=look.colour, ms=5.0, mec="white", mew=0.5)
+            axes.plot(x[-1:], y[-1:], look.marker, color=look.colour, ms=5.0, mec=WHITE, mew=0.5)
     axes.set(xlim=plane.get_xlim())
     axes.margins(y=0.09)
     # No shares: the axes were fitted to live states alone.
-    axes.set_xlabel("first principal coordinate of live states", labelpad=2)
-    axes.set_ylabel("second", labelpad=2)
+    axes.set_xlabel("first principal coordinate of live states")
+    axes.set_ylabel("second")
     axes.grid()
 
 
@@ -193,5 +194,5 @@ def _draw_line_positions(axes: Axes, data: _Data) -> list[End]:
             ends.append(_mean_end(f"into {look.name}", look, data, along))
     for level in (0.0, 1.0):
         axes.axhline(level, color=PALE, lw=0.8, zorder=0)
-    axes.set_ylabel("along the line, or off it", labelpad=2)
+    axes.set_ylabel("along the line, or off it")
     return ends

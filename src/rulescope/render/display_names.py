@@ -1,11 +1,13 @@
-"""Names as tables and figures print them: of the rule under audit, of arms, of learning rates."""
+"""Names as tables and figures print them: of the rule under audit and of learning rates.
+
+Printed names of arms stand with their colours in :mod:`rulescope.render.arm_looks`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Protocol, runtime_checkable
 
-from rulescope.learners.disco_config import VARIANTS
 from rulescope.rules.rule_weights import short
 
 
@@ -91,38 +93,3 @@ def rate_label(rate: float) -> str:
     """
     digits, _, exponent = f"{rate:e}".partition("e")
     return f"{float(digits):g}e{int(exponent)}"
-
-
-ARMS: Mapping[str, str] = {
-    "rule": "{}",
-    "rule-pin": "{}, pinned",
-    "rule-null": "null rule",
-    "rule-hold": "{}, held",
-    "rule-freeze": "{}, frozen",
-    "rule-freeze-40": "{}, frozen at 40",
-    "rule-no-aux": "{}, no aux",
-    "rule-entropy": "{}, entropy",
-    "rule-lr3e4": f"{{}}, lr {rate_label(VARIANTS['disco-lr3e4'].learning_rate)}",
-    "rule-legacy": "{}, legacy",
-    "rule-minatar": "{} (M1)",
-    "a2c": "A2C",
-    "a2c-popart": "A2C-PopArt",
-    "ppo": "PPO",
-    "dqn": "DQN",
-    "dqn-28672": "DQN 28,672",
-    "dqn-cleared": "DQN cleared",
-    "dqn-cleared-interactions": "DQN cleared, no restart",
-    "open": "OPEN",
-    "open-adam": "PPO, Adam",
-    "random": "random policy",
-}
-"""Arms of assays that compare learners; in braces, the rule under audit."""
-
-
-def arm_name(arm: str, subject: str) -> str:
-    """Return the printed name of an arm under the rule that is printed as ``subject``.
-
-    >>> arm_name("rule-pin", "Sprout"), arm_name("a2c", "Sprout"), arm_name("live", "Sprout")
-    ('Sprout, pinned', 'A2C', 'live')
-    """
-    return ARMS[arm].format(subject) if arm in ARMS else arm

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from matplotlib.axes import Axes
 
-from rulescope.render.style import END_LABEL, SMALL, Look
+from rulescope.render.arm_looks import Look
+from rulescope.render.style import END_LABEL, SMALL
 
 
 class End(NamedTuple):

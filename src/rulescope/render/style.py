@@ -1,4 +1,4 @@
-"""Style of figures: colour, marker and line of each arm; fonts, page layout, files."""
+"""Style of figures: fonts, page layout, room for names, files."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
 from pathlib import Path
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
-from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox, BboxBase
 
 from rulescope.core.disk import write_whole
-from rulescope.render.display_names import UNKNOWN, OfRule, arm_name, canonical_arm, subject_of
+from rulescope.render.arm_looks import naming, subject
+from rulescope.render.display_names import OfRule, subject_of
+from rulescope.render.palette import DARK, GREY, NOTE, PALE, TITLE
 
 WIDTH = 7.2
 """Inches: the width of a printed page's text."""
-DARK, GREY, PALE = "#333333", "#8A8A8A", "#E4E4E4"
 SMALL, TINY = 7.0, 6.6
 """Points: labels at lines, and the line below the figure."""
 EDGE = 1.0
@@ -43,6 +43,7 @@ STYLE: dict[Any, Any] = {
     "axes.titlesize": 8,
     "axes.labelsize": 7.5,
     "axes.labelcolor": DARK,
+    "axes.labelpad": 2,
     "axes.edgecolor": GREY,
     "axes.linewidth": 0.7,
     "axes.spines.top": False,
@@ -67,101 +68,6 @@ STYLE: dict[Any, Any] = {
     "svg.hashsalt": "rulescope",
 }
 
-Line = str | tuple[float, tuple[float, ...]]
-
-
-class Look(NamedTuple):
-    """Colour, marker and line of an arm, the same in all figures."""
-
-    name: str
-    """As printed beside its line."""
-    colour: str
-    marker: str
-    line: Line = "-"
-    filled: bool = True
-    """Natural transfers are hollow, clamped ones filled."""
-
-    @property
-    def face(self) -> str:
-        """The colour inside of its marker."""
-        return self.colour if self.filled else "#FFFFFF"
-
-    @property
-    def ink(self) -> str:
-        """Its colour for text: dark enough to be read on white."""
-        red, green, blue = to_rgb(self.colour)
-        bright = 0.2126 * red + 0.7152 * green + 0.0722 * blue
-        part = min(1.0, 0.42 / bright) if bright else 1.0
-        return str(to_hex((red * part, green * part, blue * part)))
-
-
-DASHED: Line = (0.0, (4.0, 1.6))
-DOTTED: Line = (0.0, (1.2, 1.4))
-MIXED: Line = (0.0, (5.0, 1.4, 1.2, 1.4))
-ARMS: dict[str, Look] = {
-    "live": Look("live", "#0072B2", "o"),
-    "pin": Look("pin", "#D55E00", "s", DASHED),
-    "hold": Look("hold", "#E69F00", "^", MIXED),
-    "both": Look("both", "#CC79A7", "D", DOTTED),
-    "freeze": Look("freeze", "#6E6E6E", "P"),
-    "match-natural": Look("match", "#009E73", "v", DASHED, filled=False),
-    "match-clamp": Look("match", "#009E73", "v"),
-    "cross-natural": Look("cross", "#000000", "X", DASHED, filled=False),
-    "cross-clamp": Look("cross", "#000000", "X"),
-    "random-natural": Look("random", "#56B4E9", "h", DASHED, filled=False),
-    "random-clamp": Look("random", "#56B4E9", "h"),
-    "permute-natural": Look("permute", "#B8A200", "p", DOTTED, filled=False),
-    "permute-clamp": Look("permute", "#B8A200", "p", MIXED),
-    "placebo": Look("placebo", "#9A9A9A", "x", DOTTED),
-    "null": Look("null", "#B4B4B4", "+", MIXED),
-}
-"""Okabe-Ito colours, which colour-blind readers can distinguish (greys for controls)."""
-LEARNERS: dict[str, Look] = {
-    "rule": Look("", "#0072B2", "o"),
-    "rule-pin": Look("", "#D55E00", "s", DASHED),
-    "rule-null": Look("", "#B4B4B4", "+", MIXED),
-    "rule-hold": Look("", "#E69F00", "^", MIXED),
-    "rule-freeze": Look("", "#6E6E6E", "P", DASHED),
-    "rule-freeze-40": Look("", "#6E6E6E", "P", DOTTED, filled=False),
-    "rule-no-aux": Look("", "#56B4E9", "h", MIXED),
-    "rule-entropy": Look("", "#56B4E9", "h", DASHED),
-    "rule-lr3e4": Look("", "#56B4E9", "h", DOTTED),
-    "rule-legacy": Look("", "#0072B2", "o", DASHED, filled=False),
-    "a2c": Look("", "#009E73", "v"),
-    "a2c-popart": Look("", "#B8A200", "p", DASHED),
-    "ppo": Look("", "#CC79A7", "D"),
-    "dqn": Look("", "#000000", "X"),
-    "dqn-28672": Look("", "#7A5C2E", "<", DASHED),
-    "dqn-cleared": Look("", "#999933", ">", DOTTED, filled=False),
-    "dqn-cleared-interactions": Look("", "#999933", "*", MIXED),
-    "open": Look("", "#882255", "s"),
-    "open-adam": Look("", "#CC79A7", "D", DASHED),
-    "rule-minatar": Look("", "#0072B2", "o", DOTTED, filled=False),
-    "random": Look("", "#9A9A9A", "x", DOTTED),
-}
-"""Arms of assays that compare learners; no figure has these and the above. (They are named by
-:func:`look`, after the rule under audit.)"""
-_OTHERS = ("<", ">", "*", "d")
-
-
-_subject: ContextVar[str] = ContextVar("subject", default=UNKNOWN)
-
-
-def subject() -> str:
-    """Return the name of the rule under audit in what is being drawn."""
-    return _subject.get()
-
-
-@contextmanager
-def naming(name: str) -> Iterator[None]:
-    """Name arms after the rule under audit, which is printed as ``name``."""
-    token = _subject.set(name)
-    try:
-        yield
-    finally:
-        _subject.reset(token)
-
-
 _note: ContextVar[str] = ContextVar("note", default="")
 
 
@@ -177,25 +83,6 @@ def _caption_note(text: str) -> Iterator[None]:
 
 def _contains(figure: Figure, part: str) -> bool:
     return any(part in text.get_text() for text in figure.findobj(Text) if isinstance(text, Text))
-
-
-def look(arm: str) -> Look:
-    """Return the style of ``arm``; an unknown arm is dark grey.
-
-    In a figure it is named after the rule under audit (see :func:`naming`).
-    """
-    arm = canonical_arm(arm)
-    if arm in LEARNERS:
-        return LEARNERS[arm]._replace(name=arm_name(arm, subject()))
-    if arm in ARMS:
-        return ARMS[arm]
-    return Look(arm, "#555555", _OTHERS[sum(arm.encode()) % len(_OTHERS)], MIXED)
-
-
-def in_order(arms: set[str]) -> list[str]:
-    """Return ``arms`` in the order of all figures."""
-    known = [*ARMS, *LEARNERS]
-    return sorted(arms, key=lambda arm: (known.index(arm) if arm in known else len(known), arm))
 
 
 P = ParamSpec("P")
@@ -220,7 +107,8 @@ def styled(function: Callable[P, R]) -> Callable[P, R]:
         found = [one for one in given.values() if isinstance(one, OfRule)]
         name = subject_of(found)
         short = abbreviated(name)
-        with drawing(), naming(short):
+        arms = {str(arm) for one in found for arm in one.axes.get("arm", ())}
+        with drawing(), naming(short, arms):
             made = function(*args, **kwargs)
             if short != name and isinstance(made, Figure) and _contains(made, short):
                 with _caption_note(f"{short}: {name}."):
@@ -325,7 +213,7 @@ class Page:
             0.05 / self.height,
             "\n".join(lines),
             size=TINY,
-            color="#555555",
+            color=NOTE,
             va="bottom",
             linespacing=1.25,
         )
@@ -340,6 +228,18 @@ class Page:
         )
         return self.figure.add_axes(box)
 
+    def panel(
+        self,
+        letter: str,
+        title: str,
+        box: tuple[float, float, float, float],
+        indent: float = 0.42,
+    ) -> Axes:
+        """Return new axes with a heading; ``box`` is left, top, width and height in inches."""
+        axes = self.axes(*box)
+        self.heading(axes, letter, title, indent)
+        return axes
+
     def heading(self, axes: Axes, letter: str, title: str, indent: float = 0.42) -> None:
         """Put the panel's letter and title above ``axes``, the letter ``indent`` inches out."""
         box = axes.get_position()
@@ -347,7 +247,7 @@ class Page:
         if letter:
             x = box.x0 - indent / self.width
             self.figure.text(x, y, letter, weight="bold", size=9.5, va="baseline")
-        self.figure.text(box.x0, y, title, size=8, va="baseline", color="#111111")
+        self.figure.text(box.x0, y, title, size=8, va="baseline", color=TITLE)
 
 
 def absent(axes: Axes, words: str = "not run") -> None:

@@ -10,11 +10,13 @@ from typing import Any
 import rulescope.assays
 from rulescope.assays import Assay
 from rulescope.assays.comparison import remarks
-from rulescope.assays.figure_data import arm_words
+from rulescope.assays.figure_data import explain_arms
 from rulescope.assays.figures import FIGURES
 from rulescope.assays.plan import interactions
 from rulescope.assays.results import counted
 from rulescope.core.disk import stem
+from rulescope.render.arm_looks import naming
+from rulescope.render.display_names import subject_name
 from rulescope.report.arm_styles import style_data
 from rulescope.report.estimate_tables import Kind, estimate_kinds, interval_methods
 from rulescope.report.learning_curves import Panel, page_styles, panel_index
@@ -66,7 +68,8 @@ def assay_page(site: Site, page: AssayPage, panels: Sequence[Panel], sizes: Size
 def _design(page: AssayPage) -> list[tuple[str, str]]:
     """Return name and text of the settings below the legend of the arms."""
     plan, results = page.plan, page.results
-    meaning = arm_words(page_styles(page))
+    with naming(subject_name(results.rule)):
+        meaning = explain_arms([plan.assay.id], page_styles(page))
     rows = [("", _capitalised(meaning))] if meaning else []
     for axis in plan.cells[0].labels:
         if axis != "arm":

@@ -11,7 +11,7 @@ from rulescope.assays.published_agreement import AGREEMENT_RULE, Verdict
 from rulescope.assays.results import Column, counted
 from rulescope.audit.profile import FROZEN, RULE, Axis, Measure, Profile
 from rulescope.audit.profile_folder import BOUNDED, LOOKS, UNITS, look_of, rules, shown_beside
-from rulescope.render.style import look
+from rulescope.render.arm_looks import look
 from rulescope.render.tables import cell
 from rulescope.report.arm_styles import css_colours, style_data
 from rulescope.report.estimate_tables import compared_texts

@@ -10,8 +10,8 @@ import numpy as np
 
 from rulescope.assays import Cell
 from rulescope.episode_stats import HEADLINES
+from rulescope.render.arm_looks import Look, in_order
 from rulescope.render.display_names import subject_name
-from rulescope.render.style import Look, in_order, naming
 from rulescope.report.arm_styles import distinct_styles, style_data
 from rulescope.report.report_inputs import json_numbers
 from rulescope.report.site_model import AssayPage, Floats, RecordedRun, label_text
@@ -56,7 +56,7 @@ def panels(page: AssayPage, recorded: Mapping[str, RecordedRun]) -> list[Panel]:
             arms = found.setdefault(tuple(condition.values()), {})
             arms.setdefault(label_text(cell.labels.get(ARM, "all")), []).extend(runs)
     return [
-        Panel(labels[key], {arm: arms[arm] for arm in in_order(set(arms))})
+        Panel(labels[key], {arm: arms[arm] for arm in in_order(arms)})
         for key, arms in found.items()
     ]
 
@@ -64,8 +64,7 @@ def panels(page: AssayPage, recorded: Mapping[str, RecordedRun]) -> list[Panel]:
 def page_styles(page: AssayPage) -> dict[str, Look]:
     """Return the styles of the arms of ``page``, in their usual order."""
     named = {label_text(cell.labels[ARM]) for cell in page.plan.cells if ARM in cell.labels}
-    with naming(subject_name(page.results.rule)):
-        return distinct_styles(in_order(named or {"all"}), page.plan.assay.id)
+    return distinct_styles(in_order(named or {"all"}), subject_name(page.results.rule))
 
 
 def _condition(cell: Cell) -> dict[str, str]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rulescope.render.style import Look
+from rulescope.render.arm_looks import Look
 from rulescope.report.arm_styles import css_colours, svg_dashes
 from rulescope.report.learning_curves import MEASURES, Panel, default_measure, mean_curve
 from rulescope.report.site_model import Floats

@@ -12,9 +12,11 @@ from matplotlib.ticker import StrMethodFormatter
 
 from rulescope.assays.estimates import join_labels
 from rulescope.assays.figure_data import arms_run, caption, cell, cells, evidence, labels_run
-from rulescope.assays.panels import dots
+from rulescope.assays.panels import Row, draw_forest, draw_levels, set_share_axis
+from rulescope.render.arm_looks import look
 from rulescope.render.line_labels import End, name_ends
-from rulescope.render.style import DARK, GREY, PALE, SMALL, Page, absent, look, styled
+from rulescope.render.palette import GREY
+from rulescope.render.style import SMALL, Page, absent, styled
 from rulescope.stats import random_discovery
 
 if TYPE_CHECKING:
@@ -25,12 +27,10 @@ WORDS = (
     "exact for uniformly random play. Bottom, in pairs: that share in the end (left, hollow), and "
     "the share of episodes with a goal over the last fifth of a lifetime (right, filled)."
 )
-FOUND, KEPT = -0.13, 0.13
-"""Where the two stand beside each other."""
 
 
 @styled
-def discovery(results: Mapping[str, Results]) -> Figure:
+def draw_discovery(results: Mapping[str, Results]) -> Figure:
     """``deepsea-discovery``: when the goal is first found at each depth, and whether it is kept."""
     found = results.get("discovery")
     depths = sorted(labels_run(found, "found", "depth")) or [12.0, 14.0, 16.0]
@@ -39,30 +39,20 @@ def discovery(results: Mapping[str, Results]) -> Figure:
     step = (7.2 - 0.62 - 0.95) / len(depths)
     ends: list[End] = []
     for turn, depth in enumerate(depths):
-        left = 0.62 + turn * step
-        above, below = (page.axes(left, top, step - 0.35, 1.6) for top in (0.35, 2.65))
-        page.heading(above, "ABCDEF"[turn], f"Depth {depth:g}: found", indent=0.25)
-        page.heading(below, "ABCDEF"[len(depths) + turn], f"Depth {depth:g}: kept", indent=0.25)
-        ends = _incidence(above, found, depth)
-        _outcome(below, found, depth)
-        for axes in (above, below):
-            if turn:
-                axes.set_ylabel("")
-                axes.tick_params(axis="y", labelleft=False)
-    if ends:
-        name_ends(above, ends)
+        left, wide = 0.62 + turn * step, step - 0.35
+        letters = "ABCDEF"[turn], "ABCDEF"[len(depths) + turn]
+        above = page.panel(letters[0], f"Depth {depth:g}: found", (left, 0.35, wide, 1.6), 0.25)
+        below = page.panel(letters[1], f"Depth {depth:g}: kept", (left, 2.65, wide, 1.6), 0.25)
+        ends = _draw_incidence(above, found, depth)
+        _draw_outcome(below, found, depth)
+        for axes in (above, below) if turn else ():
+            axes.set_ylabel("")
+            axes.tick_params(axis="y", labelleft=False)
+    name_ends(above, ends)
     return page.figure
 
 
-def _share_axis(axes: Axes) -> None:
-    axes.set_ylim(-0.06, 1.06)
-    axes.set_yticks([0.0, 0.5, 1.0], ["0", "0.5", "1"])
-    for reference in (0.0, 0.5, 1.0):
-        axes.axhline(reference, color=PALE, lw=0.8, zorder=0)
-    axes.set_ylabel("share", labelpad=2)
-
-
-def _incidence(axes: Axes, results: Results | None, depth: float) -> list[End]:
+def _draw_incidence(axes: Axes, results: Results | None, depth: float) -> list[End]:
     """Draw how many lifetimes had found the goal by each episode; return where the lines end."""
     series = {} if results is None else results.series
     keys = {arm: join_labels("incidence", arm, depth) for arm in arms_run(results, "found")}
@@ -80,31 +70,23 @@ def _incidence(axes: Axes, results: Results | None, depth: float) -> list[End]:
         axes.step(episodes, shares, where="post", color=how.colour, ls=how.line, lw=1.3)
         level = float(np.sum(np.diff(episodes) * shares[:-1])) / max(last, 1.0)
         ends.append(End(how.name, how, float(episodes[-1]), float(shares[-1]), level))
-    _share_axis(axes)
-    axes.set_xlim(0.0, last)
+    set_share_axis(axes)
+    draw_levels(axes, 0.5)
+    axes.set(xlim=(0.0, last), xlabel="episodes")
     axes.locator_params(axis="x", nbins=3)
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
-    axes.set_xlabel("episodes", labelpad=2)
     return ends
 
 
-def _outcome(axes: Axes, results: Results | None, depth: float) -> None:
+def _draw_outcome(axes: Axes, results: Results | None, depth: float) -> None:
     """Draw for each arm the share that found the goal, and how often it is reached in the end."""
-    arms = arms_run(results, "found", depth=depth)
-    if not arms:
-        absent(axes)
-        return
-    for turn, arm in enumerate(arms):
-        how = look(arm)
+    rows = []
+    for arm in arms_run(results, "found", depth=depth):
         found, kept = (cell(results, name, arm=arm, depth=depth) for name in ("found", "success"))
-        dots(axes, [turn + FOUND], [found], how._replace(filled=False), size=4.6)
-        dots(axes, [turn + KEPT], [kept], how._replace(filled=True), size=4.6)
-    _share_axis(axes)
-    axes.set_xlim(-0.6, len(arms) - 0.4)
-    axes.set_xticks(range(len(arms)), [_short(arm) for arm in arms])
-    axes.tick_params(axis="x", length=0, labelsize=SMALL, labelcolor=DARK)
-
-
-def _short(arm: str) -> str:
-    """Return the first word of an arm's name: there is little room below a panel."""
-    return look(arm).name.split()[0].rstrip(",")
+        how = look(arm)
+        pair = [(how._replace(filled=False), found), (how._replace(filled=True), kept)]
+        # the first word of its name: there is little room below a panel
+        rows.append(Row(how.name.split()[0].rstrip(","), pair))
+    if draw_forest(axes, rows, upright=True, apart=0.26, labelsize=SMALL):
+        set_share_axis(axes)
+        draw_levels(axes, 0.5)

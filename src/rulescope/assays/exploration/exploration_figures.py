@@ -20,17 +20,19 @@ from rulescope.assays.figure_data import (
     evidence,
     labels_run,
 )
-from rulescope.assays.panels import curves_beside, dots, name_rows
+from rulescope.assays.panels import draw_estimate, draw_shares, name_rows, with_looks
+from rulescope.render.arm_looks import look, subject
 from rulescope.render.line_labels import End, inches, name_ends
-from rulescope.render.style import GREY, PALE, SMALL, Page, absent, look, styled, subject
+from rulescope.render.palette import GREY
+from rulescope.render.style import SMALL, Page, absent, styled
 
 if TYPE_CHECKING:
     from rulescope.assays.results import Results
 
 CONVENTIONS = {"legacy": "rule-legacy", "reference": "rule"}
 """The arm of each convention."""
-SOLVED = 0.495
-READOUTS = ("solved", "goal-in-log", "return")
+THRESHOLDS = {"solved": 0.5, "goal-in-log": None, "return": 0.495}
+"""The readouts of a staircase, and the dotted line of each: a majority, and a solved sea."""
 LEFT, RIGHT, WIDE, HIGH = 0.62, 3.78, 2.4, 1.75
 """Inches: where the panels of a page stand, and how large they are."""
 DEFINITIONS = (
@@ -41,83 +43,77 @@ DEFINITIONS = (
 
 
 @styled
-def app_exploration(results: Mapping[str, Results]) -> Figure:
+def draw_exploration(results: Mapping[str, Results]) -> Figure:
     """``v5:fig:app-exploration``: solved, goals in the log, final returns; two conventions."""
     stairs, pairs = results.get("E-A5"), results.get("F1")
     differences = cells(pairs, "difference")
-    used = [e for readout in READOUTS for e in cells(stairs, readout)] + differences
+    used = [e for readout in THRESHOLDS for e in cells(stairs, readout)] + differences
     gaps = (
         f"D: difference of returns within seeds; below, how many lifetimes of {subject()} solve it."
     )
     words = [DEFINITIONS if stairs else "", gaps if differences else ""]
     page = Page(4.95, caption([stairs, pairs], evidence(used), *words))
-    _stairs(page, stairs)
-    axes = page.axes(RIGHT, 2.72, WIDE, HIGH - 0.15)
-    page.heading(axes, "D", f"{subject()} minus A2C by convention")
-    conventions(axes, pairs)
+    _draw_stairs(page, stairs)
+    title = f"{subject()} minus A2C by convention"
+    _draw_conventions(page.panel("D", title, (RIGHT, 2.72, WIDE, HIGH - 0.15)), pairs)
     return page.figure
 
 
 @styled
-def ladder(results: Mapping[str, Results]) -> Figure:
+def draw_ladder(results: Mapping[str, Results]) -> Figure:
     """``ladder``: the staircase from depth 4 to 30, and the deepest majority of each learner."""
     stairs = results.get("ladder")
-    used = [e for readout in READOUTS for e in cells(stairs, readout)]
+    used = [e for readout in THRESHOLDS for e in cells(stairs, readout)]
     page = Page(4.95, caption([stairs], evidence(used), DEFINITIONS if stairs else ""))
-    _stairs(page, stairs)
-    axes = page.axes(RIGHT + 0.45, 2.72, WIDE - 0.45, HIGH)
-    page.heading(axes, "D", "Deepest sea that a majority solves", indent=0.87)
-    _deepest(axes, stairs)
+    _draw_stairs(page, stairs)
+    box = (RIGHT + 0.45, 2.72, WIDE - 0.45, HIGH)
+    _draw_deepest(page.panel("D", "Deepest sea that a majority solves", box, 0.87), stairs)
     return page.figure
 
 
-def _stairs(page: Page, results: Results | None) -> None:
+def _draw_stairs(page: Page, results: Results | None) -> None:
     """Draw the three readouts of a staircase as panels A to C; names stand at B."""
     for letter, quantity, title, left, top in (
         ("A", "solved", "Solved in the end", LEFT, 0.35),
         ("B", "goal-in-log", "Goal in the log", RIGHT, 0.35),
         ("C", "return", "Final return", LEFT, 2.72),
     ):
-        axes = page.axes(left, top, WIDE, HIGH)
-        page.heading(axes, letter, title)
-        ends = depth_curves(axes, results, quantity)
+        axes = page.panel(letter, title, (left, top, WIDE, HIGH))
+        ends = draw_staircase(axes, results, quantity)
         if letter == "B":
             axes.set_ylabel("")
             name_ends(axes, ends)
 
 
-def depth_curves(axes: Axes, results: Results | None, quantity: str) -> list[End]:
+def draw_staircase(
+    axes: Axes, results: Results | None, quantity: str, *, lifetimes: bool = True
+) -> list[End]:
     """Draw a readout of every learner over depth; return where the lines end.
 
-    ``quantity`` is one of ``READOUTS``. Learners stand side by side at each depth, because many
-    have the same share there.
+    ``quantity`` is one of ``THRESHOLDS``.
     """
     curves = curves_by_arm(results, quantity, "depth")
-    if not curves:
-        absent(axes)
-        return []
-    depths = np.unique(np.concatenate([line.x for line in curves.values()]))
-    apart = float(np.diff(depths).min(initial=4.0)) * min(0.1, 0.6 / len(curves))
-    lines = [(look(arm), line) for arm, line in curves.items()]
-    ends = curves_beside(axes, lines, apart, seeds=True)
-    depth_axis(axes, depths)
-    tops = [line.high for line in curves.values()] + [line.y for line in curves.values()]
-    axes.set_ylim(-0.06, max(1.06, float(np.nanmax(np.concatenate(tops))) + 0.04))
-    axes.set_yticks([0.0, 0.25, 0.5, 0.75, 1.0], ["0", "", "0.5", "", "1"])
-    for reference in (0.0, 1.0):
-        axes.axhline(reference, color=PALE, lw=0.8, zorder=0)
-    if quantity != "goal-in-log":
-        half = SOLVED if quantity == "return" else 0.5
-        axes.axhline(half, color=GREY, lw=0.6, ls=(0, (2, 2)), zorder=0)
-    axes.set_ylabel("mean return" if quantity == "return" else "share of lifetimes", labelpad=2)
+    depths = np.unique([x for line in curves.values() for x in line.x])
+    apart = float(np.diff(depths).min(initial=4.0)) * min(0.1, 0.6 / max(len(curves), 1))
+    label = "mean return" if quantity == "return" else "share of lifetimes"
+    ends = draw_shares(
+        axes,
+        with_looks(curves),
+        apart,
+        threshold=THRESHOLDS[quantity],
+        lifetimes=lifetimes,
+        label=label,
+    )
+    if curves:
+        set_depth_axis(axes, depths)
     return ends
 
 
-def depth_axis(axes: Axes, depths: Floats) -> None:
+def set_depth_axis(axes: Axes, depths: Floats) -> None:
     """Make the horizontal axis one of depths, each with its name where there is room."""
     low, high = float(depths.min()), float(depths.max())
     room = max(0.06 * (high - low), 1.0)
-    axes.set_xlim(low - room, high + room)
+    axes.set(xlim=(low - room, high + room), xlabel="depth")
     unit = inches(axes)[0] / (high - low + 2 * room)
     names, last = [], -np.inf
     for depth in depths.tolist():
@@ -125,10 +121,9 @@ def depth_axis(axes: Axes, depths: Floats) -> None:
         names.append(f"{depth:g}" if fits else "")
         last = depth if fits else last
     axes.set_xticks(depths.tolist(), names)
-    axes.set_xlabel("depth", labelpad=2)
 
 
-def conventions(axes: Axes, results: Results | None) -> None:
+def _draw_conventions(axes: Axes, results: Results | None) -> None:
     """Draw the rule minus A2C at each depth under each convention, with the counts of F1 below."""
     depths = sorted(labels_run(results, "difference", "depth"))
     if results is None or not depths:
@@ -138,14 +133,12 @@ def conventions(axes: Axes, results: Results | None) -> None:
     for group, depth in enumerate(depths):
         for side, (convention, arm) in enumerate(CONVENTIONS.items()):
             found = cell(results, "difference", convention=convention, depth=depth)
-            if found is None:
-                continue
-            place = 2.6 * group + side
-            dots(axes, [place], [found], look(arm), size=5.0)
-            places.append(place)
-            names.append(f"{convention}\n{_count(results, arm, depth)}")
+            if found is not None:
+                places.append(2.6 * group + side)
+                names.append(f"{convention}\n{_solved(results, arm, depth)}")
+                draw_estimate(axes, places[-1], found, look(arm), size=5.0)
         axes.annotate(
-            f"depth {depth:g} (A2C {_count(results, 'a2c', depth)})",
+            f"depth {depth:g} (A2C {_solved(results, 'a2c', depth)})",
             (2.6 * group + 0.5, 0.0),
             xycoords=axes.get_xaxis_transform(),
             xytext=(0, -26),
@@ -156,21 +149,24 @@ def conventions(axes: Axes, results: Results | None) -> None:
         )
     axes.set_xticks(places, names)
     axes.tick_params(axis="x", length=0, labelsize=6.8)
-    axes.set_xlim(-0.7, 2.6 * (len(depths) - 1) + 1.7)
     axes.axhline(0.0, color=GREY, lw=0.8, zorder=1)
     axes.grid(axis="y")
-    low, high = axes.get_ylim()  # near nothing must not look like much
-    axes.set_ylim(min(low, -0.1), max(high, 0.1))
+    low, high = axes.get_ylim()  # what is nearly nothing must not look like much
+    axes.set(
+        xlim=(-0.7, 2.6 * (len(depths) - 1) + 1.7),
+        ylim=(min(low, -0.1), max(high, 0.1)),
+        ylabel="difference of returns",
+    )
     axes.locator_params(axis="y", nbins=7)
-    axes.set_ylabel("difference of returns", labelpad=2)
 
 
-def _count(results: Results, arm: str, depth: float) -> str:
+def _solved(results: Results, arm: str, depth: float) -> str:
+    """Return how many lifetimes solved a depth, as a count of all."""
     found = cell(results, "solved", arm=arm, depth=depth)
     return "–" if found is None else count_text(found) or "–"
 
 
-def _deepest(axes: Axes, results: Results | None) -> None:
+def _draw_deepest(axes: Axes, results: Results | None) -> None:
     """Draw the deepest majority of each learner, a row each."""
     arms = arms_run(results, "deepest", planned=True)
     if results is None or not arms:
@@ -190,7 +186,6 @@ def _deepest(axes: Axes, results: Results | None) -> None:
             va="center",
             size=SMALL,
         )
-    name_rows(axes, [(look(arm).name, look(arm)) for arm in arms])
+    name_rows(axes, [(look(arm).name, look(arm).ink) for arm in arms])
     axes.tick_params(axis="y", labelsize=6.8)
-    axes.set_xlim(0.0, max(labels_run(results, "solved", "depth")) * 1.1)
-    axes.set_xlabel("depth", labelpad=2)
+    axes.set(xlim=(0.0, max(labels_run(results, "solved", "depth")) * 1.1), xlabel="depth")

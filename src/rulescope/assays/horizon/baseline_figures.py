@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 
 from rulescope.assays.figure_data import (
     Curve,
@@ -20,66 +19,58 @@ from rulescope.assays.figure_data import (
     evidence,
 )
 from rulescope.assays.horizon.learning_rate import ARMS, usual_rate
-from rulescope.assays.panels import draw_curve, line_end, scale_axis, score_axis
+from rulescope.assays.panels import (
+    SCORE,
+    THRESHOLD,
+    draw_curves_beside,
+    set_log_axis,
+    set_scale_axis,
+    set_score_axis,
+    with_looks,
+)
+from rulescope.render.arm_looks import look
 from rulescope.render.line_labels import name_ends
-from rulescope.render.style import GREY, PALE, SMALL, Page, absent, look, styled
+from rulescope.render.palette import BLACK, GREY
+from rulescope.render.style import SMALL, Page, absent, styled
 
 if TYPE_CHECKING:
     from rulescope.assays.results import Results
 
-RING = "#000000"
+WORDS = (
+    "A–C: Catch 24×24, on one zoomed axis. Rings: the learning rate that a baseline has"
+    " everywhere else. Numbers: the best trimmed mean, selected on the same seeds."
+)
 
 
 @styled
-def app_baselines(results: Mapping[str, Results]) -> Figure:
+def draw_baselines(results: Mapping[str, Results]) -> Figure:
     """``v5:fig:app-baselines``: scores by learning rate (A-C) and with PopArt by scale (D)."""
     rates, scales = results.get("E-LR"), results.get("E-POP")
     words = evidence([*cells(rates, "score"), *cells(scales, "score")])
-    text = (
-        "A–C: Catch 24×24, on one zoomed axis. Rings: the learning rate that a baseline has"
-        " everywhere else. Numbers: the best trimmed mean, selected on the same seeds."
-    )
-    page = Page(2.3, caption([rates, scales], words, text if cells(rates, "score") else ""))
-    panels = [page.axes(0.58 + turn * 1.3, 0.35, 1.18, 1.5) for turn in range(len(ARMS))]
-    curves = {arm: curve_along(rates, "score", "rate", arm=arm) for arm in ARMS}
-    known = [line for line in curves.values() if line is not None]
-    for turn, (axes, arm) in enumerate(zip(panels, ARMS, strict=True)):
-        page.heading(axes, "ABC"[turn], look(arm).name, indent=0.42 if turn == 0 else 0.14)
-        line = curves[arm]
-        if rates is None or line is None:
+    page = Page(2.3, caption([rates, scales], words, WORDS if cells(rates, "score") else ""))
+    lines = {arm: curve_along(rates, "score", "rate", arm=arm) for arm in ARMS}
+    curves = {arm: line for arm, line in lines.items() if line is not None}
+    for turn, arm in enumerate(ARMS):
+        box = (0.58 + turn * 1.3, 0.35, 1.18, 1.5)
+        axes = page.panel("ABC"[turn], look(arm).name, box, 0.14 if turn else 0.42)
+        if rates is None or arm not in curves:
             absent(axes)
             continue
-        _points(axes, line, arm)
-        _default(axes, line, arm)
-        _best(axes, rates, arm)
-        _rate_axis(axes, known)
-        _zoom(axes, known)
-        first = next(a for a in ARMS if curves[a] is not None)
-        if arm == first:
-            axes.set_ylabel("score (0 random, 1 optimal)", labelpad=2)
+        _draw_rates(axes, rates, arm, curves[arm])
+        _set_axes(axes, list(curves.values()))
+        if arm == next(iter(curves)):
+            axes.set_ylabel(SCORE)
         else:
             axes.tick_params(axis="y", labelleft=False)
-    popart = page.axes(5.0, 0.35, 1.3, 1.5)
-    page.heading(popart, "D", "Catch by reward scale", indent=0.42)
-    _scales(popart, scales)
+    _draw_scales(page.panel("D", "Catch by reward scale", (5.0, 0.35, 1.3, 1.5)), scales)
     return page.figure
 
 
-def _points(axes: Axes, line: Curve, arm: str) -> None:
-    """Draw a line through the settings that were tested, with a bar for each interval."""
-    how = look(arm)
-    draw_curve(axes, line, how, band=False)
-    axes.vlines(line.x, line.low, line.high, color=how.colour, lw=1.2, alpha=0.75, zorder=2)
-
-
-def _default(axes: Axes, line: Curve, arm: str) -> None:
-    """Put a ring around the usual learning rate."""
+def _draw_rates(axes: Axes, results: Results, arm: str, line: Curve) -> None:
+    """Draw scores over learning rates: a ring at the usual rate, the number of the best above."""
+    draw_curves_beside(axes, [(look(arm), line)])
     at = np.isclose(line.x, usual_rate(arm))
-    axes.plot(line.x[at], line.y[at], "o", ms=9, mfc="none", mec=RING, mew=0.9, zorder=4)
-
-
-def _best(axes: Axes, results: Results, arm: str) -> None:
-    """Write the score of the best learning rate above its point."""
+    axes.plot(line.x[at], line.y[at], "o", ms=9, mfc="none", mec=BLACK, mew=0.9, zorder=4)
     rate, score = cell(results, "rate", arm=arm), cell(results, "selected", arm=arm)
     if rate is None or score is None:
         return
@@ -95,37 +86,26 @@ def _best(axes: Axes, results: Results, arm: str) -> None:
     )
 
 
-def _rate_axis(axes: Axes, curves: Sequence[Curve]) -> None:
-    """Make the horizontal axis one of learning rates, in units of the smallest usual one."""
-    every = np.unique(np.concatenate([line.x for line in curves]))
-    axes.set_xscale("log")
-    axes.set_xlim(every[0] / 1.5, every[-1] * 1.5)
-    axes.xaxis.set_major_locator(FixedLocator(every.tolist()))
-    axes.xaxis.set_major_formatter(FixedFormatter([f"{rate * 1e4:g}" for rate in every]))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.set_xlabel("learning rate × 10⁴", labelpad=2)
-
-
-def _zoom(axes: Axes, curves: Sequence[Curve]) -> None:
-    """Give every panel the same vertical axis: the scores that there are, and the optimum."""
-    parts_ = [part for line in curves for part in (line.y, line.low, line.high)]
-    ends = np.concatenate([*parts_, *(values for line in curves for values in line.seeds)])
+def _set_axes(axes: Axes, curves: Sequence[Curve]) -> None:
+    """Give every panel the same axes: learning rates; scores that there are, and the optimum."""
+    rates = np.unique(np.concatenate([line.x for line in curves])).tolist()
+    ticks = {rate: f"{rate * 1e4:g}" for rate in rates}
+    set_log_axis(axes, ticks, (rates[0] / 1.5, rates[-1] * 1.5))
+    parts = [part for line in curves for part in (line.y, line.low, line.high)]
+    ends = np.concatenate([*parts, *(values for line in curves for values in line.seeds)])
     low, high = float(np.nanmin([*ends, 1.0])), float(np.nanmax([*ends, 1.0]))
     room = 0.1 * (high - low) or 0.05
-    axes.set_ylim(low - room, high + 1.6 * room)
+    axes.set(xlabel="learning rate × 10⁴", ylim=(low - room, high + 1.6 * room))
     axes.locator_params(axis="y", nbins=5)
-    axes.grid(axis="y", color=PALE)
-    axes.axhline(1.0, color=GREY, lw=0.6, ls=(0, (2, 2)), zorder=0)
+    axes.grid(axis="y")
+    axes.axhline(1.0, color=GREY, lw=0.6, ls=THRESHOLD, zorder=0)
 
 
-def _scales(axes: Axes, results: Results | None) -> None:
+def _draw_scales(axes: Axes, results: Results | None) -> None:
     """Draw A2C with and without PopArt over reward scale."""
     curves = curves_by_arm(results, "score")
-    if not curves:
-        absent(axes)
-        return
-    for arm, line in curves.items():
-        _points(axes, line, arm)
-    scale_axis(axes, [line.x for line in curves.values()])
-    score_axis(axes, curves.values())
-    name_ends(axes, [line_end(line, look(arm)) for arm, line in curves.items()])
+    ends = draw_curves_beside(axes, with_looks(curves))
+    if curves:
+        set_scale_axis(axes, [line.x for line in curves.values()])
+        set_score_axis(axes, curves.values())
+        name_ends(axes, ends)

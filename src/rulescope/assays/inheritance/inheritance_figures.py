@@ -6,40 +6,41 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from rulescope.assays.figure_data import (
     TASKS,
-    Curve,
     adjusted,
-    arm_words,
     arms_run,
     caption,
     cell,
     cells,
     curves_by_arm,
     evidence,
+    explain_arms,
     labels_run,
     point,
+    trajectories,
 )
 from rulescope.assays.inheritance.inheritance import SCALES
-from rulescope.assays.interface.interface_figures import measured
+from rulescope.assays.interface.interface_figures import draw_measured
 from rulescope.assays.panels import (
-    dots,
-    draw_curve,
-    forest,
-    line_end,
+    arm_row,
+    draw_curves,
+    draw_estimate,
+    draw_forest,
+    draw_scores_over_scale,
     scale_text,
-    score_axis,
-    score_axis_across,
-    score_curves,
-    widths,
+    set_score_axis,
+    set_score_axis_across,
+    with_looks,
 )
-from rulescope.assays.scale.scale_figures import THRESHOLD, tasks_run, window_groups
+from rulescope.assays.scale.scale_figures import THRESHOLD, draw_windows
+from rulescope.render.arm_looks import look
 from rulescope.render.line_labels import End, name_ends
-from rulescope.render.style import DARK, SMALL, Page, absent, look, styled
+from rulescope.render.palette import DARK
+from rulescope.render.style import SMALL, Page, absent, styled
 
 if TYPE_CHECKING:
     from rulescope.assays.results import Results
@@ -62,38 +63,38 @@ WORDS = (
 
 
 @styled
-def scale(results: Mapping[str, Results]) -> Figure:
+def draw_scale(results: Mapping[str, Results]) -> Figure:
     """``fig:scale``: scores over scale, windows, inheritance at low scale, the interface."""
-    low = low_scale(results.get("E2"))
-    page = _scale_page(results, [] if low is None else [low])
-    donors = page.axes(0.62, 2.95, 2.55, 1.95)
-    page.heading(donors, "C", f"Donor state, recipient at {_scale_words(low)}")
-    _donors(donors, results.get("E2"), low)
-    _interface(page, results.get("E-IF"))
+    e2 = results.get("E2")
+    low = next(iter(recipient_scales(e2)), None)  # where the donor's history can matter
+    page = _make_page(results, [] if low is None else [low])
+    title = f"Donor state, recipient at {_name_scale(low)}"
+    _draw_donors(page.panel("C", title, (0.62, 2.95, 2.55, 1.95)), e2, low)
+    _draw_interface(page, results.get("E-IF"))
     return page.figure
 
 
 @styled
-def integrated_scale(results: Mapping[str, Results]) -> Figure:
+def draw_integrated_scale(results: Mapping[str, Results]) -> Figure:
     """``orig:scale``: as ``fig:scale``, with inheritance at both recipient scales."""
     e2 = results.get("E2")
     scales = recipient_scales(e2)
     extremes = list(dict.fromkeys([*scales[:1], *scales[-1:]]))
-    page = _scale_page(results, extremes)
+    page = _make_page(results, extremes)
     known = [e for scale in extremes for arm in FOUR if (e := _score(e2, scale, arm)) is not None]
     for turn, scale in enumerate([*extremes, None, None][:2]):
-        axes = page.axes(0.62 + 1.74 * turn, 2.95, 1.05, 1.8)
-        where = _scale_words(scale, "other scale" if turn else "low scale")
-        page.heading(axes, "" if turn else "C", f"Donor, {where}")
-        _donors(axes, e2, scale, beside=known)
+        where = _name_scale(scale, "other scale" if turn else "low scale")
+        box = (0.62 + 1.74 * turn, 2.95, 1.05, 1.8)
+        axes = page.panel("" if turn else "C", f"Donor, {where}", box)
+        _draw_donors(axes, e2, scale, beside=known)
         if turn:
             axes.set_yticklabels([])
             axes.set_ylabel("")
-    _interface(page, results.get("E-IF"))
+    _draw_interface(page, results.get("E-IF"))
     return page.figure
 
 
-def _scale_page(results: Mapping[str, Results], scales: Sequence[float]) -> Page:
+def _make_page(results: Mapping[str, Results], scales: Sequence[float]) -> Page:
     """Return the page of a scale figure with panels A and B; donors are shown at ``scales``."""
     e1, e2, interface = (results.get(name) for name in ("E1", "E2", "E-IF"))
     found = [_score(e2, scale, arm) for scale in scales for arm in FOUR]
@@ -102,33 +103,21 @@ def _scale_page(results: Mapping[str, Results], scales: Sequence[float]) -> Page
         *(e for kind in ("score", "bins", "difference") for e in cells(interface, kind)),
         *(e for e in found if e is not None),
     ]
-    arms = arms_run(e1, "score")
-    words = [evidence(used), THRESHOLD if e1 else "", arm_words(arms), WORDS if scales else ""]
+    arms = explain_arms(["E1"], arms_run(e1, "score"))
+    words = [evidence(used), THRESHOLD if e1 else "", arms, WORDS if scales else ""]
     page = Page(5.3, caption([e1, e2, interface], *words))
-    curves = page.axes(0.62, 0.35, 2.55, 1.95)
-    page.heading(curves, "A", "Catch: final score over reward scale")
-    windows = page.axes(4.45, 0.35, 2.6, 1.95)
-    page.heading(windows, "B", "Usable window (score at least 0.8)")
-    if e1 is not None and "catch" in tasks_run(e1):
-        ends = score_curves(curves, curves_by_arm(e1, "score", task="catch"))
-        name_ends(curves, ends)
-    else:
-        absent(curves)
-    if e1 is not None and cells(e1, "width"):
-        widths(windows, window_groups(e1, TASKS, {"0.8": ""}))
-        windows.set_ylabel("decades", labelpad=2)
-    else:
-        absent(windows)
+    curves = page.panel("A", "Catch: final score over reward scale", (0.62, 0.35, 2.55, 1.95))
+    name_ends(curves, draw_scores_over_scale(curves, curves_by_arm(e1, "score", task="catch")))
+    windows = page.panel("B", "Usable window (score at least 0.8)", (4.45, 0.35, 2.6, 1.95))
+    draw_windows(windows, e1, TASKS, {"0.8": ""}, label="decades")
     return page
 
 
-def _interface(page: Page, interface: Results | None) -> None:
+def _draw_interface(page: Page, interface: Results | None) -> None:
     """Draw panel D: what was measured of each value interface."""
-    scores = page.axes(4.45, 2.95, 2.6, 0.85)
-    page.heading(scores, "D", "Value interface at reward scale 1")
-    measured(scores, interface, "score")
-    bins = page.axes(4.45, 3.98, 2.6, 0.92)
-    measured(bins, interface, "bins")
+    scores = page.panel("D", "Value interface at reward scale 1", (4.45, 2.95, 2.6, 0.85))
+    draw_measured(scores, interface, "score")
+    draw_measured(page.axes(4.45, 3.98, 2.6, 0.92), interface, "bins")
     if interface is not None:
         scores.set_xticklabels([])
         scores.set_ylabel("score (zoomed)")
@@ -142,12 +131,7 @@ def recipient_scales(results: Results | None) -> list[float]:
     return sorted(labels_run(results, "score", "scale"))
 
 
-def low_scale(results: Results | None) -> float | None:
-    """Return the lowest recipient scale, where the donor's history can matter."""
-    return next(iter(recipient_scales(results)), None)
-
-
-def _scale_words(scale: float | None, unknown: str = "low scale") -> str:
+def _name_scale(scale: float | None, unknown: str = "low scale") -> str:
     return unknown if scale is None else f"scale {scale_text(scale)}"
 
 
@@ -155,7 +139,7 @@ def _score(results: Results | None, scale: float | None, arm: str) -> Estimate |
     return None if scale is None else cell(results, "score", scale=scale, arm=arm)
 
 
-def _donors(
+def _draw_donors(
     axes: Axes,
     results: Results | None,
     scale: float | None,
@@ -181,13 +165,15 @@ def _donors(
             heights = [pair[0].value, pair[1].value]
             axes.plot([shift, 1 + shift], heights, color=how.colour, lw=1.0, alpha=0.55, zorder=1)
         for place, way in enumerate(("natural", "clamp")):
-            dots(axes, [place + shift], [found[f"{donor}-{way}"]], look(f"{donor}-{way}"), size=5.5)
+            draw_estimate(
+                axes, place + shift, found[f"{donor}-{way}"], look(f"{donor}-{way}"), size=5.5
+            )
         for place, e in enumerate(pair):
             if e is not None:
                 end = End(donor, how, place + shift, e.value, e.value)
                 ends = [kept for kept in ends if kept.text != donor] + [end]
     known = [e for e in found.values() if e is not None] if beside is None else beside
-    score_axis(axes, [point(e) for e in known])
+    set_score_axis(axes, [point(e) for e in known])
     axes.set_xlim(-0.35, 1.35)
     ways = ["natural", "clamp"] if narrow else ["natural (given once)", "clamp (rewritten)"]
     axes.set_xticks([0, 1], ways)
@@ -201,75 +187,53 @@ def _donors(
 
 
 @styled
-def detail_inheritance(results: Mapping[str, Results]) -> Figure:
+def draw_inheritance_detail(results: Mapping[str, Results]) -> Figure:
     """``fig:detail-inheritance``: trajectories and final scores at each recipient scale."""
     e2 = results.get("E2")
     scales = recipient_scales(e2) or SCALES
-    used = cells(e2, "score")
     arms = arms_run(e2, "score")
     donors = any(arm.startswith(("match", "cross")) for arm in arms)
-    words = [evidence(used), WORDS if donors else "", arm_words(arms)]
+    words = [evidence(cells(e2, "score")), WORDS if donors else "", explain_arms(["E2"], arms)]
     height = 2.66
     page = Page(height * len(scales) + 0.12, caption([e2], *words))
     for turn, scale in enumerate(scales):
-        top = 0.35 + height * turn
-        letters = "ABCDEFGHIJKL"[3 * turn : 3 * turn + 3]
-        natural = page.axes(0.62, top, 1.45, 1.85)
-        clamped = page.axes(2.82, top, 1.45, 1.85)
-        final = page.axes(5.85, top, 1.2, 1.85)
-        where = _scale_words(scale)
-        page.heading(natural, letters[0], f"{where}: natural")
-        page.heading(clamped, letters[1], "clamped or frozen", indent=0.25)
-        page.heading(final, letters[2], "final score", indent=0.95)
-        drawn = [
-            _trajectories(a, e2, scale, n) for a, n in ((natural, NATURAL), (clamped, CLAMPED))
-        ]
-        every = [line for lines, _ in drawn for line in lines]
-        for axes, (lines, ends) in zip((natural, clamped), drawn, strict=True):
-            if lines:
-                score_axis(axes, every)
-                name_ends(axes, ends, offset=0.1)
-        if all(lines for lines, _ in drawn):
-            clamped.set_ylabel("")
-            clamped.tick_params(axis="y", labelleft=False)
-        _finals(page, final, e2, scale)
+        top, letters = 0.35 + height * turn, "ABCDEFGHIJKL"[3 * turn :]
+        title = f"{_name_scale(scale)}: natural"
+        natural = page.panel(letters[0], title, (0.62, top, 1.45, 1.85))
+        clamped = page.panel(letters[1], "clamped or frozen", (2.82, top, 1.45, 1.85), 0.25)
+        final = page.panel(letters[2], "final score", (5.85, top, 1.2, 1.85), 0.95)
+        _draw_trajectories({natural: NATURAL, clamped: CLAMPED}, e2, scale)
+        _draw_finals(page, final, e2, scale)
     return page.figure
 
 
-def _trajectories(
-    axes: Axes, results: Results | None, scale: float, arms: Sequence[str]
-) -> tuple[list[Curve], list[End]]:
-    """Draw learning curves with their bands; return them, and where they end."""
-    ends: list[End] = []
-    lines: list[Curve] = []
-    for arm in arms:
-        series = {} if results is None else results.series
-        band = series.get(f"trajectory/{scale:g}/{arm}")
-        if band is None or not np.isfinite(band[0]).any():
+def _draw_trajectories(
+    panels: Mapping[Axes, Sequence[str]], results: Results | None, scale: float
+) -> None:
+    """Draw learning curves of the arms of each panel with their bands, on one vertical axis."""
+    drawn = {axes: trajectories(results, arms, scale) for axes, arms in panels.items()}
+    every = [line for lines in drawn.values() for line in lines.values()]
+    for turn, (axes, lines) in enumerate(drawn.items()):
+        ends = draw_curves(axes, with_looks(lines), markers=False)
+        if not lines:
             continue
-        line = Curve(series["iteration"][: band.shape[1]], band[0], band[1], band[2])
-        draw_curve(axes, line, look(arm), dots=False)
-        ends.append(line_end(line, look(arm)))
-        lines.append(line)
-    if not lines:
-        absent(axes)
-        return [], []
-    last = max(float(line.x[-1]) for line in lines)
-    axes.set_xlim(0, last)
-    axes.locator_params(axis="x", nbins=3)
-    axes.set_xlabel("iteration", labelpad=2)
-    return lines, ends
+        axes.set(xlim=(0, max(float(line.x[-1]) for line in lines.values())), xlabel="iteration")
+        axes.locator_params(axis="x", nbins=3)
+        set_score_axis(axes, every)
+        name_ends(axes, ends, offset=0.1)
+        if turn and all(drawn.values()):
+            axes.set_ylabel("")
+            axes.tick_params(axis="y", labelleft=False)
 
 
-def _finals(page: Page, axes: Axes, results: Results | None, scale: float) -> None:
+def _draw_finals(page: Page, axes: Axes, results: Results | None, scale: float) -> None:
     """Draw the final score of every arm, a row each, and print the interaction below."""
-    arms = arms_run(results, "score", scale=scale)
-    if not arms:
-        absent(axes)
-        return
-    rows = [(arm.replace("-", ", "), look(arm), _score(results, scale, arm)) for arm in arms]
-    forest(axes, rows)
-    score_axis_across(axes, [e for _, _, e in rows])
+    rows = [
+        arm_row(look(arm), _score(results, scale, arm), arm.replace("-", ", "))
+        for arm in arms_run(results, "score", scale=scale)
+    ]
+    if draw_forest(axes, rows):
+        set_score_axis_across(axes, rows, label="")
     interaction = cell(results, "interaction", scale=scale)
     if interaction is not None:
         box = axes.get_position()

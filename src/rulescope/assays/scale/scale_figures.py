@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 
 from rulescope.assays.figure_data import (
     TASKS,
     Curve,
-    arm_words,
     arms_run,
     caption,
     cell,
@@ -21,44 +19,39 @@ from rulescope.assays.figure_data import (
     curve_along,
     curves_by_arm,
     evidence,
+    explain_arms,
     family_of,
+    interval_text,
     labels_run,
+    reach,
 )
 from rulescope.assays.panels import (
-    curves_beside,
-    forest,
+    Row,
+    arm_row,
+    draw_curves_beside,
+    draw_forest,
+    draw_scores_over_scale,
+    fix_ticks,
+    name_last,
     power,
-    scale_axis,
-    score_curves,
-    widths,
+    set_decades_axis,
+    set_scale_axis,
     write_beside,
+    write_not_run,
 )
 from rulescope.assays.pivot import window_of
-from rulescope.render.line_labels import End, name_apart, name_ends
-from rulescope.render.style import DARK, GREY, Look, Page, absent, look, styled
+from rulescope.render.arm_looks import Look, in_order, look
+from rulescope.render.line_labels import End, name_ends
+from rulescope.render.palette import DARK, GREY
+from rulescope.render.style import Page, absent, styled
 
 if TYPE_CHECKING:
     from rulescope.assays.results import Results
-    from rulescope.stats import Estimate
 
 THRESHOLD = "Dotted line: the threshold of 0.8."
 INCOMPETENT = "no estimate:\nneither arm\nis competent"
 CRITERIA = {"half-best": "half of best", "0.7": "0.7", "0.8": "0.8", "0.9": "0.9"}
-
-
-def window_groups(
-    results: Results, tasks: Mapping[str, str], criteria: Mapping[str, str]
-) -> list[tuple[str, Mapping[str, Estimate | None]]]:
-    """Return the widths by arm of each task and criterion; the varying one names its group."""
-    groups: list[tuple[str, Mapping[str, Estimate | None]]] = []
-    for task, task_name in tasks.items():
-        arms = arms_run(results, "width", planned=True, task=task)
-        for criterion, criterion_name in criteria.items():
-            found = {
-                arm: cell(results, "width", task=task, arm=arm, criterion=criterion) for arm in arms
-            }
-            groups.append((task_name if len(criteria) == 1 else criterion_name, found))
-    return groups
+CONTRAST = Look("live − pin", DARK, "o")
 
 
 def tasks_run(results: Results | None) -> list[str]:
@@ -67,88 +60,98 @@ def tasks_run(results: Results | None) -> list[str]:
     return [t for t in TASKS if t in found] + sorted(found - set(TASKS))
 
 
+def draw_windows(
+    axes: Axes,
+    results: Results | None,
+    tasks: Mapping[str, str],
+    criteria: Mapping[str, str],
+    *,
+    label: str = "usable window (decades)",
+) -> bool:
+    """Draw the widths of windows for each task and criterion, an arm beside the other.
+
+    Groups are named by what varies. Return whether there are any.
+    """
+    run = {task: arms_run(results, "width", planned=True, task=task) for task in tasks}
+    arms = in_order(arm for task in tasks for arm in arms_run(results, "width", task=task))
+    rows = [
+        Row(
+            criteria[criterion] or name,
+            [
+                (look(arm), cell(results, "width", task=task, arm=arm, criterion=criterion))
+                for arm in arms
+            ],
+        )
+        for task, name in tasks.items()
+        for criterion in criteria
+    ]
+    apart = min(0.19, 0.8 / max(len(arms), 1))
+    if not draw_forest(axes, rows, upright=True, apart=apart, labelsize=None):
+        return False
+    tasks_of = [task for task in tasks for _ in criteria]
+    for place, (row, task) in enumerate(zip(rows, tasks_of, strict=True)):
+        if all(one is None for _, one in row.marks):
+            write_not_run(axes, place, "no estimate" if run[task] else "not run")
+    every = [one for row in rows for _, one in row.marks if one is not None]
+    tops = [max(e.value, e.high) if np.isfinite(e.high) else e.value for e in every]
+    set_decades_axis(axes, max([1.0, *tops]))
+    axes.set_ylabel(label)
+    return True
+
+
 @styled
-def detail_scale(results: Mapping[str, Results]) -> Figure:
+def draw_scale_detail(results: Mapping[str, Results]) -> Figure:
     """``fig:detail-scale``: Catch scores and windows by criterion, and live minus pin."""
     scale = results.get("E1")
     task = next(iter(tasks_run(scale)), "catch")
     name = TASKS.get(task, task)
-    arms = arms_run(scale, "score", task=task)
+    arms = explain_arms(["E1"], arms_run(scale, "score", task=task))
     words = evidence([*cells(scale, "score", task=task), *cells(scale, "width", task=task)])
     family = family_of(cells(scale, "contrast"))
     wide = f"C: {family}." if family else ""
-    page = Page(5.35, caption([scale], words, wide, THRESHOLD, arm_words(arms)))
-    curves = page.axes(0.62, 0.35, 5.75, 2.0)
-    page.heading(curves, "A", f"{name}: final score over reward scale")
-    windows = page.axes(0.62, 2.98, 3.35, 1.95)
-    page.heading(windows, "B", f"{name}: window by criterion")
-    contrasts = page.axes(5.08, 2.98, 1.3, 1.95)
-    page.heading(contrasts, "C", "live − pin (adjusted)", indent=0.85)
-    if scale is None:
-        for axes in (curves, windows, contrasts):
-            absent(axes)
-        return page.figure
-    _curves(curves, scale, task)
-    groups = window_groups(scale, {task: name}, CRITERIA)
-    if any(e is not None for _, found in groups for e in found.values()):
-        widths(windows, groups)
-        windows.set_xlabel("criterion: score at least", labelpad=2)
-    else:
-        absent(windows)
-    _contrasts(contrasts, scale)
+    page = Page(5.35, caption([scale], words, wide, THRESHOLD, arms))
+    box = (0.62, 0.35, 5.75, 2.0)
+    curves = page.panel("A", f"{name}: final score over reward scale", box)
+    name_ends(curves, draw_scores_over_scale(curves, curves_by_arm(scale, "score", task=task)))
+    windows = page.panel("B", f"{name}: window by criterion", (0.62, 2.98, 3.35, 1.95))
+    if draw_windows(windows, scale, {task: name}, CRITERIA):
+        windows.set_xlabel("criterion: score at least")
+    contrasts = page.panel("C", "live − pin (adjusted)", (5.08, 2.98, 1.3, 1.95), 0.85)
+    _draw_contrasts(contrasts, scale)
     return page.figure
 
 
-def _curves(axes: Axes, results: Results, task: str, *, named: bool = True) -> list[End]:
-    curves = curves_by_arm(results, "score", task=task)
-    if not curves:
-        absent(axes)
-        return []
-    ends = score_curves(axes, curves)
-    if named:
-        name_ends(axes, ends)
-    return ends
-
-
-def _contrasts(axes: Axes, results: Results) -> None:
+def _draw_contrasts(axes: Axes, results: Results | None) -> None:
     """Draw live minus pin, a row for each task and criterion, the numbers beside."""
-    rows = [
-        (f"{TASKS.get(task, task)}\n{CRITERIA[criterion]}", Look("live − pin", DARK, "o"), e)
+    found = {
+        f"{TASKS.get(task, task)}\n{CRITERIA[criterion]}": e
         for task in tasks_run(results)
         for criterion in ("half-best", "0.8")
         if (e := cell(results, "contrast", task=task, criterion=criterion)) is not None
-    ]
-    if not rows:
-        # both arms were run in some task, though they have no contrast
-        compared = any(row.estimate.n for row in results.estimates.where("contrast"))
-        absent(axes, INCOMPETENT if compared else "not run")
+    }
+    if not found:
+        # both arms may have been run in some task, though they have no contrast
+        planned = [] if results is None else results.estimates.where("contrast")
+        absent(axes, INCOMPETENT if any(row.estimate.n for row in planned) else "not run")
         return
-    forest(axes, rows, labelsize=6.6)
-    write_beside(axes, [window_words(e) for _, _, e in rows])
-    ends = np.array([(e.value, e.low, e.high) for _, _, e in rows])
-    low, high = min(0.0, float(np.nanmin(ends))), max(1.0, float(np.nanmax(ends)))
-    axes.set_xlim(low - 0.3, high + 0.3)
+    draw_forest(axes, [arm_row(CONTRAST, e, name) for name, e in found.items()], labelsize=6.6)
+    # whole decades have no decimals
+    numbers = [interval_text(e, lambda width: f"{round(width, 2):g}") for e in found.values()]
+    write_beside(axes, numbers)
+    ends = reach(found.values())
+    low, high = min(0.0, *ends), max(1.0, *ends)
     step = 1 if high - low <= 5 else 2
     axes.set_xticks([t for t in range(int(np.floor(low)), int(np.ceil(high)) + 1) if t % step == 0])
+    axes.set(xlim=(low - 0.3, high + 0.3), xlabel="decades")
     axes.grid(axis="x")
     axes.axvline(0.0, color=GREY, lw=0.8, zorder=1)
-    axes.set_xlabel("decades", labelpad=2)
-
-
-def window_words(found: Estimate) -> str:
-    """Return a width or a difference of widths: whole decades without decimals."""
-    ends = [f"{round(v, 2):g}".replace("-", "−") for v in (found.value, found.low, found.high)]
-    if found.method == "none" or np.isnan(found.low):
-        return ends[0]
-    middle = f"({ends[1]} to {ends[2]})" if found.method == "range" else f"[{ends[1]}, {ends[2]}]"
-    return f"{ends[0]} {middle}"
 
 
 @styled
-def app_scale(results: Mapping[str, Results]) -> Figure:
+def draw_scale_appendix(results: Mapping[str, Results]) -> Figure:
     """``v5:fig:app-scale``: curves, windows and terminal-state displacement of three tasks."""
     scale = results.get("E1")
-    arms = arms_run(scale, "score")
+    arms = explain_arms(["E1"], arms_run(scale, "score"))
     words = evidence([*cells(scale, "score"), *cells(scale, "width")])
     moved = (
         "Displacement: how far the centroid of terminal states is from that at scale 1,"
@@ -156,47 +159,40 @@ def app_scale(results: Mapping[str, Results]) -> Figure:
     )
     if not cells(scale, "displacement"):
         moved = ""
-    page = Page(6.5, caption([scale], words, THRESHOLD, arm_words(arms), moved))
-    named: dict[str, tuple[Axes, list[End]]] = {}
-    scores: list[Axes] = []
-    spans: list[Axes] = []
-    last: list[Axes] = []
+    page = Page(6.5, caption([scale], words, THRESHOLD, arms, moved))
+    scores: list[tuple[Axes, list[End]]] = []
+    shifts: list[tuple[Axes, list[End]]] = []
+    windows: list[Axes] = []
     for column, (task, name) in enumerate(TASKS.items()):
-        left = 0.62 + column * 2.07
-        rows = [page.axes(left, 0.35 + row * 2.12, 1.62, 1.48) for row in range(3)]
-        last = rows
-        for row, title in enumerate((name, f"{name}: windows", f"{name}: displacement")):
-            page.heading(rows[row], "ABCDEFGHI"[row * 3 + column], title, indent=0.3)
-        if scale is None or task not in tasks_run(scale):
+        titles = (name, f"{name}: windows", f"{name}: displacement")
+        rows = [
+            page.panel("ABCDEFGHI"[row * 3 + column], title, (left, top, 1.62, 1.48), 0.3)
+            for row, title in enumerate(titles)
+            for left, top in [(0.62 + column * 2.07, 0.35 + row * 2.12)]
+        ]
+        if task not in tasks_run(scale):
             for axes in rows:
                 absent(axes)
             continue
-        named["score"] = rows[0], _curves(rows[0], scale, task, named=False)
-        groups = window_groups(scale, {task: name}, {c: c for c in ("0.7", "0.8", "0.9")})
-        if cells(scale, "width", task=task):
-            widths(rows[1], groups, label="window (decades)")
-            rows[1].set_xlabel("score at least", labelpad=2)
-            spans.append(rows[1])
-        else:
-            absent(rows[1])
-        scores.append(rows[0])
-        named["displacement"] = rows[2], _displacement(rows[2], scale, task)
-        if len(scores) > 1:  # named at the first panel of a row
-            for axes in rows:
-                axes.set_ylabel("")
-    _level(scores)
-    _level(spans)
+        curves = curves_by_arm(scale, "score", task=task)
+        scores.append((rows[0], draw_scores_over_scale(rows[0], curves)))
+        fixed = {c: c for c in ("0.7", "0.8", "0.9")}
+        if draw_windows(rows[1], scale, {task: name}, fixed, label="window (decades)"):
+            rows[1].set_xlabel("score at least")
+            windows.append(rows[1])
+        shifts.append((rows[2], _draw_displacement(rows[2], scale, task)))
+        for axes in rows if len(scores) > 1 else ():  # named at the first panel of a row
+            axes.set_ylabel("")
+    _share_vertical_axis([axes for axes, _ in scores])
+    _share_vertical_axis(windows)
     # Colours and markers are the same in each column: names stand at the last one.
-    for turn, (axes, ends) in enumerate(named.values()):
-        rightmost = last[turn * 2]
-        if axes is rightmost:
-            name_ends(axes, ends)
-        else:
-            name_apart(rightmost, ends)
+    for last, drawn in ((rows[0], scores), (rows[2], shifts)):
+        if drawn:
+            name_last(last, *drawn[-1])
     return page.figure
 
 
-def _level(panels: list[Axes]) -> None:
+def _share_vertical_axis(panels: Sequence[Axes]) -> None:
     """Give ``panels`` the same vertical axis, so that heights can be compared across them."""
     if panels:
         widest = max(panels, key=lambda axes: float(np.ptp(axes.get_ylim())))
@@ -207,63 +203,58 @@ def _level(panels: list[Axes]) -> None:
             axes.set_ylim(float(bounds[:, 0].min()), float(bounds[:, 1].max()))
 
 
-def _displacement(axes: Axes, results: Results, task: str) -> list[End]:
+def _draw_displacement(axes: Axes, results: Results | None, task: str) -> list[End]:
     """Draw how far terminal h and c moved from where they are at unit scale."""
-    drawn: list[tuple[Look, Curve]] = []
+    lines: list[tuple[Look, Curve]] = []
     for arm in arms_run(results, "displacement", task=task):
         for vector in ("h", "c"):
             line = curve_along(results, "displacement", task=task, arm=arm, vector=vector)
             if line is not None:
                 name = f"{look(arm).name} {vector}"
-                drawn.append((look(arm)._replace(name=name, filled=vector == "h"), line))
-    if not drawn:
+                lines.append((look(arm)._replace(name=name, filled=vector == "h"), line))
+    if not lines:
         absent(axes)
         return []
-    scale_axis(axes, [line.x for _, line in drawn])
-    ends = curves_beside(axes, drawn, 0.05, log=True)
+    set_scale_axis(axes, [line.x for _, line in lines])
+    ends = draw_curves_beside(axes, lines, 0.05, log=True, lifetimes=False)
     tops = [max(e.value, e.high) for e in cells(results, "displacement")]
     top = max([10.0, *(t for t in tops if np.isfinite(t))])  # the same in every panel
     # At unit scale the displacement is 0 by definition, which a logarithm cannot show.
     axes.set_yscale("symlog", linthresh=1.0, linscale=0.5)
-    axes.set_ylim(-0.15, top * 1.4)
-    tens = range(int(np.ceil(np.log10(top))) + 1)
-    shown = [e for e in tens if 10.0**e <= top * 1.4]
-    axes.yaxis.set_major_locator(FixedLocator([0.0, *(10.0**e for e in shown)]))
-    axes.yaxis.set_major_formatter(FixedFormatter(["0", *(power(e) for e in shown)]))
-    axes.yaxis.set_minor_locator(NullLocator())
-    axes.set_ylabel("shift / unit radius", labelpad=2)
+    axes.set(ylim=(-0.15, top * 1.4), ylabel="shift / unit radius")
+    tens = [e for e in range(int(np.ceil(np.log10(top))) + 1) if 10.0**e <= top * 1.4]
+    fix_ticks(axes.yaxis, {0.0: "0"} | {10.0**e: power(e) for e in tens})
     return ends
 
 
 @styled
-def scale_audit(results: Mapping[str, Results]) -> Figure:
+def draw_scale_audit(results: Mapping[str, Results]) -> Figure:
     """``scale-audit``: score over reward scale, with every seed where known."""
     scale = results.get("E1")
     tasks = tasks_run(scale) or ["catch"]
-    arms = arms_run(scale, "score")
     rows = [] if scale is None else scale.estimates.where("score")
     seeds = any(row.seeds is not None for row in rows)
-    words = evidence(cells(scale, "score"))
     width = "Beside the names: class and ends of the window of scales with a score of at least 0.8."
-    if scale is None or not scale.windows:
-        width = ""
-    page = Page(0.2 + 2.75 * len(tasks), caption([scale], words, THRESHOLD, arm_words(arms), width))
+    words = [
+        evidence(cells(scale, "score")),
+        THRESHOLD,
+        explain_arms(["E1"], arms_run(scale, "score")),
+        width if scale is not None and scale.windows else "",
+    ]
+    page = Page(0.2 + 2.75 * len(tasks), caption([scale], *words))
     for turn, task in enumerate(tasks):
-        axes = page.axes(0.62, 0.35 + 2.75 * turn, 5.0, 2.15)
         letter = "ABCDEFGH"[turn] if len(tasks) > 1 else ""
-        page.heading(axes, letter, f"{TASKS.get(task, task)}: final score over reward scale")
-        if scale is None:
-            absent(axes)
-            continue
+        title = f"{TASKS.get(task, task)}: final score over reward scale"
+        axes = page.panel(letter, title, (0.62, 0.35 + 2.75 * turn, 5.0, 2.15))
         curves = curves_by_arm(scale, "score", task=task)
-        ends = score_curves(axes, curves, bands=not seeds)
+        ends = draw_scores_over_scale(axes, curves, band=not seeds)
         pairs = zip(ends, curves, strict=True)
         name_ends(axes, [_with_window(end, scale, task, arm) for end, arm in pairs])
     return page.figure
 
 
-def _with_window(end: End, results: Results, task: str, arm: str) -> End:
+def _with_window(end: End, results: Results | None, task: str, arm: str) -> End:
     """Print the class and the ends of an arm's window behind its name."""
-    row = results.estimates.find("width", task=task, arm=arm, criterion="0.8")
-    found = None if row is None else window_of(row)
+    row = results and results.estimates.find("width", task=task, arm=arm, criterion="0.8")
+    found = window_of(row) if row else None
     return end if found is None else end._replace(text=f"{end.text}: {found}")

@@ -5,31 +5,38 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from rulescope.assays.estimates import count_text, join_labels
+from rulescope.assays.estimates import count_text
 from rulescope.assays.figure_data import (
-    Curve,
     arms_run,
     caption,
     cell,
     cells,
     evidence,
+    interval_text,
     point,
     reach,
+    signed,
+    trajectories,
 )
 from rulescope.assays.panels import (
-    difference_axis,
-    dots,
-    draw_curve,
-    forest,
-    score_axis,
+    Row,
+    arm_row,
+    draw_curves,
+    draw_forest,
+    name_marks,
+    set_difference_axis,
+    set_score_axis,
+    with_looks,
     write_beside,
+    write_not_run,
 )
-from rulescope.render.line_labels import End, name_apart, name_ends
-from rulescope.render.style import DARK, GREY, PALE, SMALL, Page, absent, in_order, look, styled
+from rulescope.render.arm_looks import in_order, look
+from rulescope.render.line_labels import End, name_ends
+from rulescope.render.palette import DARK, PALE, PALE_BLUE, VERMILION
+from rulescope.render.style import SMALL, Page, absent, styled
 
 if TYPE_CHECKING:
     from rulescope.assays.estimates import Label
@@ -43,7 +50,7 @@ WORDS = (
 
 
 @styled
-def app_streams(results: Mapping[str, Results]) -> Figure:
+def draw_streams(results: Mapping[str, Results]) -> Figure:
     """``v5:fig:app-streams``: four worlds, masking in Breakout, and signalled ends."""
     exposure, stream, masking = (results.get(name) for name in ("exposure", "E-A3c", "masking"))
     effects = cells(masking, "effect")
@@ -59,16 +66,12 @@ def app_streams(results: Mapping[str, Results]) -> Figure:
     )
     for turn, (found, labels, title) in enumerate(worlds):
         left, top = 0.62 + 3.5 * (turn % 2), 0.35 + 2.42 * (turn // 2)
-        curves = page.axes(left, top, 1.7, 1.7)
-        ends = page.axes(left + 1.74, top, 0.4, 1.7)
-        page.heading(curves, "ABCD"[turn], title)
-        _draw_learning(curves, ends, found, labels)
-    panel = page.axes(0.62, 5.19, 1.4, 1.42)
-    page.heading(panel, "E", "Breakout: masked − episodic")
-    _draw_effects(panel, masking)
-    panel = page.axes(4.24, 5.19, 2.86, 1.42)
-    page.heading(panel, "F", "What happens, and what is signalled")
-    _draw_signals(panel)
+        curves = page.panel("ABCD"[turn], title, (left, top, 1.7, 1.7))
+        _draw_learning(curves, page.axes(left + 1.74, top, 0.4, 1.7), found, labels)
+    box = (0.62, 5.19, 1.4, 1.42)
+    _draw_effects(page.panel("E", "Breakout: masked − episodic", box), masking)
+    box = (4.24, 5.19, 2.86, 1.42)
+    _draw_signals(page.panel("F", "What happens, and what is signalled", box))
     return page.figure
 
 
@@ -77,33 +80,33 @@ def _draw_learning(
 ) -> None:
     """Draw the reward rate of each arm at ``labels`` and, in ``ends`` beside it, the last one."""
     arms = arms_run(results, "score", planned=False, **labels)
-    if results is None or not arms:
+    if not arms:
         absent(axes)
         ends.set_axis_off()
         return
-    lines: list[Curve] = []
-    names: list[End] = []
-    for turn, arm in enumerate(arms):
-        how, final = look(arm), cell(results, "score", arm=arm, **labels)
-        band = results.series.get(join_labels("trajectory", *labels.values(), arm))
-        if band is not None:
-            line = Curve(results.series["steps"][: band.shape[1]] / 1000, *band)
-            draw_curve(axes, line, how, dots=False)
-            lines.append(line)
-        dots(ends, [float(turn)], [final], how, size=4.0)
-        if final is not None:
-            lines.append(point(final))
-            names.append(End(how.name, how, float(turn), final.value, final.value))
+    lines = {
+        arm: line._replace(x=line.x / 1000)
+        for arm, line in trajectories(results, arms, *labels.values(), along="steps").items()
+    }
+    if lines:
+        draw_curves(axes, with_looks(lines), markers=False)
+    finals = {arm: cell(results, "score", arm=arm, **labels) for arm in arms}
+    known = {arm: final for arm, final in finals.items() if final is not None}
+    draw_forest(ends, [arm_row(look(arm), e, "") for arm, e in known.items()], upright=True, size=4)
     for panel in (axes, ends):
-        score_axis(panel, lines, (0.8,))
-    axes.set_ylabel("score of the reward rate", labelpad=2)
-    axes.set_xlim(0, max([1.0, *(float(line.x[-1]) for line in lines)]))
+        every = [*lines.values(), *map(point, known.values())]
+        set_score_axis(panel, every, (0.8,), "score of the reward rate")
+    axes.set(xlim=(0, max([1.0, *(float(line.x[-1]) for line in lines.values())])))
     axes.locator_params(axis="x", nbins=5)
-    axes.set_xlabel("interactions (thousands)", labelpad=2)
+    axes.set_xlabel("interactions (thousands)")
     ends.set(xlim=(-0.7, len(arms) - 0.3), xticks=[], ylabel="")
     ends.set_xlabel("final", labelpad=8)
     ends.tick_params(axis="y", length=0, labelleft=False)
     ends.spines["left"].set_color(PALE)
+    names = [
+        End(look(arm).name, look(arm), float(turn), final.value, final.value)
+        for turn, (arm, final) in enumerate(known.items())
+    ]
     name_ends(ends, names, offset=0.1)
 
 
@@ -111,23 +114,13 @@ def _draw_effects(axes: Axes, results: Results | None) -> None:
     """Draw masked minus episodic of every arm, a row each, with the numbers beside."""
     arms = arms_run(results, "effect")
     found = {arm: e for arm in arms if (e := cell(results, "effect", arm=arm)) is not None}
-    if not found:
-        absent(axes)
+    if not draw_forest(axes, [arm_row(look(arm), e) for arm, e in found.items()], labelsize=7.2):
         return
-    forest(axes, [(look(arm).name, look(arm), e) for arm, e in found.items()], labelsize=7.2)
-    write_beside(axes, [_in_thousandths(e) for e in found.values()])
-    difference_axis([axes], "reward per 1,000 interactions", room=0.12, least=1e-3)
-    axes.xaxis.set_major_formatter(lambda value, _: f"{round(1000 * value, 6):g}".replace("-", "−"))
-
-
-def _in_thousandths(found: Estimate) -> str:
-    """Return a difference of rates in words, per 1,000 interactions."""
-    value, low, high = (
-        f"{1000 * number:.1f}".replace("-", "−") for number in (found.value, found.low, found.high)
-    )
-    if found.method == "none" or np.isnan(found.low) or found.n < 2:
-        return value
-    return f"{value} ({low} to {high})" if found.method == "range" else f"{value} [{low}, {high}]"
+    numbers = [interval_text(e, lambda rate: f"{1000 * rate:.1f}") for e in found.values()]
+    write_beside(axes, numbers)
+    label = "reward per 1,000 interactions"
+    set_difference_axis([axes], label, room=0.12, least=1e-3, ticks=3)
+    axes.xaxis.set_major_formatter(lambda value, _: signed(f"{round(1000 * value, 6):g}"))
 
 
 SHOWN = 30
@@ -139,7 +132,6 @@ SIGNALS: tuple[tuple[str, int | None, int | None], ...] = (
     ("Tracking, CatchStream", None, None),
 )
 """A name, steps of an episode, and steps between two signalled ends (None: never)."""
-SIGNAL = "#D55E00"
 KEY = -0.2
 """Height of the key below the schematic, where the axis has its name."""
 
@@ -151,18 +143,18 @@ def _draw_signals(axes: Axes) -> None:
         starts = range(0, SHOWN, episode or SHOWN)
         for start in starts:
             stop = min(start + (episode or SHOWN), SHOWN)
-            axes.barh(y, stop - start - 0.5, 0.3, start + 0.25, color="#C9DCEB", lw=0)
+            axes.barh(y, stop - start - 0.5, 0.3, start + 0.25, color=PALE_BLUE, lw=0)
         marks = range(interval or SHOWN + 1, SHOWN + 1, interval or 1)
-        axes.plot(list(marks), [y + 0.32] * len(marks), "v", color=SIGNAL, ms=4.5, clip_on=False)
+        axes.plot(list(marks), [y + 0.32] * len(marks), "v", color=VERMILION, ms=4.5, clip_on=False)
         axes.text(-0.8, y, name, ha="right", va="center", size=SMALL, color=DARK)
     axes.set(xlim=(-14.5, SHOWN), ylim=(-len(SIGNALS) + 0.3, 0.75))
     axes.set_yticks([])
     axes.set_xticks([0, 7, 14, 21, 28])
     axes.spines["left"].set_visible(False)
     axes.spines["bottom"].set_bounds(0, SHOWN)
-    axes.set_xlabel("step of a lane", labelpad=2, loc="right")
+    axes.set_xlabel("step of a lane", loc="right")
     key = axes.get_xaxis_transform()
-    axes.plot([-13.8], [KEY], "v", color=SIGNAL, ms=4.5, transform=key, clip_on=False)
+    axes.plot([-13.8], [KEY], "v", color=VERMILION, ms=4.5, transform=key, clip_on=False)
     axes.text(-12.6, KEY, "end signalled,  gap: reset", transform=key, size=SMALL, va="center")
 
 
@@ -177,7 +169,7 @@ BOUNDARIES = (
 
 
 @styled
-def synthetic_terminals(results: Mapping[str, Results]) -> Figure:
+def draw_synthetic_terminals(results: Mapping[str, Results]) -> Figure:
     """``synthetic-terminals``: score and time to 0.8 by how often an end is signalled in Catch."""
     used = [
         found
@@ -192,58 +184,55 @@ def synthetic_terminals(results: Mapping[str, Results]) -> Figure:
     )
     shown = [results.get(name) for name in ("exposure", "synthetic")]
     page = Page(2.65, caption(shown, evidence(used), text))
-    panels = (
-        (page.axes(0.62, 0.35, 2.5, 1.9), "A", "Final score", "score"),
-        (page.axes(3.9, 0.35, 2.5, 1.9), "B", "Interactions until 0.8", "steps"),
-    )
-    for axes, letter, title, quantity in panels:
-        page.heading(axes, letter, title)
-        if used:
-            _draw_by_boundary(axes, results, quantity)
-        else:
-            absent(axes)
+    scores = page.panel("A", "Final score", (0.62, 0.35, 2.5, 1.9))
+    every = _draw_by_boundary(scores, results, "score")
+    if every:
+        set_score_axis(scores, map(point, every), (0.8,), "score of the reward rate")
+    times = page.panel("B", "Interactions until 0.8", (3.9, 0.35, 2.5, 1.9))
+    every = _draw_by_boundary(times, results, "steps")
+    if every:
+        times.set(ylim=(0, max([1.0, *reach(every)]) * 1.12), ylabel="thousands")
+        times.yaxis.set_major_formatter(lambda value, _: f"{value / 1000:g}")
+        times.grid(axis="y")
+        name_marks(times, map(look, _boundary_arms(results)))
     return page.figure
 
 
-def _draw_by_boundary(axes: Axes, results: Mapping[str, Results], quantity: str) -> None:
-    """Draw a readout over what is signalled, an arm beside the other."""
+def _boundary_arms(results: Mapping[str, Results]) -> list[str]:
+    """Return those of the two arms compared that were run under any boundary."""
     run = [
-        arms_run(results.get(name), "score", condition=condition)
+        arm
         for name, condition, _ in BOUNDARIES
+        for arm in arms_run(results.get(name), "score", condition=condition)
     ]
-    arms = in_order({arm for here in run for arm in here} & {"rule", "a2c"})
-    names: list[End] = []
-    every: list[Estimate] = []
-    for turn, arm in enumerate(arms):
-        shift = (turn - (len(arms) - 1) / 2) * 0.2
-        for place, (name, condition, _) in enumerate(BOUNDARIES):
-            found, share = (
-                cell(results.get(name), kind, condition=condition, arm=arm)
-                for kind in (quantity, "fraction")
-            )
-            dots(axes, [place + shift], [found], look(arm))
-            every += [] if found is None else [found]
+    return in_order({"rule", "a2c"} & set(run))
+
+
+def _draw_by_boundary(axes: Axes, results: Mapping[str, Results], quantity: str) -> list[Estimate]:
+    """Draw a readout over what is signalled, an arm beside the other; return what is drawn."""
+    arms, apart = _boundary_arms(results), 0.2
+    rows = [
+        Row(
+            words,
+            [
+                (look(arm), cell(results.get(name), quantity, condition=condition, arm=arm))
+                for arm in arms
+            ],
+        )
+        for name, condition, words in BOUNDARIES
+    ]
+    if not draw_forest(axes, rows, upright=True, apart=apart, labelsize=None):
+        return []
+    for place, (name, condition, _) in enumerate(BOUNDARIES):
+        if not arms_run(results.get(name), "score", condition=condition):
+            write_not_run(axes, place)
+        for turn, (arm, (_, found)) in enumerate(zip(arms, rows[place].marks, strict=True)):
+            share = cell(results.get(name), "fraction", condition=condition, arm=arm)
             if quantity == "steps" and share is not None and share.value < 1.0:
-                _write_share(axes, place + shift, share, found, arm)
-        names.append(End(look(arm).name, look(arm), 0.0, 0.0, -float(turn)))
-    middle = axes.get_xaxis_transform()
-    for place, here in enumerate(run):
-        if not here:
-            axes.text(place, 0.5, "not run", transform=middle, ha="center", size=SMALL, color=GREY)
-    axes.set_xticks(range(len(BOUNDARIES)), [words for _, _, words in BOUNDARIES])
-    axes.set_xlim(-0.6, len(BOUNDARIES) - 0.4)
-    axes.tick_params(axis="x", length=0)
-    axes.set_xlabel("steps between signalled ends", labelpad=2)
-    if quantity == "score":
-        score_axis(axes, [point(e) for e in every], (0.8,))
-        axes.set_ylabel("score of the reward rate", labelpad=2)
-        return
-    top = max([1.0, *reach(every)])
-    axes.set_ylim(0, float(top) * 1.12)
-    axes.yaxis.set_major_formatter(lambda value, _: f"{value / 1000:g}")
-    axes.set_ylabel("thousands", labelpad=2)
-    axes.grid(axis="y")
-    name_apart(axes, names)
+                at = place + apart * (turn - (len(arms) - 1) / 2)
+                _write_share(axes, at, share, found, arm)
+    axes.set_xlabel("steps between signalled ends")
+    return [found for row in rows for _, found in row.marks if found is not None]
 
 
 def _write_share(axes: Axes, x: float, share: Estimate, found: Estimate | None, arm: str) -> None:

@@ -1,0 +1,72 @@
+"""Arms as figures show them: from one table, or made up for an arm that is not in it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from report.report_samples import scale_results
+from report.test_report_figures import clashes, said
+from rulescope.assays.figures import FIGURES
+from rulescope.render import palette
+from rulescope.render.arm_looks import (
+    ARMS,
+    DASHED,
+    SPARE_MARKERS,
+    automatic_looks,
+    in_order,
+    look,
+    naming,
+)
+from rulescope.report.arm_styles import distinct_styles
+
+UNKNOWN = [f"arm-{i}" for i in range(len(palette.SPARE) * len(SPARE_MARKERS))]
+
+
+def test_an_unknown_arm_has_its_own_name_and_the_same_look_every_time() -> None:
+    first = look("boost")
+    assert first.name == "boost"
+    assert first == look("boost")
+    assert first.colour in palette.SPARE
+    known = {(arm.colour, arm.marker, arm.line) for arm in ARMS.values()}
+    assert (first.colour, first.marker, first.line) not in known
+
+
+def test_unknown_arms_of_one_figure_differ_in_colour_and_then_in_marker() -> None:
+    for count in range(1, len(UNKNOWN) + 1):
+        looks = automatic_looks(UNKNOWN[:count]).values()
+        assert len({(one.colour, one.marker) for one in looks}) == count
+        assert len({one.colour for one in looks}) == min(count, len(palette.SPARE))
+
+
+def test_an_unknown_arm_keeps_its_look_where_no_other_has_it() -> None:
+    alone = {arm: look(arm) for arm in UNKNOWN[:2]}
+    with naming("rule", UNKNOWN[:2]):
+        together = {arm: look(arm) for arm in UNKNOWN[:2]}
+    assert together[UNKNOWN[0]] == alone[UNKNOWN[0]]
+    assert together[UNKNOWN[0]].colour != together[UNKNOWN[1]].colour
+
+
+def test_a_pinned_arm_looks_like_its_twin_with_dashes() -> None:
+    assert look("default-pin") == look("default")._replace(name="default-pin", line=DASHED)
+
+
+def test_known_arms_come_first_in_the_order_of_the_table() -> None:
+    assert in_order(["zz", "pin", "aa", "live", "pin"]) == ["live", "pin", "aa", "zz"]
+
+
+def test_a_new_arm_of_an_assay_is_drawn_named_and_told_apart_without_an_entry() -> None:
+    arms = ("live", "pin", "boost", "damp")
+    results = replace(scale_results(arms), axes={"arm": arms})
+    figure = FIGURES["fig:detail-scale"]({"E1": results})
+    assert clashes(figure) == []
+    assert {"boost", "damp"} <= set(said(figure).split())
+    inks = {text.get_text(): text.get_color() for text in figure.axes[0].texts}
+    assert len({inks[arm] for arm in arms}) == len(arms)
+
+
+def test_pages_give_arms_the_colours_of_the_figures() -> None:
+    styles = distinct_styles(["rule", "a2c", "boost", "match-clamp", "match-natural"], "Sprout")
+    assert styles["rule"] == look("rule")._replace(name="Sprout")
+    assert styles["boost"] == look("boost")
+    assert styles["match-clamp"].name == "match-clamp"  # both are called match
+    assert styles["match-natural"].colour == look("match-natural").colour
