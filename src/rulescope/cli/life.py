@@ -12,7 +12,7 @@ import typer
 from rulescope import plugin_sources, run_spec
 from rulescope.assays.assay_run import require_rules
 from rulescope.assays.plan import interactions, seconds_left
-from rulescope.audit.budget_selection import locate_weights
+from rulescope.assays.subject import locate_weights
 from rulescope.cli.console import console
 from rulescope.cli.lifetime_options import LifetimeOptions
 from rulescope.cli.options import (
