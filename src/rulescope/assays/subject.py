@@ -151,6 +151,11 @@ def find_subject(text: str, weights: Path | None = None) -> tuple[Subject, Path 
     )
 
 
+def locate_weights(rule: str | None, weights: Path | None) -> Path | None:
+    """Return where the weights of ``rule`` are: the rule itself, if it is a file or a folder."""
+    return weights if rule is None else find_subject(rule, weights)[1]
+
+
 def _drawn(text: str) -> bool:
     kind, colon, _ = text.partition(":")
     return bool(colon) and (kind in DRAWN or kind.startswith(("open-random", rule_weights.FRESH)))

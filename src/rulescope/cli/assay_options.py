@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from rulescope.assays import ASSAYS, PRESETS, Assay, Budget, Selection, find, narrowed
-from rulescope.assays.subject import find_subject
+from rulescope.assays.subject import find_subject, locate_weights
 from rulescope.cli.options import Device, Force, Weights, Workers, split_names, split_numbers
 from rulescope.core.errors import SpecError, nearest
 from rulescope.engine.execution import Execution
@@ -96,7 +96,7 @@ class SelectionOptions:
     @property
     def located_weights(self) -> Path | None:
         """Where the rule's weights are, if not in the usual places."""
-        return self.weights if self.rule is None else find_subject(self.rule, self.weights)[1]
+        return locate_weights(self.rule, self.weights)
 
 
 @dataclass(frozen=True)

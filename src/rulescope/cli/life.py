@@ -12,7 +12,7 @@ import typer
 from rulescope import run_packages, run_spec
 from rulescope.assays.assay_run import require_rules
 from rulescope.assays.plan import interactions, seconds_left
-from rulescope.assays.subject import find_subject
+from rulescope.assays.subject import locate_weights
 from rulescope.cli.console import Meter, console, duration
 from rulescope.cli.lifetime_options import LifetimeOptions
 from rulescope.cli.options import (
@@ -79,8 +79,7 @@ def life(
     """
     if spec_file is None:
         spec = options.spec(weights)
-        if options.rule is not None:  # the rule may be a file of weights itself
-            weights = find_subject(options.rule, weights)[1]
+        weights = locate_weights(options.rule, weights)
     elif options.given:
         raise SpecError(f"{options.given[0]}: cannot be combined with --spec (edit the file)")
     else:
