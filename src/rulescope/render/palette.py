@@ -72,7 +72,7 @@ def readable(colour: str) -> str:
     """Return ``colour`` for text on white: as it is, or darker.
 
     >>> readable(BLACK), readable(SKY)
-    ('#000000', '#3b7a9e')
+    ('#000000', '#387698')
     """
     parts = rgb(colour)
     bright = luminance(parts)
