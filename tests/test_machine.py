@@ -118,8 +118,8 @@ def test_every_place_with_a_marker_exists(place: str) -> None:
         ("stats/test_bins.py", "test_anything", "fast"),
         ("torture/test_torture.py", "test_anything", "torture"),
         ("bench/test_bench_peer.py", "test_anything[1]", "slow"),
-        ("audit/test_history.py", "test_no_answer_contradicts_what_is_true[a-b]", "slow"),
-        ("audit/test_history.py", "test_anything", "fast"),
+        ("audit/test_history_answer.py", "test_no_answer_contradicts_what_is_true[a-b]", "slow"),
+        ("audit/test_history_answer.py", "test_anything", "fast"),
     ],
 )
 def test_a_test_has_the_marker_of_its_place(file: str, name: str, marker: str) -> None:

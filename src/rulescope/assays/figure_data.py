@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rulescope.assays import ASSAYS
 from rulescope.assays.bimodal_cells import describe_cells, two_humped_cells
 from rulescope.assays.estimates import Label, Row, join_labels
 from rulescope.render.arm_looks import in_order, look
@@ -22,34 +23,11 @@ Floats = NDArray[np.float64]
 FAINT = "Faint dots: single lifetimes."
 TASKS = {"catch": "Catch", "catch-dense": "CatchDense", "catch-long": "CatchLong"}
 INTERFACES = {"default": "default", "support30": "support 30", "linear": "linear"}
-_STATE = {
-    "pin": "recurrent state set to zero after each iteration",
-    "hold": "moving averages kept as they were after the first update",
-    "both": "pin and hold",
-    "placebo": "state written back as it is",
-    "null": "a rule with random weights",
-    "freeze": "the own state, kept from a fifth of the lifetime on",
-    "random-natural": "a state drawn to resemble the donors'",
-    "random-clamp": "a state drawn to resemble the donors'",
-    "permute-natural": "the units of the own state shuffled at a fifth of the lifetime",
-    "permute-clamp": "the units of the own state shuffled at a fifth of the lifetime",
-}
-_CHANGE = {
-    "rule-freeze": "the recurrent state kept from before the switch on, all else goes on learning",
-    "rule-no-aux": "without auxiliary losses",
-    "dqn-28672": "as many transitions in replay as the learner of Disco103 has",
-    "dqn-cleared": "replay emptied at the switch",
-}
-ARM_WORDS: Mapping[str, Mapping[str, str]] = {
-    **dict.fromkeys(("E1", "E2"), _STATE),
-    **dict.fromkeys(("E3", "E-A4x", "E-A4m"), _CHANGE),
-}
-"""What an arm is, by assay and arm, where its name does not say."""
 
 
 def arm_words(assay: str, arm: str) -> str:
     """Return what an arm of an assay is, in words; empty where its name says it."""
-    return ARM_WORDS.get(assay, {}).get(arm, "")
+    return ASSAYS[assay].arm_words.get(arm, "") if assay in ASSAYS else ""
 
 
 def explain_arms(assays: Iterable[str], arms: Iterable[str]) -> str:

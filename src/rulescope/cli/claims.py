@@ -57,7 +57,7 @@ def claims(
     ] = True,
     as_json: AsJson = False,
 ) -> None:
-    """Show which claims of the published audit the records reproduce, contradict or leave open.
+    """Show which published claims the records reproduce, contradict or leave open.
 
     Each claim is a predicate on estimates, with margins that were fixed beforehand. Nothing is
     run but the programs that decide exact claims. A single claim is shown part by part.

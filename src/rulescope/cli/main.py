@@ -70,12 +70,12 @@ VERBS = (
     Verb(
         "claims",
         "claims:claims",
-        "Show which claims of the published audit hold, by the records of a store.",
+        "Show which published claims the records reproduce, contradict or leave open.",
     ),
     Verb(
         "replicate",
         "replicate:replicate",
-        "Run what decides the published claims, the cheapest decision first.",
+        "Spend compute where it decides a claim of the published audit.",
     ),
     Verb(
         "life",

@@ -98,13 +98,13 @@ def _arms(iterations: int, at: int) -> dict[str, Arm]:
     return {
         "rule": Arm("rule"),
         "rule-freeze": frozen(iterations, FROZEN_FROM),
-        "rule-no-aux": Arm("rule-no-aux", words="No aux: without auxiliary losses"),
+        "rule-no-aux": Arm("rule-no-aux", words="without auxiliary losses"),
         "dqn": Arm("dqn"),
         "dqn-28672": Arm(
             "dqn-28672",
-            words="DQN 28,672: as many transitions in replay as the learner of Disco103 has",
+            words="as many transitions in replay as the learner of Disco103 has",
         ),
-        "dqn-cleared": Arm("dqn", clear, words="Cleared: replay emptied at the switch"),
+        "dqn-cleared": Arm("dqn", clear, words="replay emptied at the switch"),
         "dqn-cleared-interactions": Arm("dqn-start-interactions", clear),
     }
 

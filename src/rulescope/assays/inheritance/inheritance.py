@@ -77,10 +77,10 @@ ARM_NAMES = {
     "permute-clamp": "Own permuted at {prefix} / clamp",
 }
 """In the order of the long table."""
-_RANDOM = "random: a state drawn to resemble the donors'"
-_PERMUTED = "permute: the units of the own state shuffled at a fifth of the lifetime"
+_RANDOM = "a state drawn to resemble the donors'"
+_PERMUTED = "the units of the own state shuffled at a fifth of the lifetime"
 ARM_WORDS = {
-    "freeze": "freeze: the own state, kept from a fifth of the lifetime on",
+    "freeze": "the own state, kept from a fifth of the lifetime on",
     "random-natural": _RANDOM,
     "random-clamp": _RANDOM,
     "placebo": SCALE_ARMS["placebo"].words,

@@ -51,21 +51,21 @@ ARMS = {
     "live": Arm(),
     "pin": Arm(
         interventions=(Pin(carrier="recurrent"),),
-        words="pin: recurrent state set to zero after each iteration",
+        words="recurrent state set to zero after each iteration",
     ),
     "hold": Arm(
         interventions=(Hold(carrier="averages"),),
-        words="hold: moving averages kept as they were after the first update",
+        words="moving averages kept as they were after the first update",
     ),
     "both": Arm(
         interventions=(Pin(carrier="recurrent"), Hold(carrier="averages")),
-        words="both: pin and hold",
+        words="pin and hold",
     ),
     "placebo": Arm(
         interventions=(Placebo(carrier="recurrent"),),
-        words="placebo: state written back as it is",
+        words="state written back as it is",
     ),
-    "null": Arm(null=True, words="null: a rule with random weights"),
+    "null": Arm(null=True, words="a rule with random weights"),
 }
 """All arms of E1; a row here adds one."""
 CRITERIA: dict[str, float | None] = {"half-best": None, "0.7": 0.7, "0.8": 0.8, "0.9": 0.9}
