@@ -6,6 +6,7 @@ makes them rarer, never more frequent: error rates are at most those found here.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -16,6 +17,7 @@ from rulescope.claims.decision import Errors, Floats, Outcome, Reading, decide
 from rulescope.claims.ledger import parts_of
 from rulescope.claims.verdicts import combine
 from rulescope.core import seeds
+from rulescope.render.tables import Column, Table
 from rulescope.stats.sequential_counts import LOOKS
 
 CAMPAIGNS = 10_000
@@ -174,3 +176,69 @@ def power_curves() -> dict[str, list[Scenario]]:
             for share in (0.65, 0.8, 0.9, 0.95, 1.0)
         ],
     }
+
+
+class SimulatedError(NamedTuple):
+    """A scenario, and how often simulated campaigns were wrong."""
+
+    scenario: Scenario
+    rates: Rates
+    campaigns: int
+
+    @property
+    def allowed(self) -> float:
+        """The bound of the error, and three standard errors of a simulation of that size."""
+        bound = self.scenario.bound
+        return bound + 3.0 * math.sqrt(bound * (1.0 - bound) / self.campaigns)
+
+    @property
+    def passed(self) -> bool:
+        """Whether the error is at most what is allowed."""
+        return self.rates.of(self.scenario.wrong) <= self.allowed
+
+
+def simulate_errors(campaigns: int = CAMPAIGNS) -> list[SimulatedError]:
+    """Return the error rates of all of :data:`ERRORS`."""
+    return [SimulatedError(one, simulate(one, campaigns), campaigns) for one in ERRORS]
+
+
+def error_table(found: Sequence[SimulatedError]) -> Table:
+    """Return the error rates as a table."""
+    words = {"holds": "reproduced", "fails": "contradicted", "undecided": "undecided"}
+    return Table(
+        label="verdict-errors",
+        title="How often verdicts are wrong where that is most likely",
+        columns=(Column("Truth"), Column("Wrong verdict"), Column("Rate", 4), Column("Level", 4)),
+        rows=tuple(
+            (
+                one.scenario.name,
+                words[one.scenario.wrong],
+                one.rates.of(one.scenario.wrong),
+                one.scenario.bound,
+            )
+            for one in found
+        ),
+        note=f"{found[0].campaigns:,} simulated campaigns a row, with looks at "
+        f"{', '.join(map(str, LOOKS))} seeds. Counts alone decide; verdicts on records also need "
+        "the interval of the estimate, which makes them rarer.",
+        tells_n=False,
+    )
+
+
+def power_table(campaigns: int = CAMPAIGNS // 5) -> Table:
+    """Return how often, and after how many seeds, true claims are reproduced."""
+    rows = [
+        (kind, scenario.name, rates.holds, rates.seeds)
+        for kind, scenarios in power_curves().items()
+        for scenario in scenarios
+        for rates in (simulate(scenario, campaigns),)
+    ]
+    return Table(
+        label="verdict-power",
+        title="How often true claims are reproduced, and after how many seeds",
+        columns=(Column("Claim"), Column("Truth"), Column("Reproduced", 3), Column("Seeds", 1)),
+        rows=tuple(rows),
+        note=f"{campaigns:,} simulated campaigns a row of up to {LOOKS[-1]} seeds; seeds: mean "
+        "number when a campaign stopped.",
+        tells_n=False,
+    )

@@ -47,7 +47,8 @@ def check(
     readable definition and the closed form that runs use. The published numerical table, with our
     numbers in it, is written to `check` below --out. Exits with 1 if any error is larger than its
     tolerance and larger than rounding explains. With --device our numbers are computed there, and
-    tolerances are wider. `rulescope check worlds` checks the worlds instead.
+    tolerances are wider. `rulescope check worlds` checks the worlds instead, and `rulescope check
+    verdicts` the error rates of verdicts on claims.
     """
     if context.invoked_subcommand is not None:
         return
@@ -182,4 +183,57 @@ def worlds(
             screen.print()
         screen.print(f"{'passed' if found.passed else 'FAILED'}; written: {folder}", markup=False)
     if not found.passed:
+        raise typer.Exit(1)
+
+
+@app.command("verdicts")
+def verdicts(
+    campaigns: Annotated[
+        int, typer.Option(min=10, help="Simulated campaigns for each truth.")
+    ] = 10_000,
+    out: Out = RESULTS,
+    as_json: AsJson = False,
+) -> None:
+    """Check the error rates of verdicts on claims by simulation, and write the result.
+
+    Campaigns of known truth are simulated with all their looks. Exits with 1 if a wrong verdict
+    is more frequent than its level and three standard errors of the simulation.
+
+    Examples:
+
+      rulescope check verdicts
+
+      rulescope check verdicts --campaigns 1000
+    """
+    from rulescope.claims import calibration
+    from rulescope.core.disk import require_writable
+    from rulescope.render.tables import terminal, write_table
+
+    folder = out / "verdicts"
+    require_writable(folder)
+    with Console(stderr=True).status("simulating"):
+        errors = calibration.simulate_errors(campaigns)
+        tables = [calibration.error_table(errors), calibration.power_table(max(campaigns // 5, 1))]
+    paths = [path for table in tables for path in write_table(table, folder)]
+    passed = all(one.passed for one in errors)
+    if as_json:
+        rows = [
+            {
+                "truth": one.scenario.name,
+                "wrong": one.scenario.wrong,
+                "rate": one.rates.of(one.scenario.wrong),
+                "level": one.scenario.bound,
+                "passed": one.passed,
+            }
+            for one in errors
+        ]
+        files = [str(path) for path in paths]
+        print(json.dumps({"passed": passed, "errors": rows, "files": files}))
+    else:
+        screen = console()
+        for table in tables:
+            screen.print(terminal(table))
+            screen.print()
+        screen.print(f"{'passed' if passed else 'FAILED'}; written: {folder}", markup=False)
+    if not passed:
         raise typer.Exit(1)
