@@ -46,6 +46,10 @@ bench: $(VENV)/.developer
 results: $(VENV)/.installed
 	$(BIN)/rulescope check --out replication/results
 	$(BIN)/rulescope check worlds --out replication/results
+	$(BIN)/rulescope check verdicts --out replication/results
+	mkdir -p replication/results/claims
+	$(BIN)/rulescope claims --claims exact --store replication/store --json \
+		> replication/results/claims/exact.json
 	$(BIN)/rulescope report --store replication/store --results replication/results --out build/report
 	rm -rf replication/publication
 	cp -r build/report/publication replication/publication

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from documents.analyses import Analyses
+from documents.ledger import Ledger
 from documents.measured import Measured
 from rulescope.assays import ASSAYS
 from rulescope.assays.figures import FIGURES
@@ -27,7 +28,9 @@ class Repository:
 
     def __init__(self, root: Path = ROOT) -> None:
         self.root = root
-        self.analyses = Analyses(Store(root / "replication" / "store", read_only=True))
+        store = Store(root / "replication" / "store", read_only=True)
+        self.analyses = Analyses(store)
+        self.ledger = Ledger(store, root / "replication" / "results")
         self.measured = Measured(root / "docs" / "measured.json")
 
     @property

@@ -4,6 +4,9 @@
 lifetimes with another agent than the page's. ``assay ASSAY LABEL`` is a table of an assay as its
 analysis makes it. ``measured NAME`` is a table that is kept as it was measured, in
 ``docs/measured.json``. ``spec GROUP`` is the table of the fields of a part of a specification.
+``claims LEVEL`` is the ledger of the claims of a level (or ``all``, or ``agents``: what survives a
+change of agent), ``claim-paragraphs LEVEL`` a paragraph for each of them. ``result FOLDER/NAME`` is
+a table that ``make results`` wrote into ``replication/results``.
 """
 
 from __future__ import annotations
@@ -29,6 +32,7 @@ from rulescope.render.tables import DASH, MINUS, RANGE_NOTE, cell, number
 from rulescope.stats import Estimate
 
 ASSAY, MEASURED, SPEC = "assay ", "measured ", "spec "
+CLAIMS, PARAGRAPHS, RESULT = "claims ", "claim-paragraphs ", "result "
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -118,6 +122,13 @@ class Tables:
             return self._of_assay(*text.removeprefix(ASSAY).split())
         if text.startswith(SPEC):
             return self._spec(text.removeprefix(SPEC))
+        ledger = self._repository.ledger
+        if text.startswith(CLAIMS):
+            return markdown(ledger.table(text.removeprefix(CLAIMS)))
+        if text.startswith(PARAGRAPHS):
+            return ledger.paragraphs(text.removeprefix(PARAGRAPHS))
+        if text.startswith(RESULT):
+            return markdown(ledger.recorded(text.removeprefix(RESULT)))
         name, _, agent = text.partition("@")
         if name in OTHERS:
             return markdown(OTHERS[name](self._repository, agent or self._agent))

@@ -100,6 +100,8 @@ def evidence_text(verdict: Verdict) -> str:
         return ""
     if not verdict.n:
         return "not run"
+    if verdict.looks and verdict.n < verdict.looks[0]:
+        return f"not looked at before {verdict.looks[0]} seeds"
     failing = [part for part in verdict.parts if part.outcome == "fails"]
     if failing:
         return part_text(failing[0])
@@ -244,8 +246,8 @@ def queue_table(steps: Sequence[Step]) -> Table:
             )
             for step in steps
         ),
-        note="Chance: that the claim is decided there, from the seeds so far (Laplace's rule) or, "
-        "without any, from whether the published numbers decide it; that of the least likely part. "
+        note="Chance: that the claim is decided there, from the seeds so far (Laplace's rule) and "
+        "from whether the published numbers decide it; that of the least likely part. "
         "A step runs whole seed blocks.",
         tells_n=False,
     )
@@ -257,7 +259,7 @@ def paragraph(entry: Entry) -> str:
     facts = [_sample_text(verdict)] if verdict.looks else []
     if verdict.why:
         facts.append(verdict.why)
-    if verdict.n:
+    if verdict.looks and verdict.n >= verdict.looks[0]:
         facts += [f"`{found.part.atom}` {_after_atom(found)}." for found in verdict.parts]
     if verdict.same_source:
         facts.append(f"Same source as the printed numbers: {verdict.same_source}.")

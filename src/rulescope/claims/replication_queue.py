@@ -3,7 +3,7 @@
 A step brings one claim to its next planned look: all arms of every seed up to that number, because
 contrasts are paired. Steps of different claims share lifetimes, so a step counts every claim that
 it brings to a look. The chance of a decision comes from the seeds so far (Laplace's rule of
-succession); without any, from whether the published numbers decide the claim.
+succession), to which some like seeds are added where the published numbers decide the claim.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from rulescope.stats.sequential_counts import NEVER, failure_limits
 UNCOUNTED = 0.5
 """Chance of a decision by an interval alone, of which no count says anything."""
 PUBLISHED_SEEDS = 8
-"""Like seeds that a part counts as having if the published numbers decide it and we have none."""
+"""Like seeds that are added to a part that the published numbers decide."""
 
 
 class Step(NamedTuple):
@@ -99,7 +99,7 @@ def decision_chance(verdict: Verdict, look: int, records: RecordEvidence) -> flo
         if found.outcome != "undecided":
             continue
         errors, reading = errors_of(part, len(claim.parts)), records.latest(claim, part)
-        prior = PUBLISHED_SEEDS if printed.outcome == "holds" and not reading.n else 0
+        prior = PUBLISHED_SEEDS if printed.outcome == "holds" else 0
         claimed, opposite = claimed_sides(part, errors), opposite_sides(part, errors)
         holding.append(prod(_shown(side, reading, verdict.looks, place, prior) for side in claimed))
         failing += [_shown(side, reading, verdict.looks, place, 0) for side in opposite]
