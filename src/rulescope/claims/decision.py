@@ -15,8 +15,8 @@ mean of such a cell passes 0.8 only if at least 65 % of lifetimes learn; six tha
 show that. :func:`least_share` is the share that a threshold takes.
 
 Shares of lifetimes (solved, found, attained) are binomial themselves and have the exact test alone.
-Quantities without values of single seeds (geometry of states) have the interval alone, with its
-error divided among the looks.
+Quantities without values of single seeds (windows of reward scales, geometry of states) have the
+interval alone, with its error spent over the looks.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from rulescope.claims.ledger import Part
 from rulescope.stats.intervals import LEVEL
-from rulescope.stats.sequential_counts import NEVER, failure_limits, interval_error
+from rulescope.stats.sequential_counts import NEVER, failure_limits, interval_errors
 
 Floats = NDArray[np.float64]
 Outcome = Literal["holds", "fails", "undecided"]
@@ -81,18 +81,9 @@ class Reading:
             return side.bound if side.direction == "above" else 1.0 - side.bound
         return least_share(side.bound, side.direction, self.level)
 
-    def interval(self, error: float, looks: int = 1) -> tuple[float, float]:
-        """Return the interval with ``error`` on each side; NaN if there is none.
-
-        Where it decides alone, the error is divided among the ``looks``, and so few seeds that
-        their range cannot cover a median at that level have none.
-        """
-        if self.bounds is None:
-            return math.nan, math.nan
-        if self.countable:
-            return self.bounds(error)
-        share = error / looks
-        return (math.nan, math.nan) if 0.5**self.n > share else self.bounds(share)
+    def interval(self, error: float) -> tuple[float, float]:
+        """Return the interval with ``error`` on each side; NaN if there is none."""
+        return (math.nan, math.nan) if self.bounds is None else self.bounds(error)
 
 
 class Errors(NamedTuple):
@@ -164,7 +155,7 @@ def decide(
         last = readings[look]
         sides = {*claimed, *opposite}
         counted |= {side for side in sides if _count_decides(last, look, side, tuple(looks))}
-        shown = {side for side in counted if _interval_agrees(last, side, len(looks))}
+        shown = {side for side in counted if _interval_agrees(last, look, side, looks)}
         if shown.issuperset(claimed):
             evidence = _describe(part, "holds", last, errors.holds)
             return evidence._replace(smaller=bool(part.direction and shown.intersection(opposite)))
@@ -204,8 +195,7 @@ def first_look(part: Part, reading: Reading, looks: Sequence[int], errors: Error
 def _able(reading: Reading, side: Side, looks: tuple[int, ...]) -> int | None:
     """Return the first look at which unanimous seeds show ``side``."""
     if not reading.countable:
-        share = interval_error(side.error, looks)
-        return next((look for look in looks if 0.5**look <= share), None)
+        return next(iter(interval_errors(side.error, looks)), None)
     share = reading.least_share(side)
     if share <= 0.0:
         return looks[0]
@@ -229,11 +219,17 @@ def _count_decides(reading: Reading, look: int, side: Side, looks: tuple[int, ..
     return look - reading.successes(side) <= limit
 
 
-def _interval_agrees(reading: Reading, side: Side, looks: int) -> bool:
-    """Return whether the interval of the estimate lies on ``side`` too."""
+def _interval_agrees(reading: Reading, look: int, side: Side, looks: Sequence[int]) -> bool:
+    """Return whether the interval of the estimate lies on ``side`` too.
+
+    Where it decides alone, its error is spent over the looks.
+    """
     if reading.happened is not None or (reading.countable and reading.bounds is None):
         return True  # the count of a share is its exact test; some readouts have no draws
-    low, high = reading.interval(side.error, looks)
+    error = side.error if reading.countable else interval_errors(side.error, looks).get(look)
+    if error is None:
+        return False
+    low, high = reading.interval(error)
     return low > side.bound if side.direction == "above" else high < side.bound
 
 

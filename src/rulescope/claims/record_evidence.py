@@ -28,8 +28,15 @@ from rulescope.stats import Estimate, wilson
 from rulescope.stats.agreement import estimate_difference
 from rulescope.stats.sequential_counts import LOOKS
 
-WITHOUT_SEEDS = ("displacement", "between", "principal", "spanning")
-"""Quantities of a whole cell, which no single seed has."""
+WITHOUT_SEEDS = {
+    ("E1", "width"),
+    ("E1", "contrast"),
+    ("E1", "displacement"),
+    ("E1", "between"),
+    ("E1", "principal"),
+    ("directions", "spanning"),
+}
+"""Quantities of whole curves or cells, which no single seed has, by assay."""
 
 
 def planned_looks(claim: Claim) -> tuple[int, ...]:
@@ -131,7 +138,7 @@ class RecordEvidence:
         shares = [name.quantity in SHARES for name in names]
         if all(shares) and second is None:
             return Reading(0, math.nan, happened=0)
-        if any(shares) or first.quantity in WITHOUT_SEEDS:
+        if any(shares) or (first.assay, first.quantity) in WITHOUT_SEEDS:
             return Reading(0, math.nan)
         level = all(is_level(name.assay, name.quantity) for name in names)
         return Reading(0, math.nan, np.empty(0), level=level)

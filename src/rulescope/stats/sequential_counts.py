@@ -109,12 +109,21 @@ def least_look(share: float, error: float, looks: Sequence[int] = LOOKS) -> int 
     return next((look for look, limit in zip(looks, limits, strict=True) if limit >= 0), None)
 
 
-def interval_error(error: float, looks: Sequence[int] = LOOKS) -> float:
-    """Return the error of one interval, so that those of all looks together spend ``error``.
+def interval_errors(error: float, looks: Sequence[int] = LOOKS) -> dict[int, float]:
+    """Return the one-sided error of an interval at each look that can have one.
 
-    For statistics that no count decides: the error is divided evenly (Bonferroni over looks).
+    For statistics that no count decides. An interval within the range of n values covers a median
+    on one side with a probability of at most ``1 - 2^-n``, so the first look is the first at which
+    that suffices. It spends what the first look of a count may; the others share the rest evenly,
+    so that all together spend ``error``.
+
+    >>> {look: round(one, 5) for look, one in interval_errors(0.025 / 11, (6, 9, 12, 18)).items()}
+    {9: 0.00205, 12: 0.00011, 18: 0.00011}
     """
-    return error / len(looks)
+    able = [look for look in looks if 0.5**look <= FIRST_SPENT * error]
+    rest = error * (1.0 - FIRST_SPENT) / max(len(able) - 1, 1)
+    later = {look: rest for look in able[1:] if 0.5**look <= rest}
+    return {able[0]: FIRST_SPENT * error, **later} if able else {}
 
 
 def _check(share: float, error: float, looks: tuple[int, ...]) -> None:

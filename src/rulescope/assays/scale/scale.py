@@ -188,8 +188,7 @@ def _widths(task: str, arm: str, curve: Curve) -> Estimates:
             passed = float(half_best(curve.value)) if tau is None else tau
             window = scale_window(curve.scales, curve.value, passed)
         labels = {**at, "criterion": criterion}
-        seeds = criterion_widths(curve.scales, curve.seeds.T, tau) if curve.n else None
-        found.add("width", estimate, labels, seeds=seeds, window=window, other_grid=other)
+        found.add("width", estimate, labels, window=window, other_grid=other)
     best, threshold, seeds = absent(), absent(), None
     if curve.n:
         half = float(half_best(curve.value)) if curve.known else math.nan
@@ -217,7 +216,7 @@ def _contrasts(task: str, curves: Mapping[tuple[str, str], Curve]) -> Estimates:
         n = min(live.n, pin.n)
     found = Estimates()
     for criterion in CONTRASTED:
-        estimate, seeds = replace(absent(PRIMARY.size), n=n), None
+        estimate = replace(absent(PRIMARY.size), n=n)
         if live is not None and pin is not None and (live.competent or pin.competent):
             tau, scales = CRITERIA[criterion], live.scales
             estimate = estimate_from(
@@ -230,10 +229,8 @@ def _contrasts(task: str, curves: Mapping[tuple[str, str], Curve]) -> Estimates:
                 n,
                 PRIMARY.size,
             )
-            each = (criterion_widths(scales, one.seeds.T, tau) for one in (live, pin))
-            seeds = next(each) - next(each)
         labels = {"task": task, "criterion": criterion}
-        found.add("contrast", estimate, labels, seeds=seeds, other_grid=other)
+        found.add("contrast", estimate, labels, other_grid=other)
     return found
 
 
