@@ -11,6 +11,7 @@ import csv
 import json
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from documents.spans import DocumentError
 from rulescope.claims.compute_cost import Pace
@@ -84,7 +85,7 @@ class Ledger:
         return Verdict(claim, found["verdict"], found["evidence"], (), 0, (), why=found["why"])
 
     @cached_property
-    def _recorded_exact(self) -> dict[str, dict[str, str]]:
+    def _recorded_exact(self) -> dict[str, dict[str, Any]]:
         path = self._results / "claims" / "exact.json"
         return {one["id"]: one for one in json.loads(path.read_text(encoding="utf-8"))}
 

@@ -118,7 +118,7 @@ def interval_errors(error: float, looks: Sequence[int] = LOOKS) -> dict[int, flo
     so that all together spend ``error``.
 
     >>> {look: round(one, 5) for look, one in interval_errors(0.025 / 11, (6, 9, 12, 18)).items()}
-    {9: 0.00205, 12: 0.00011, 18: 0.00011}
+    {9: 0.00205, 18: 0.00011}
     """
     able = [look for look in looks if 0.5**look <= FIRST_SPENT * error]
     rest = error * (1.0 - FIRST_SPENT) / max(len(able) - 1, 1)
