@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import NormalDist
 
 import numpy as np
@@ -68,7 +68,7 @@ class RecordEvidence:
                 scales=cells.scales,
                 agent=self.agent,
             )
-            self._plans[key] = Plan.of(assay, budget, self.store)
+            self._plans[key] = _of_first(Plan.of(assay, budget, self.store), seeds)
         return self._plans[key]
 
     def blocks(self, claim: Claim) -> int:
@@ -155,6 +155,19 @@ class RecordEvidence:
         seeds = self.blocks(claim)
         found = self._row(claim, name, seeds) if seeds else None
         return None if found is None else found.row
+
+
+def _of_first(plan: Plan, seeds: int) -> Plan:
+    """Return ``plan`` without other lifetimes than those of the first ``seeds``.
+
+    A grid may have more of some arm: for each seed of a learner there are several random campaigns.
+    """
+    cells = tuple(
+        cell._replace(runs=tuple(run for run in cell.runs if run.seed < seeds))
+        for cell in plan.cells
+    )
+    runs = {run.id: run for cell in cells for run in cell.runs}
+    return replace(plan, cells=cells, runs=runs)
 
 
 @dataclass(frozen=True)
