@@ -66,6 +66,11 @@ class Reading:
         """Whether seeds can be counted."""
         return self.happened is not None or self.seeds is not None
 
+    @property
+    def decidable(self) -> bool:
+        """Whether there is a count or an interval that can decide anything."""
+        return self.countable or self.bounds is not None
+
     def successes(self, side: Side) -> int:
         """Return on how many seeds the value lies on ``side``; a missing value does not."""
         if self.happened is not None:
@@ -203,6 +208,8 @@ def first_look(part: Part, reading: Reading, looks: Sequence[int], errors: Error
 
 def _able(reading: Reading, side: Side, looks: tuple[int, ...]) -> int | None:
     """Return the first look at which unanimous seeds show ``side``."""
+    if not reading.decidable:
+        return None
     if not reading.countable:
         share = interval_error(side.error, looks)
         return next((look for look in looks if 0.5**look <= share), None)

@@ -27,8 +27,10 @@ from rulescope.stats import Estimate, wilson
 from rulescope.stats.agreement import estimate_difference
 from rulescope.stats.sequential_counts import LOOKS
 
-WITHOUT_SEEDS = ("displacement", "between", "principal", "spanning")
-"""Quantities of a whole cell, which no single seed has."""
+WITHOUT_SEEDS = ("displacement", "between", "principal", "spanning", "selected")
+"""Quantities of a whole cell, or of the best of several, which no single seed has."""
+WITHOUT_INTERVAL = ("principal", "spanning")
+"""Of these, quantities that have no interval either: no evidence decides them."""
 
 
 def planned_looks(claim: Claim) -> tuple[int, ...]:
@@ -115,7 +117,8 @@ class RecordEvidence:
     def kind(self, part: Part) -> Reading:
         """Return a reading without evidence: what kind of quantity ``part`` is about.
 
-        All but geometry, and differences of shares, have values of single seeds.
+        All but geometry, and differences of shares, have values of single seeds. Those that have
+        none have an interval, with few exceptions; its bounds are unknown here.
         """
         first, second = part.first, part.second
         names = [first] if second is None else [first, second]
@@ -123,7 +126,8 @@ class RecordEvidence:
         if all(shares) and second is None:
             return Reading(0, math.nan, happened=0)
         if any(shares) or first.quantity in WITHOUT_SEEDS:
-            return Reading(0, math.nan)
+            interval = None if first.quantity in WITHOUT_INTERVAL else unknown_bounds
+            return Reading(0, math.nan, bounds=interval)
         level = all(is_level(name.assay, name.quantity) for name in names)
         return Reading(0, math.nan, np.empty(0), level=level)
 
@@ -242,6 +246,12 @@ def quantiles(draws: Floats | None) -> Callable[[float], tuple[float, float]] | 
         return float(low), float(high)
 
     return bounds
+
+
+def unknown_bounds(error: float) -> tuple[float, float]:
+    """Return the bounds of an interval that has not been measured yet."""
+    del error
+    return math.nan, math.nan
 
 
 def share_at(row: Analysed, error: float) -> Estimate:

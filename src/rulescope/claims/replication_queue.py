@@ -55,8 +55,12 @@ def queue(claims: Iterable[Claim], records: RecordEvidence, pace: Pace) -> list[
 
 
 def order_steps(verdicts: Sequence[Verdict], records: RecordEvidence, pace: Pace) -> list[Step]:
-    """Return a step for every undecided verdict that has a look left, cheapest decision first."""
-    steps = [_best_step(verdict, records, pace) for verdict in verdicts if verdict.next_look]
+    """Return a step for every undecided verdict that has a look left, cheapest decision first.
+
+    A verdict that no look can decide any more has none.
+    """
+    best = [_best_step(verdict, records, pace) for verdict in verdicts if verdict.next_look]
+    steps = [step for step in best if step.chance > 0.0]
     return sorted((_with_others(step, steps) for step in steps), key=lambda step: step.price)
 
 
@@ -109,7 +113,7 @@ def decision_chance(verdict: Verdict, look: int, records: RecordEvidence) -> flo
 def _shown(side: Side, reading: Reading, looks: tuple[int, ...], place: int, prior: int) -> float:
     """Return the chance that the count at the look in ``place`` shows ``side``."""
     if not reading.countable:
-        return UNCOUNTED
+        return UNCOUNTED if reading.decidable else 0.0
     share = reading.least_share(side)
     if not 0.0 < share < 1.0:
         return 1.0 if share <= 0.0 else 0.0
