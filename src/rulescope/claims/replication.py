@@ -90,6 +90,9 @@ class Replication:
         require_runnable(specs, self.store, self.execution)
         name = f"replicate {step.verdict.claim.id}"
         self.failed |= run_missing(specs, self.store, self.execution, name=name, report=watched)
+        # A run without a record and without a cause would be run again, and again.
+        left = [key for key in step.missing if key not in self.store]
+        self.failed |= {key: "left no record" for key in left if key not in self.failed}
 
     def _time_is_up(self) -> bool:
         return self.deadline is not None and time.monotonic() >= self.deadline
