@@ -129,7 +129,7 @@ class RecordEvidence:
             interval = None if first.quantity in WITHOUT_INTERVAL else unknown_bounds
             return Reading(0, math.nan, bounds=interval)
         level = all(is_level(name.assay, name.quantity) for name in names)
-        return Reading(0, math.nan, np.empty(0), level=level, signed=second is not None)
+        return Reading(0, math.nan, np.empty(0), level=level, signed=level and second is not None)
 
     def latest(self, claim: Claim, part: Part) -> Reading:
         """Return what all complete seeds show of ``part``; only its kind if there are none."""
@@ -233,7 +233,7 @@ def difference(first: Analysed, second: Analysed, look: int) -> Reading:
     pair = first.draws.get(first.row.name), second.draws.get(second.row.name)
     apart = None if pair[0] is None or pair[1] is None else pair[0] - pair[1]
     level = first.level and second.level
-    return Reading(look, value, seeds, level=level, signed=True, bounds=quantiles(apart))
+    return Reading(look, value, seeds, level=level, signed=level, bounds=quantiles(apart))
 
 
 def quantiles(draws: Floats | None) -> Callable[[float], tuple[float, float]] | None:
