@@ -19,6 +19,7 @@ from rulescope.claims.ledger import Claim
 from rulescope.claims.record_evidence import RecordEvidence
 from rulescope.claims.replication_queue import Step, order_steps
 from rulescope.claims.verdicts import Verdict, judge_claim
+from rulescope.core import disk
 from rulescope.engine.campaign import Campaign
 from rulescope.engine.execution import Execution
 from rulescope.records import Store
@@ -51,7 +52,8 @@ class Replication:
         """Return the steps that are left, the next one first; those with failed runs last."""
         records = RecordEvidence(self.store)
         verdicts = [judge_claim(claim, records) for claim in self.claims if not claim.exact]
-        steps = order_steps(verdicts, records, Pace(self.store))
+        pace = Pace(self.store if disk.is_folder(self.store.root) else None)
+        steps = order_steps(verdicts, records, pace)
         return sorted(steps, key=lambda step: bool(self.failed.keys() & step.missing.keys()))
 
     def run(
