@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from rulescope.claims.decision import (
+    Direction,
     Errors,
     PartEvidence,
     Reading,
@@ -28,7 +29,9 @@ def part_of(atom: str, detectable: Mapping[str, float] = NONE) -> Part:
     return part
 
 
-def look_at(values: Sequence[float], *, level: bool = False, signed: bool = False) -> dict[int, Reading]:
+def look_at(
+    values: Sequence[float], *, level: bool = False, signed: bool = False
+) -> dict[int, Reading]:
     """Return readings of single seeds at every planned look that ``values`` reach."""
     seeds = np.array(values, dtype=np.float64)
     return {
@@ -117,14 +120,15 @@ def test_six_that_did_not_learn_contradict_a_score_above_four_fifths() -> None:
 @pytest.mark.parametrize("bound", [0.05, 0.1, 0.3, 0.5, 0.8, 0.95])
 @pytest.mark.parametrize("direction", ["above", "below"])
 def test_at_the_least_share_two_groups_have_their_interquartile_mean_at_the_bound(
-    direction: str, bound: float
+    direction: Direction, bound: float
 ) -> None:
-    side = "above" if direction == "above" else "below"
-    share = least_share(bound, side, True)
+    share = least_share(bound, direction, True)
     if share == 0.5:  # then a majority suffices, and more than suffices
         return
     at_one = share if direction == "above" else 1.0 - share
-    scores = np.sort(np.concatenate([np.ones(round(4000 * at_one)), np.zeros(4000 - round(4000 * at_one))]))
+    scores = np.sort(
+        np.concatenate([np.ones(round(4000 * at_one)), np.zeros(4000 - round(4000 * at_one))])
+    )
     assert scores[1000:3000].mean() == pytest.approx(bound, abs=1e-3)
 
 
@@ -166,7 +170,9 @@ def test_shares_are_decided_by_their_exact_test_alone() -> None:
 def test_a_quantity_without_seeds_needs_so_many_that_their_range_could_cover_a_median() -> None:
     part = part_of("above(between/hc, 0.9)")
     for n in (6, 9):
-        reading = {look: Reading(look, 0.99, bounds=lambda _: (0.98, 1.0)) for look in LOOKS if look <= n}
+        reading = {
+            look: Reading(look, 0.99, bounds=lambda _: (0.98, 1.0)) for look in LOOKS if look <= n
+        }
         error = 0.025 / len(LOOKS)
         assert (0.5**n > error) == (n == 6)
         assert decided(part, reading).outcome == ("undecided" if n == 6 else "holds")

@@ -21,9 +21,7 @@ ERRORS = (0.3, 0.1, 0.025)
 CASES = list(product(SHARES, ERRORS, SMALL))
 
 
-def decided_by(
-    limits: tuple[int, ...], looks: tuple[int, ...], share: float
-) -> dict[int, float]:
+def decided_by(limits: tuple[int, ...], looks: tuple[int, ...], share: float) -> dict[int, float]:
     """Return the probability of a first decision at each look, sequence by sequence."""
     found = dict.fromkeys(looks, 0.0)
     for outcomes in product((True, False), repeat=looks[-1]):

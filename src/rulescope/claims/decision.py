@@ -137,9 +137,7 @@ class PartEvidence(NamedTuple):
     """Whether an effect has the claimed sign, but is smaller than the original could detect."""
 
 
-def least_share(
-    bound: float, direction: Direction, level: bool, *, signed: bool = False
-) -> float:
+def least_share(bound: float, direction: Direction, level: bool, *, signed: bool = False) -> float:
     """Return the share of seeds beyond ``bound`` above which the centre lies beyond it too.
 
     A half for the median of anything. For a level, whose seeds may be a group at 0 and another at
