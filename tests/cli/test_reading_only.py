@@ -52,6 +52,8 @@ READING = [
     ["records", "export", "OUT/records.zip", "--where", "seed = 1"],
     ["status"],
     ["status", "E1"],
+    ["claims", "--no-check", "--claims", "clamping-amplifies-mismatch"],
+    ["replicate", "--why", "--claims", "clamping-amplifies-mismatch"],
     ["report", "--out", "OUT/report", "--results", "OUT/results"],
     ["verify"],
     ["verify", "--read-only"],

@@ -58,6 +58,8 @@ class Reading:
     """For a share of lifetimes: in how many it happened."""
     level: bool = False
     """Whether single values lie between 0 (random) and 1 (optimal), perhaps in two groups."""
+    signed: bool = False
+    """Whether it is the difference of two levels, between -1 and 1."""
     bounds: Callable[[float], tuple[float, float]] | None = None
     """The interval of the estimate by its error on each side."""
 
@@ -65,6 +67,11 @@ class Reading:
     def countable(self) -> bool:
         """Whether seeds can be counted."""
         return self.happened is not None or self.seeds is not None
+
+    @property
+    def decidable(self) -> bool:
+        """Whether there is a count or an interval that can decide anything."""
+        return self.countable or self.bounds is not None
 
     def successes(self, side: Side) -> int:
         """Return on how many seeds the value lies on ``side``; a missing value does not."""
@@ -79,7 +86,7 @@ class Reading:
         """Return the share of successes that must be exceeded for the quantity to lie there."""
         if self.happened is not None:
             return side.bound if side.direction == "above" else 1.0 - side.bound
-        return least_share(side.bound, side.direction, self.level)
+        return least_share(side.bound, side.direction, self.level, signed=self.signed)
 
     def interval(self, error: float) -> tuple[float, float]:
         """Return the interval with ``error`` on each side; NaN if there is none."""
@@ -121,19 +128,25 @@ class PartEvidence(NamedTuple):
     """Whether an effect has the claimed sign, but is smaller than the original could detect."""
 
 
-def least_share(bound: float, direction: Direction, level: bool) -> float:
+def least_share(bound: float, direction: Direction, level: bool, *, signed: bool = False) -> float:
     """Return the share of seeds beyond ``bound`` above which the centre lies beyond it too.
 
     A half for the median of anything. For a level, whose seeds may be a group at 0 and another at
-    1, the interquartile mean is ``(share at 1 - 1/4) / (1/2)``.
+    1, the interquartile mean is ``(share at 1 - 1/4) / (1/2)``. The difference of two levels is
+    ``signed``: the other group may be at -1, so that a bound below zero mirrors one above it.
 
     >>> least_share(0.8, "above", True), least_share(0.8, "below", True)
     (0.65, 0.5)
     >>> round(least_share(0.05, "below", True), 3), least_share(0.05, "below", False)
     (0.725, 0.5)
+    >>> least_share(-0.1, "above", True), least_share(-0.1, "above", True, signed=True)
+    (0.5, 0.7)
     """
     if not level:
         return 0.5
+    if signed and (bound < 0.0 or (bound == 0.0 and direction == "below")):
+        mirrored: Direction = "below" if direction == "above" else "above"
+        return least_share(-bound, mirrored, level)
     needed = 0.25 + 0.5 * bound if direction == "above" else 0.75 - 0.5 * bound
     return min(max(0.5, needed), 0.75)
 
@@ -194,6 +207,8 @@ def first_look(part: Part, reading: Reading, looks: Sequence[int], errors: Error
 
 def _able(reading: Reading, side: Side, looks: tuple[int, ...]) -> int | None:
     """Return the first look at which unanimous seeds show ``side``."""
+    if not reading.decidable:
+        return None
     if not reading.countable:
         return next(iter(interval_errors(side.error, looks)), None)
     share = reading.least_share(side)

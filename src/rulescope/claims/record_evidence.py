@@ -34,9 +34,12 @@ WITHOUT_SEEDS = {
     ("E1", "displacement"),
     ("E1", "between"),
     ("E1", "principal"),
+    ("E-LR", "selected"),
     ("directions", "spanning"),
 }
-"""Quantities of whole curves or cells, which no single seed has, by assay."""
+"""Quantities of whole curves or cells, or of the best of several, which no single seed has."""
+WITHOUT_INTERVAL = {("E1", "principal"), ("directions", "spanning")}
+"""Of these, quantities that have no interval either: no evidence decides them."""
 
 
 def planned_looks(claim: Claim) -> tuple[int, ...]:
@@ -76,7 +79,7 @@ class RecordEvidence:
             budget = narrowed(assay, assay.budget("paper"), selection)
             if self.agent is not None:  # without effect on learners that come as one agent
                 budget = replace(budget, agent=self.agent)
-            self._plans[key] = Plan.of(assay, budget, self.store)
+            self._plans[key] = _of_first(Plan.of(assay, budget, self.store), seeds)
         return self._plans[key]
 
     def of_published_agent(self, claim: Claim) -> bool:
@@ -131,17 +134,20 @@ class RecordEvidence:
     def kind(self, part: Part) -> Reading:
         """Return a reading without evidence: what kind of quantity ``part`` is about.
 
-        All but geometry, and differences of shares, have values of single seeds.
+        All but geometry, and differences of shares, have values of single seeds. Those that have
+        none have an interval, with few exceptions; its bounds are unknown here.
         """
         first, second = part.first, part.second
         names = [first] if second is None else [first, second]
         shares = [name.quantity in SHARES for name in names]
         if all(shares) and second is None:
             return Reading(0, math.nan, happened=0)
-        if any(shares) or (first.assay, first.quantity) in WITHOUT_SEEDS:
-            return Reading(0, math.nan)
+        kind = first.assay, first.quantity
+        if any(shares) or kind in WITHOUT_SEEDS:
+            interval = None if kind in WITHOUT_INTERVAL else unknown_bounds
+            return Reading(0, math.nan, bounds=interval)
         level = all(is_level(name.assay, name.quantity) for name in names)
-        return Reading(0, math.nan, np.empty(0), level=level)
+        return Reading(0, math.nan, np.empty(0), level=level, signed=level and second is not None)
 
     def latest(self, claim: Claim, part: Part) -> Reading:
         """Return what all complete seeds show of ``part``; only its kind if there are none."""
@@ -171,6 +177,19 @@ class RecordEvidence:
         seeds = self.blocks(claim)
         found = self._row(claim, name, seeds) if seeds else None
         return None if found is None else found.row
+
+
+def _of_first(plan: Plan, seeds: int) -> Plan:
+    """Return ``plan`` without other lifetimes than those of the first ``seeds``.
+
+    A grid may have more of some arm: for each seed of a learner there are several random campaigns.
+    """
+    cells = tuple(
+        cell._replace(runs=tuple(run for run in cell.runs if run.seed < seeds))
+        for cell in plan.cells
+    )
+    runs = {run.id: run for cell in cells for run in cell.runs}
+    return replace(plan, cells=cells, runs=runs)
 
 
 @dataclass(frozen=True)
@@ -232,7 +251,7 @@ def difference(first: Analysed, second: Analysed, look: int) -> Reading:
     pair = first.draws.get(first.row.name), second.draws.get(second.row.name)
     apart = None if pair[0] is None or pair[1] is None else pair[0] - pair[1]
     level = first.level and second.level
-    return Reading(look, value, seeds, level=level, bounds=quantiles(apart))
+    return Reading(look, value, seeds, level=level, signed=level, bounds=quantiles(apart))
 
 
 def quantiles(draws: Floats | None) -> Callable[[float], tuple[float, float]] | None:
@@ -245,6 +264,12 @@ def quantiles(draws: Floats | None) -> Callable[[float], tuple[float, float]] | 
         return float(low), float(high)
 
     return bounds
+
+
+def unknown_bounds(error: float) -> tuple[float, float]:
+    """Return the bounds of an interval that has not been measured yet."""
+    del error
+    return math.nan, math.nan
 
 
 def share_at(row: Analysed, error: float) -> Estimate:

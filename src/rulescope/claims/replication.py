@@ -19,6 +19,7 @@ from rulescope.claims.ledger import Claim
 from rulescope.claims.record_evidence import RecordEvidence
 from rulescope.claims.replication_queue import Step, order_steps
 from rulescope.claims.verdicts import Verdict, judge_claim
+from rulescope.core import disk
 from rulescope.engine.campaign import Campaign
 from rulescope.engine.execution import Execution
 from rulescope.records import Store
@@ -51,7 +52,8 @@ class Replication:
         """Return the steps that are left, the next one first; those with failed runs last."""
         records = RecordEvidence(self.store)
         verdicts = [judge_claim(claim, records) for claim in self.claims if not claim.exact]
-        steps = order_steps(verdicts, records, Pace(self.store))
+        pace = Pace(self.store if disk.is_folder(self.store.root) else None)
+        steps = order_steps(verdicts, records, pace)
         return sorted(steps, key=lambda step: bool(self.failed.keys() & step.missing.keys()))
 
     def run(
@@ -90,6 +92,9 @@ class Replication:
         require_runnable(specs, self.store, self.execution)
         name = f"replicate {step.verdict.claim.id}"
         self.failed |= run_missing(specs, self.store, self.execution, name=name, report=watched)
+        # A run without a record and without a cause would be run again, and again.
+        left = [key for key in step.missing if key not in self.store]
+        self.failed |= {key: "left no record" for key in left if key not in self.failed}
 
     def _time_is_up(self) -> bool:
         return self.deadline is not None and time.monotonic() >= self.deadline

@@ -55,9 +55,24 @@ def queue(claims: Iterable[Claim], records: RecordEvidence, pace: Pace) -> list[
 
 
 def order_steps(verdicts: Sequence[Verdict], records: RecordEvidence, pace: Pace) -> list[Step]:
-    """Return a step for every undecided verdict that has a look left, cheapest decision first."""
-    steps = [_best_step(verdict, records, pace) for verdict in verdicts if verdict.next_look]
+    """Return a step for every undecided verdict that has a look left, cheapest decision first.
+
+    A verdict whose open parts no evidence decides has none.
+    """
+    steps = [
+        _best_step(verdict, records, pace)
+        for verdict in verdicts
+        if verdict.next_look and _decidable(verdict, records)
+    ]
     return sorted((_with_others(step, steps) for step in steps), key=lambda step: step.price)
+
+
+def _decidable(verdict: Verdict, records: RecordEvidence) -> bool:
+    """Return whether there is an undecided part that a count or an interval may decide."""
+    return any(
+        found.outcome == "undecided" and records.kind(found.part).decidable
+        for found in verdict.parts
+    )
 
 
 def _best_step(verdict: Verdict, records: RecordEvidence, pace: Pace) -> Step:
@@ -66,7 +81,8 @@ def _best_step(verdict: Verdict, records: RecordEvidence, pace: Pace) -> Step:
     Not always the next one: with one seed against the claim, a look that tolerates none is futile.
     """
     looks = [look for look in verdict.looks if look >= (verdict.next_look or 0)]
-    return min((_step(verdict, look, records, pace) for look in looks), key=lambda one: one.price)
+    steps = (_step(verdict, look, records, pace) for look in looks)
+    return min(steps, key=lambda one: (one.chance == 0.0, one.price))
 
 
 def _step(verdict: Verdict, look: int, records: RecordEvidence, pace: Pace) -> Step:
@@ -109,7 +125,7 @@ def decision_chance(verdict: Verdict, look: int, records: RecordEvidence) -> flo
 def _shown(side: Side, reading: Reading, looks: tuple[int, ...], place: int, prior: int) -> float:
     """Return the chance that the count at the look in ``place`` shows ``side``."""
     if not reading.countable:
-        return UNCOUNTED
+        return UNCOUNTED if reading.decidable else 0.0
     share = reading.least_share(side)
     if not 0.0 < share < 1.0:
         return 1.0 if share <= 0.0 else 0.0

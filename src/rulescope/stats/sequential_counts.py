@@ -16,7 +16,6 @@ import math
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,14 +31,6 @@ The first look must be allowed nearly all: six like signs have a probability of 
 """
 NEVER = -1
 """Boundary of a look at which no count is decisive."""
-
-
-class Decision(NamedTuple):
-    """The look at which a test was decided."""
-
-    look: int
-    """The sample size."""
-    successes: int
 
 
 @lru_cache(maxsize=4096)
@@ -80,33 +71,6 @@ def _most_failures(undecided: NDArray[np.float64], affordable: float) -> int:
     """Return the largest number of failures whose probability is at most ``affordable``."""
     cumulative = np.cumsum(undecided[::-1])  # of at most 0, 1, 2, ... failures
     return int(np.searchsorted(cumulative, affordable, side="right")) - 1
-
-
-def first_decision(
-    successes: NDArray[np.bool_], share: float, error: float, looks: Sequence[int] = LOOKS
-) -> Decision | None:
-    """Return where ``successes`` [n], in the order of seeds, first exclude a share up to ``share``.
-
-    None if they do not at any look up to n.
-    """
-    limits = failure_limits(share, error, tuple(looks))
-    for look, limit in zip(looks, limits, strict=True):
-        if look > len(successes):
-            break
-        count = int(successes[:look].sum())
-        if look - count <= limit:
-            return Decision(look, count)
-    return None
-
-
-def least_look(share: float, error: float, looks: Sequence[int] = LOOKS) -> int | None:
-    """Return the first look at which unanimous lifetimes decide; None if none does.
-
-    >>> least_look(0.5, 0.025), least_look(0.5, 0.025 / 11), least_look(0.65, 0.025)
-    (6, 9, 9)
-    """
-    limits = failure_limits(share, error, tuple(looks))
-    return next((look for look, limit in zip(looks, limits, strict=True) if limit >= 0), None)
 
 
 def interval_errors(error: float, looks: Sequence[int] = LOOKS) -> dict[int, float]:
