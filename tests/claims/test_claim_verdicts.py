@@ -72,7 +72,7 @@ def test_one_failing_part_contradicts_and_all_must_hold(outcomes: tuple[Outcome,
     assert combine(outcomes) == expected
 
 
-def test_without_parts_nothing_is_shown() -> None:
+def test_without_parts_nothing_is_chance_of_showing() -> None:
     assert combine([]) == "undecided"
 
 

@@ -169,16 +169,16 @@ def test_shares_are_decided_by_their_exact_test_alone() -> None:
 
 def test_a_quantity_without_seeds_needs_so_many_that_their_range_could_cover_a_median() -> None:
     part = part_of("above(between/hc, 0.9)")
+    errors = Errors.of(part, 11, 1)
     for n in (6, 9):
         reading = {
             look: Reading(look, 0.99, bounds=lambda _: (0.98, 1.0)) for look in LOOKS if look <= n
         }
-        error = 0.025 / len(LOOKS)
-        assert (0.5**n > error) == (n == 6)
-        assert decided(part, reading).outcome == ("undecided" if n == 6 else "holds")
+        assert (0.5**n > 0.9 * errors.holds) == (n == 6)
+        assert decide(part, reading, LOOKS, errors).outcome == ("undecided" if n == 6 else "holds")
 
 
-def test_a_quantity_without_seeds_has_its_error_divided_among_the_looks() -> None:
+def test_a_quantity_without_seeds_spends_its_error_over_the_looks() -> None:
     asked: list[float] = []
 
     def bounds(error: float) -> tuple[float, float]:
@@ -187,7 +187,7 @@ def test_a_quantity_without_seeds_has_its_error_divided_among_the_looks() -> Non
 
     readings = {n: Reading(n, 0.55, bounds=bounds) for n in LOOKS}
     assert decided(part_of("above(between/hc, 0.9)"), readings).outcome == "fails"
-    assert asked[0] == pytest.approx(0.025 / len(LOOKS))
+    assert asked[0] == pytest.approx(0.9 * 0.025)
 
 
 def test_a_quantity_with_neither_seeds_nor_interval_is_never_decided() -> None:

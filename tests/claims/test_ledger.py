@@ -64,14 +64,7 @@ def test_the_cells_of_a_claim_are_part_of_the_published_grid(claim: Claim) -> No
     for cells in claim.cells:
         assay = assays.find(cells.assay)
         published = assay.budget("paper")
-        budget = narrowed(
-            assay,
-            published,
-            tasks=cells.tasks,
-            conditions=cells.conditions,
-            arms=cells.arms,
-            scales=cells.scales,
-        )
+        budget = narrowed(assay, published, cells.selection())
         whole = {tuple(cell.labels.items()) for cell in assay.grid(published)}
         part = [tuple(cell.labels.items()) for cell in assay.grid(budget)]
         assert part

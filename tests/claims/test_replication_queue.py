@@ -63,9 +63,9 @@ def test_a_step_counts_every_claim_whose_lifetimes_are_among_its_own(steps: list
         for other in steps:
             if all(key in step.missing for key in other.missing):
                 served.append(other)
-        assert set(step.decided) == {other.verdict.claim.id for other in served}
+        assert set(step.served) == {other.verdict.claim.id for other in served}
         assert step.decisions == pytest.approx(sum(other.chance for other in served))
-    shared = [step for step in steps if len(step.decided) > 1]
+    shared = [step for step in steps if len(step.served) > 1]
     assert shared
 
 
@@ -74,7 +74,7 @@ def test_claims_on_the_same_lifetimes_make_a_step_cheaper() -> None:
     together = {step.verdict.claim.id: step for step in steps_of([one.id for one in NESTED])}
     wide = together[NESTED[0].id]
     assert wide.missing == alone.missing
-    assert set(wide.decided) > {NESTED[0].id}
+    assert set(wide.served) > {NESTED[0].id}
     assert wide.price < alone.price
 
 

@@ -51,7 +51,7 @@ def test_verdicts_on_records_say_what_they_rest_on(store: Store) -> None:
     [found] = invoke_json("claims", "--claims", COLD.id, "--store", store.root)
     assert (found["verdict"], found["n"], found["least_n"]) == ("reproduced", 6, 6)
     assert found["looks"] == [6, 9, 12, 18, 27]
-    assert found["error"] == 0.05
+    assert {part["one_sided_error"] for part in found["parts"]} == {0.025}
     assert "6, 9, 12, 18, 27" in found["stopping"]
     assert sorted(found["runs"]) == sorted(store.ids())
     [part] = found["parts"]
@@ -63,7 +63,7 @@ def test_a_single_claim_is_shown_part_by_part(store: Store) -> None:
     text = " ".join(output.split())
     assert text.startswith("1 claim: 1 reproduced.")
     assert "Stopping rule: whole seed blocks, looked at only when there are 6, 9" in text
-    assert "Error of a direction: 0.05, two-sided." in text
+    assert "0.0250" in text  # the error of the part on each side
 
 
 def test_what_is_undecided_has_its_cost(store: Store) -> None:

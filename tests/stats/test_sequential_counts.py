@@ -12,7 +12,7 @@ from rulescope.stats.sequential_counts import (
     LOOKS,
     NEVER,
     failure_limits,
-    interval_error,
+    interval_errors,
 )
 
 SMALL = [(3, 5, 8), (2, 3, 4, 6), (6, 9), (5,)]
@@ -70,8 +70,19 @@ def test_six_like_signs_decide_and_nine_in_a_family_of_eleven() -> None:
     assert failure_limits(0.5, 0.025 / 11, LOOKS)[:2] == (NEVER, 0)
 
 
-def test_the_error_of_an_interval_is_divided_evenly_among_the_looks() -> None:
-    assert interval_error(0.025, (6, 9, 12, 18, 27)) == pytest.approx(0.005)
+@pytest.mark.parametrize("family", [1, 11, 34])
+def test_the_errors_of_intervals_are_spent_over_the_looks_that_can_have_one(family: int) -> None:
+    error = 0.025 / family
+    found = interval_errors(error, LOOKS)
+    assert sum(found.values()) <= error * (1 + 1e-12)
+    assert list(found) == sorted(found)
+    # The range of n values covers a median on one side with at most 1 - 2^-n.
+    assert all(0.5**look <= one for look, one in found.items())
+    assert next(iter(found)) == min(look for look in LOOKS if 0.5**look <= 0.9 * error)
+
+
+def test_no_interval_is_possible_where_every_look_is_too_small() -> None:
+    assert interval_errors(1e-9, (6, 9, 12)) == {}
 
 
 @pytest.mark.parametrize(

@@ -126,6 +126,8 @@ class PartEvidence(NamedTuple):
     """Seeds whose own value lies inside of the bounds."""
     smaller: bool = False
     """Whether an effect has the claimed sign, but is smaller than the original could detect."""
+    error: float = math.nan
+    """One-sided error rate with which the part may be found to hold."""
 
 
 def least_share(bound: float, direction: Direction, level: bool, *, signed: bool = False) -> float:
@@ -170,13 +172,13 @@ def decide(
         counted |= {side for side in sides if _count_decides(last, look, side, tuple(looks))}
         shown = {side for side in counted if _interval_agrees(last, look, side, looks)}
         if shown.issuperset(claimed):
-            evidence = _describe(part, "holds", last, errors.holds)
+            evidence = _describe(part, "holds", last, errors, errors.holds)
             return evidence._replace(smaller=bool(part.direction and shown.intersection(opposite)))
         if shown.intersection(opposite):
-            return _describe(part, "fails", last, errors.fails)
+            return _describe(part, "fails", last, errors, errors.fails)
     if last is None:
-        return PartEvidence(part, "undecided", 0)
-    return _describe(part, "undecided", last, errors.holds)
+        return PartEvidence(part, "undecided", 0, error=errors.holds)
+    return _describe(part, "undecided", last, errors, errors.holds)
 
 
 def claimed_sides(part: Part, errors: Errors) -> tuple[Side, ...]:
@@ -189,7 +191,7 @@ def opposite_sides(part: Part, errors: Errors) -> tuple[Side, ...]:
     """Return the sides, each of which contradicts ``part``.
 
     A claimed direction is contradicted already by an effect that is smaller than one which the
-    original study could hardly have detected: what could not have been seen was not found.
+    original study could hardly have detected.
     """
     bounds: tuple[tuple[Direction, float], ...] = (("below", part.low), ("above", part.high))
     sides = [Side(side, at, errors.fails) for side, at in bounds if math.isfinite(at)]
@@ -201,11 +203,13 @@ def first_look(part: Part, reading: Reading, looks: Sequence[int], errors: Error
 
     ``reading`` may be of any number of seeds: only the kind of its quantity matters.
     """
-    able = [_able(reading, side, tuple(looks)) for side in claimed_sides(part, errors)]
+    able = [
+        _first_unanimous_look(reading, side, tuple(looks)) for side in claimed_sides(part, errors)
+    ]
     return None if None in able else max((look for look in able if look is not None), default=None)
 
 
-def _able(reading: Reading, side: Side, looks: tuple[int, ...]) -> int | None:
+def _first_unanimous_look(reading: Reading, side: Side, looks: tuple[int, ...]) -> int | None:
     """Return the first look at which unanimous seeds show ``side``."""
     if not reading.decidable:
         return None
@@ -248,9 +252,14 @@ def _interval_agrees(reading: Reading, look: int, side: Side, looks: Sequence[in
     return low > side.bound if side.direction == "above" else high < side.bound
 
 
-def _describe(part: Part, outcome: Outcome, reading: Reading, error: float) -> PartEvidence:
+def _describe(
+    part: Part, outcome: Outcome, reading: Reading, errors: Errors, error: float
+) -> PartEvidence:
+    """Return the evidence for ``outcome``, with the interval at ``error`` on each side."""
     inside = None
     if reading.seeds is not None:
         inside = int(((reading.seeds > part.low) & (reading.seeds < part.high)).sum())
     low, high = reading.interval(error)
-    return PartEvidence(part, outcome, reading.n, reading.value, low, high, inside)
+    return PartEvidence(
+        part, outcome, reading.n, reading.value, low, high, inside, error=errors.holds
+    )

@@ -26,6 +26,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
+from rulescope.assays.selection import Selection
 from rulescope.core.errors import RulescopeError, nearest
 
 Level = Literal["headline", "main", "appendix"]
@@ -45,6 +46,16 @@ class CellsOf(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     arms: tuple[str, ...] = ()
     scales: tuple[float, ...] = ()
 
+    def selection(self, seeds: int | None = None) -> Selection:
+        """Return the selection of these cells, for the first ``seeds``."""
+        return Selection(
+            seeds=seeds,
+            tasks=self.tasks,
+            conditions=self.conditions,
+            arms=self.arms,
+            scales=self.scales,
+        )
+
 
 class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One claim of the published audit."""
@@ -59,7 +70,7 @@ class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     margin: str
     """Why the margins are what they are."""
     family: int
-    """Members of the published family of comparisons, over which an error rate is divided."""
+    """Members of the published family of comparisons; error rates come from those of its rows."""
     n: int
     """Seeds of the published cells; 0 if the claim needs none."""
     size: tuple[str, ...] = ()

@@ -158,7 +158,6 @@ def as_data(entry: Entry, runs: Sequence[str] = ()) -> dict[str, Any]:
         "n": verdict.n,
         "n_published": claim.n,
         "family": claim.family,
-        "error": verdict.level,
         "looks": list(verdict.looks),
         "least_n": verdict.first,
         "stopping": verdict.stopping if verdict.looks else "",
@@ -192,6 +191,7 @@ def _part_data(found: PartEvidence) -> dict[str, Any]:
         "outcome": found.outcome,
         "n": found.n,
         "seeds_inside": found.inside,
+        "one_sided_error": None if math.isnan(found.error) else found.error,
         "smaller_than_detectable": found.smaller,
         **{name: value if math.isfinite(value) else None for name, value in numbers.items()},
     }
@@ -203,7 +203,9 @@ def parts_table(verdict: Verdict) -> Table:
     for found in verdict.parts:
         method: Method = "none" if math.isnan(found.low) else "bootstrap"
         estimate = Estimate(found.value, found.low, found.high, found.n, method=method)
-        rows.append((found.part.atom, found.outcome, found.n or None, estimate, found.inside))
+        rows.append(
+            (found.part.atom, found.outcome, found.n or None, estimate, found.inside, found.error)
+        )
     return Table(
         label=f"claim-{verdict.claim.id}",
         title=verdict.claim.statement,
@@ -213,6 +215,7 @@ def parts_table(verdict: Verdict) -> Table:
             Column("Seeds", digits=0),
             Column("Estimate [interval at the part's level]"),
             Column("Seeds inside", digits=0),
+            Column("Error a side", digits=4),
         ),
         rows=tuple(rows),
         note=f"Margins: {verdict.claim.margin}.",
@@ -241,7 +244,7 @@ def queue_table(steps: Sequence[Step]) -> Table:
                 len(step.missing),
                 step.minutes,
                 step.chance,
-                len(step.decided),
+                len(step.served),
                 step.price,
             )
             for step in steps
@@ -276,8 +279,17 @@ def _sample_text(verdict: Verdict) -> str:
     return (
         f"{counted(verdict.n, 'whole seed block')}, {counted(verdict.runs, 'lifetime')}; "
         f"published with {verdict.claim.n} seeds; planned looks at "
-        f"{', '.join(map(str, verdict.looks))} seeds; error of a direction {verdict.level:.2g}."
+        f"{', '.join(map(str, verdict.looks))} seeds; error on each side at most "
+        f"{_errors(verdict)}."
     )
+
+
+def _errors(verdict: Verdict) -> str:
+    """Return the error rates of the parts, each once.
+
+    A family of comparisons divides its error, so parts of one claim may differ.
+    """
+    return " or ".join(f"{error:.2g}" for error in sorted({one.error for one in verdict.parts}))
 
 
 def _after_atom(found: PartEvidence) -> str:

@@ -19,7 +19,7 @@ from rulescope.assays.bimodal_cells import is_level
 from rulescope.assays.estimates import Row
 from rulescope.assays.plan import Plan
 from rulescope.assays.published_agreement import SHARES
-from rulescope.assays.selection import Selection, narrowed
+from rulescope.assays.selection import narrowed
 from rulescope.claims.decision import Floats, Reading
 from rulescope.claims.ledger import CellsOf, Claim, Name, Part
 from rulescope.records import Store
@@ -69,14 +69,7 @@ class RecordEvidence:
         key = cells, seeds
         if key not in self._plans:
             assay = assays.find(cells.assay)
-            selection = Selection(
-                seeds=seeds,
-                tasks=cells.tasks,
-                conditions=cells.conditions,
-                arms=cells.arms,
-                scales=cells.scales,
-            )
-            budget = narrowed(assay, assay.budget("paper"), selection)
+            budget = narrowed(assay, assay.budget("paper"), cells.selection(seeds))
             if self.agent is not None:  # without effect on learners that come as one agent
                 budget = replace(budget, agent=self.agent)
             self._plans[key] = _of_first(Plan.of(assay, budget, self.store), seeds)
@@ -131,7 +124,7 @@ class RecordEvidence:
                 found[look] = reading
         return found
 
-    def kind(self, part: Part) -> Reading:
+    def empty_reading(self, part: Part) -> Reading:
         """Return a reading without evidence: what kind of quantity ``part`` is about.
 
         All but geometry, and differences of shares, have values of single seeds. Those that have
@@ -153,7 +146,7 @@ class RecordEvidence:
         """Return what all complete seeds show of ``part``; only its kind if there are none."""
         seeds = self.blocks(claim)
         found = self._reading(claim, part, seeds) if seeds else None
-        return self.kind(part) if found is None else found
+        return found if found is not None and found.decidable else self.empty_reading(part)
 
     def _reading(self, claim: Claim, part: Part, look: int) -> Reading | None:
         first = self._row(claim, part.first, look)

@@ -45,13 +45,15 @@ class Replication:
 
     def verdicts(self) -> list[Verdict]:
         """Return the verdicts of the store as it is now."""
-        records = RecordEvidence(self.store)
+        return self._judge(RecordEvidence(self.store))
+
+    def _judge(self, records: RecordEvidence) -> list[Verdict]:
         return [judge_claim(claim, records) for claim in self.claims if not claim.exact]
 
     def queue(self) -> list[Step]:
         """Return the steps that are left, the next one first; those with failed runs last."""
         records = RecordEvidence(self.store)
-        verdicts = [judge_claim(claim, records) for claim in self.claims if not claim.exact]
+        verdicts = self._judge(records)
         pace = Pace(self.store if disk.is_folder(self.store.root) else None)
         steps = order_steps(verdicts, records, pace)
         return sorted(steps, key=lambda step: bool(self.failed.keys() & step.missing.keys()))
@@ -78,9 +80,9 @@ class Replication:
             try:
                 self._run_step(steps[0], report)
             except _TimeIsUp:
-                return False
-            finally:
                 finished(self.verdicts())
+                return False
+            finished(self.verdicts())
 
     def _run_step(self, step: Step, report: Callable[[Campaign], None]) -> None:
         def watched(campaign: Campaign) -> None:

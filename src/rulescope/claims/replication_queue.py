@@ -37,7 +37,7 @@ class Step(NamedTuple):
     """Of one core."""
     chance: float
     """That the claim is decided at that look."""
-    decided: tuple[str, ...]
+    served: tuple[str, ...]
     """Every claim that these lifetimes bring to a look."""
     decisions: float
     """Expected number of claims decided."""
@@ -70,7 +70,7 @@ def order_steps(verdicts: Sequence[Verdict], records: RecordEvidence, pace: Pace
 def _decidable(verdict: Verdict, records: RecordEvidence) -> bool:
     """Return whether there is an undecided part that a count or an interval may decide."""
     return any(
-        found.outcome == "undecided" and records.kind(found.part).decidable
+        found.outcome == "undecided" and records.empty_reading(found.part).decidable
         for found in verdict.parts
     )
 
@@ -97,7 +97,7 @@ def _with_others(step: Step, steps: Sequence[Step]) -> Step:
     """Return ``step`` with all claims that its lifetimes bring to their looks."""
     served = [one for one in steps if one.missing.keys() <= step.missing.keys()]
     return step._replace(
-        decided=tuple(one.verdict.claim.id for one in served),
+        served=tuple(one.verdict.claim.id for one in served),
         decisions=sum(one.chance for one in served),
     )
 
@@ -117,12 +117,16 @@ def decision_chance(verdict: Verdict, look: int, records: RecordEvidence) -> flo
         errors, reading = errors_of(part, len(claim.parts)), records.latest(claim, part)
         prior = PUBLISHED_SEEDS if printed.outcome == "holds" else 0
         claimed, opposite = claimed_sides(part, errors), opposite_sides(part, errors)
-        holding.append(prod(_shown(side, reading, verdict.looks, place, prior) for side in claimed))
-        failing += [_shown(side, reading, verdict.looks, place, 0) for side in opposite]
+        holding.append(
+            prod(_showing_chance(side, reading, verdict.looks, place, prior) for side in claimed)
+        )
+        failing += [_showing_chance(side, reading, verdict.looks, place, 0) for side in opposite]
     return max(min(holding, default=0.0), max(failing, default=0.0))
 
 
-def _shown(side: Side, reading: Reading, looks: tuple[int, ...], place: int, prior: int) -> float:
+def _showing_chance(
+    side: Side, reading: Reading, looks: tuple[int, ...], place: int, prior: int
+) -> float:
     """Return the chance that the count at the look in ``place`` shows ``side``."""
     if not reading.countable:
         return UNCOUNTED if reading.decidable else 0.0

@@ -14,7 +14,6 @@ from rulescope.claims.ledger import Claim, Name, Part
 from rulescope.claims.record_evidence import RecordEvidence, planned_looks
 from rulescope.stats import Estimate, wilson
 from rulescope.stats.agreement import estimate_difference
-from rulescope.stats.intervals import LEVEL
 
 Word = Literal[
     "reproduced",
@@ -59,11 +58,6 @@ class Verdict(NamedTuple):
     def at_cap(self) -> bool:
         """Whether no further seeds are planned."""
         return self.word == "undecided" and bool(self.looks) and self.n >= self.looks[-1]
-
-    @property
-    def level(self) -> float:
-        """Two-sided error rate of a direction, divided over the published family."""
-        return LEVEL / self.claim.family
 
     @property
     def stopping(self) -> str:
@@ -149,7 +143,7 @@ def _first_look(claim: Claim, records: RecordEvidence, looks: Sequence[int]) -> 
     found: list[int] = []
     for part in claim.parts:
         errors = errors_of(part, len(claim.parts))
-        able = first_look(part, records.kind(part), looks, errors)
+        able = first_look(part, records.empty_reading(part), looks, errors)
         if able is None:
             return None
         found.append(able)

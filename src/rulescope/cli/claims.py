@@ -131,7 +131,6 @@ def _show_one(entry: Entry) -> None:
     screen.print(terminal(parts_table(verdict)))
     if verdict.looks:
         screen.print(f"Stopping rule: {verdict.stopping}.")
-        screen.print(f"Error of a direction: {verdict.level:.4g}, two-sided.")
     for key in verdict.claim.contradictions:
         screen.print(f"Printed elsewhere ({key}): {contradictions()[key]}", markup=False)
     if verdict.claim.note:

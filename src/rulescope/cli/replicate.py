@@ -128,6 +128,6 @@ def _step_data(step: Step) -> dict[str, object]:
         "lifetimes": list(step.missing),
         "core_minutes": round(step.minutes, 1),
         "chance": round(step.chance, 4),
-        "claims": list(step.decided),
+        "claims": list(step.served),
         "minutes_per_decision": round(step.price, 1),
     }
