@@ -89,7 +89,11 @@ class Watch:
     finished: list[list[Verdict]] = field(default_factory=list)
 
     def run(self, campaign: Replication) -> bool:
-        return campaign.run(self.started.append, lambda _: None, self.finished.append)
+        while (step := campaign.next_step()) is not None:
+            self.started.append(step)
+            campaign.run_step(step, lambda _: None)
+            self.finished.append(campaign.verdicts())
+        return campaign.complete
 
 
 def campaign(root: Path, *claims: Claim, deadline: float | None = None) -> Replication:

@@ -42,61 +42,57 @@ class Replication:
     def __post_init__(self) -> None:
         self.failed: dict[str, str] = {}
         """Causes of failures by run id."""
+        self.complete = False
+        """Whether the last look found nothing left to run."""
 
     def verdicts(self) -> list[Verdict]:
         """Return the verdicts of the store as it is now."""
-        return self._judge(RecordEvidence(self.store))
+        return self._judge(RecordEvidence(self._existing))
+
+    @property
+    def _existing(self) -> Store | None:
+        """The store, once it is there."""
+        return self.store if disk.is_folder(self.store.root) else None
 
     def _judge(self, records: RecordEvidence) -> list[Verdict]:
         return [judge_claim(claim, records) for claim in self.claims if not claim.exact]
 
     def queue(self) -> list[Step]:
         """Return the steps that are left, the next one first; those with failed runs last."""
-        records = RecordEvidence(self.store)
-        verdicts = self._judge(records)
-        pace = Pace(self.store if disk.is_folder(self.store.root) else None)
-        steps = order_steps(verdicts, records, pace)
+        records = RecordEvidence(self._existing)
+        steps = order_steps(self._judge(records), records, Pace(self._existing))
         return sorted(steps, key=lambda step: bool(self.failed.keys() & step.missing.keys()))
 
-    def run(
-        self,
-        started: Callable[[Step], None],
-        report: Callable[[Campaign], None],
-        finished: Callable[[list[Verdict]], None],
-    ) -> bool:
-        """Run step after step; return whether nothing is left to run.
+    def next_step(self) -> Step | None:
+        """Return the step to run now; None if time is up, or if nothing is left that can be run.
 
-        ``started`` is called before each step, ``report`` while it runs, and ``finished`` with the
-        verdicts after it.
+        A step with a run that failed is not tried again.
         """
-        self._record_plans()
-        while True:
-            steps = self.queue()
-            if not steps or self.failed.keys() & steps[0].missing.keys():
-                return not steps
-            if self._time_is_up():
-                return False
-            started(steps[0])
-            try:
-                self._run_step(steps[0], report)
-            except _TimeIsUp:
-                finished(self.verdicts())
-                return False
-            finished(self.verdicts())
+        if self._time_is_up():
+            return None
+        steps = self.queue()
+        self.complete = not steps
+        return None if not steps or self.failed.keys() & steps[0].missing.keys() else steps[0]
 
-    def _run_step(self, step: Step, report: Callable[[Campaign], None]) -> None:
+    def run_step(self, step: Step, report: Callable[[Campaign], None]) -> None:
+        """Run what ``step`` lacks, or until time is up; ``report`` is called meanwhile."""
+
         def watched(campaign: Campaign) -> None:
             report(campaign)
             if self._time_is_up():
                 raise _TimeIsUp
 
+        self._record_plans()
         specs = list(step.missing.values())
         require_runnable(specs, self.store, self.execution)
         name = f"replicate {step.verdict.claim.id}"
-        self.failed |= run_missing(specs, self.store, self.execution, name=name, report=watched)
+        try:
+            failed = run_missing(specs, self.store, self.execution, name=name, report=watched)
+        except _TimeIsUp:
+            return
         # A run without a record and without a cause would be run again, and again.
         left = [key for key in step.missing if key not in self.store]
-        self.failed |= {key: "left no record" for key in left if key not in self.failed}
+        self.failed |= {key: "left no record" for key in left} | failed
 
     def _time_is_up(self) -> bool:
         return self.deadline is not None and time.monotonic() >= self.deadline

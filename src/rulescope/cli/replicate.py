@@ -12,7 +12,6 @@ from rulescope.claims.ledger import select
 from rulescope.claims.ledger_tables import queue_table, summarise
 from rulescope.claims.replication import Replication
 from rulescope.claims.replication_queue import Step
-from rulescope.claims.verdicts import Verdict
 from rulescope.cli.assay_options import EngineOptions
 from rulescope.cli.claims import ClaimNames
 from rulescope.cli.console import Meter, console
@@ -24,9 +23,8 @@ from rulescope.cli.options import (
     expand_option_groups,
     split_names,
 )
-from rulescope.cli.run import SOME_FAILED
+from rulescope.cli.run import SOME_FAILED, describe_progress, print_failures, refresh_index
 from rulescope.core.errors import SpecError
-from rulescope.engine.campaign import Campaign
 from rulescope.records import Store
 
 DECIDED = "decided"
@@ -84,30 +82,20 @@ def replicate(
 
 def _run(campaign: Replication, as_json: bool) -> None:
     screen = console(as_json)
-    meters: list[Meter] = []
-
-    def started(step: Step) -> None:
+    while (step := campaign.next_step()) is not None:
         screen.print(
             f"{step.verdict.claim.id}: {len(step.missing)} lifetimes up to {step.look} seeds, "
             f"about {step.minutes:,.0f} core-minutes"
         )
         total = sum(spec.iterations for spec in step.missing.values())
-        meters[:] = [Meter(step.verdict.claim.id, total)]
-        meters[0].__enter__()
-
-    def report(progress: Campaign) -> None:
-        note = f"{progress.finished}/{progress.runs} lifetimes"
-        meters[0].follow(progress, note)
-
-    def finished(verdicts: list[Verdict]) -> None:
-        meters[0].__exit__(None, None, None)
-        screen.print(summarise(verdicts))
-
-    complete = campaign.run(started, report, finished)
-    for key, cause in campaign.failed.items():
-        typer.echo(f"error: run {key[:12]} failed: {cause}", err=True)
+        with Meter(step.verdict.claim.id, total) as meter:
+            campaign.run_step(step, lambda now: meter.follow(now, describe_progress(now)))
+        refresh_index(campaign.store)
+        screen.print(summarise(campaign.verdicts()))
+    print_failures(campaign.failed)
     if as_json:
         verdicts = {verdict.claim.id: verdict.word for verdict in campaign.verdicts()}
+        complete = campaign.complete
         print(json.dumps({"complete": complete, "verdicts": verdicts, "failed": campaign.failed}))
 
 

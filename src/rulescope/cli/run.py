@@ -166,15 +166,20 @@ def run_missing(
             store,
             execution,
             name=name,
-            report=lambda campaign: meter.follow(campaign, _describe(campaign)),
+            report=lambda campaign: meter.follow(campaign, describe_progress(campaign)),
         )
-    for key, cause in failed.items():
-        print(f"error: run {key[:12]} failed: {cause}", file=sys.stderr)
-    _refresh_index(store)
+    print_failures(failed)
+    refresh_index(store)
     return failed
 
 
-def _refresh_index(store: Store) -> None:
+def print_failures(failed: Mapping[str, str]) -> None:
+    """Print the causes of failures, by run id, on standard error."""
+    for key, cause in failed.items():
+        print(f"error: run {key[:12]} failed: {cause}", file=sys.stderr)
+
+
+def refresh_index(store: Store) -> None:
     """Bring the index up to date, so that the next query need not open every record first."""
     from rulescope.records.index import Index
 
@@ -185,7 +190,8 @@ def _refresh_index(store: Store) -> None:
         print(f"warning: not indexed: {fault}", file=sys.stderr)
 
 
-def _describe(campaign: Campaign) -> str:
+def describe_progress(campaign: Campaign) -> str:
+    """Return how many lifetimes of a campaign are finished, for its progress bar."""
     parts = [f"{campaign.finished}/{campaign.runs} lifetimes"]
     parts += [f"{len(campaign.failed)} failed"] if campaign.failed else []
     parts += ["stopping at the next iteration (again to stop at once)"] if campaign.stopping else []
