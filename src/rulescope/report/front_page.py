@@ -28,9 +28,9 @@ from rulescope.report.svg import Mark, shared_axis, strip, thumbnail
 from rulescope.rules.rule_weights import short
 
 AGREEMENT_TEXTS: dict[Verdict, str] = {
-    "differs": "differ from the published",
-    "too few seeds to tell": "have too few seeds to compare",
-    "agrees": "agree with the published",
+    "contradicted": "published values contradicted",
+    "undecided": "published values undecided",
+    "reproduced": "published values reproduced",
 }
 AXES = {axis.name: axis.assays for axis in design_tables.AXES} | {"A second rule": ("OPEN",)}
 """The axes of an audit, and the assays along each."""
@@ -86,19 +86,19 @@ def _numbers(site: Site) -> list[tuple[str, str, str]]:
 
 
 def _agreement(site: Site) -> dict[str, Any] | None:
-    """Return the estimates that differ from the published values, and the rule of comparison."""
+    """Return the published values that are contradicted, and the rule of comparison."""
     if not any(site.agreement.values()):
         return None
-    differing = []
+    contradicted = []
     for page, row in site.comparisons:
-        if row.verdict == "differs":
+        if row.verdict == "contradicted":
             ours, theirs = compared_texts(row)
             detail = row.agreement.words.removeprefix(row.verdict)
-            differing.append((page, row.key, f"{ours} against {theirs} published{detail}"))
+            contradicted.append((page, row.key, f"{ours} against {theirs} published{detail}"))
     return {
         "summary": in_words(site.agreement),
         "rule": AGREEMENT_RULE,
-        "differing": differing,
+        "contradicted": contradicted,
     }
 
 

@@ -112,7 +112,7 @@ def write(site: Site, root: Path, report: Progress = ignore_progress) -> dict[st
 
 
 def _agreement(site: Site) -> dict[str, Any]:
-    """Return which estimates differ from the published ones, which agree, and by which rule."""
+    """Return the estimates of each verdict, their counts, and the rule of comparison."""
     pages: dict[str, Any] = {}
     for each in site.pages:
         found: dict[str, list[str]] = {verdict: [] for verdict in JUDGED}

@@ -59,18 +59,18 @@ def _assay_table(site: Site) -> str:
 
 
 def _agreement(site: Site) -> Iterator[str]:
-    """Yield the estimates that differ from the published values, and the rule of comparison."""
+    """Yield the published values that are contradicted, and the rule of comparison."""
     if not any(site.agreement.values()):
         return
     yield f"## Beside the published values\n\n{in_words(site.agreement)}. {AGREEMENT_RULE}"
-    differing = [(each, row) for each, row in site.comparisons if row.verdict == "differs"]
-    if differing:
-        rows = ["| assay | differs | n | ours | published |", "|---|---|---:|---:|---:|"]
-        rows += [_differing(each, row) for each, row in differing]
+    contradicted = [(each, row) for each, row in site.comparisons if row.verdict == "contradicted"]
+    if contradicted:
+        rows = ["| assay | contradicted | n | ours | published |", "|---|---|---:|---:|---:|"]
+        rows += [_contradicted(each, row) for each, row in contradicted]
         yield "\n".join(rows)
 
 
-def _differing(each: AssayPage, row: Comparison) -> str:
+def _contradicted(each: AssayPage, row: Comparison) -> str:
     ours, theirs = compared_texts(row)
     detail = row.agreement.words.removeprefix(row.verdict)
     return f"| {_titled(each)} | `{row.key}`{detail} | {row.ours.n} | {ours} | {theirs} |"

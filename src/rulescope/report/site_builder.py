@@ -240,7 +240,7 @@ def summary(site: Site, files: Sequence[Path], out: Path) -> dict[str, Any]:
                 "cells": len(each.plan.cells),
                 "complete": each.complete,
                 "agreement": each.agreement,
-                "differs": [row.key for row in each.differing],
+                "contradicted": [row.key for row in each.contradicted],
             }
             for each in site.pages
         },

@@ -135,9 +135,9 @@ class AssayPage:
         return tally(self.comparisons.values())
 
     @property
-    def differing(self) -> list[Comparison]:
-        """Estimates that differ from the published ones."""
-        return [row for row in self.comparisons.values() if row.verdict == "differs"]
+    def contradicted(self) -> list[Comparison]:
+        """Comparisons in which ours contradicts the published value."""
+        return [row for row in self.comparisons.values() if row.verdict == "contradicted"]
 
 
 @dataclass(frozen=True, eq=False)
