@@ -22,6 +22,7 @@ from rulescope.stats import Estimate
 
 if TYPE_CHECKING:
     from rulescope.audit.profile import Profile
+    from rulescope.claims.judged_ledger import JudgedLedger
     from rulescope.mechanism.view_folder import StoredView
 
 Floats = NDArray[np.float64]
@@ -174,6 +175,8 @@ class Site:
     views: tuple[MechanismView, ...] = ()
     checks: tuple[Table, ...] = ()
     """Tables of the recorded checks: numerics and worlds."""
+    ledger: JudgedLedger | None = None
+    """The claims of the published audit, if the store has a lifetime of any of their cells."""
     problems: tuple[tuple[str, str], ...] = ()
     """Records that could not be read: run id, reason."""
     unanalysed: tuple[tuple[str, str], ...] = ()
