@@ -114,10 +114,10 @@ def test_every_reading_after_every_change_is_judged_on_the_page() -> None:
     assert shown == [(condition, reading) for condition in CONDITIONS for reading in ARMS]
 
 
-def test_the_reading_that_was_kept_differs_in_nothing_and_the_other_does() -> None:
+def test_the_reading_that_was_kept_contradicts_nothing_and_the_other_does() -> None:
     words = {
         arm: {verdict(key, condition, arm) for condition in CONDITIONS for key in JUDGED}
         for arm in ARMS.values()
     }
-    assert "differs" not in words["dqn-cleared"]
-    assert "differs" in words["dqn-cleared-interactions"]
+    assert "contradicted" not in words["dqn-cleared"]
+    assert "contradicted" in words["dqn-cleared-interactions"]

@@ -117,7 +117,7 @@ class Analyses:
         return [int(iteration[there][0]) for iteration, there in passed if there.any()]
 
     def agreement(self, source: Source) -> str:
-        """Return how many of our estimates differ from the published, agree, or cannot tell."""
+        """Return how many published values are contradicted, undecided and reproduced."""
         return in_words(tally(compare(self.results(source))))
 
 

@@ -7,7 +7,7 @@
 ``difference ASSAY KEY [HOW]``            ours minus the published one
 ``seeds ASSAY CELL below|from X``         how many lifetimes of a cell are below X, or not
 ``crossings ASSAY CELL X``                first and last iteration at which a lifetime is first at X
-``agreement ASSAY``                       how many estimates differ, agree, or cannot tell
+``agreement ASSAY``                       how many published values are contradicted, …
 ``runs ASSAY``, ``held ASSAY``            lifetimes of the published grid, and how many there are
 ``shared ASSAY``                          of these, how many other assays have too
 ``budget ASSAY``                          whose lifetimes ours are, how many and how long

@@ -248,9 +248,10 @@ def with_donors(specs: Iterable[RunSpec]) -> dict[str, RunSpec]:
     """Return ``specs`` by id with all their donors, each before the runs that need it."""
     found: dict[str, RunSpec] = {}
     for item in specs:
-        if item.id not in found:
+        key = item.id
+        if key not in found:
             found |= with_donors(item.donors)
-            found[item.id] = item
+            found[key] = item
     return found
 
 

@@ -1,4 +1,4 @@
-"""Three words by a stated rule: agrees, differs, too few seeds to tell."""
+"""Three words by a stated rule: contradicted, undecided, reproduced."""
 
 from __future__ import annotations
 
@@ -46,40 +46,40 @@ def margin(assay: str, name: str, printed: Published) -> float:
 def test_a_wide_interval_that_holds_the_published_value_is_no_agreement() -> None:
     found = judge("E1", PINNED, OURS, PRINTED)
     assert OURS.low < PRINTED.value < OURS.high
-    assert found.verdict == "too few seeds to tell"
+    assert found.verdict == "undecided"
 
 
 def test_a_two_humped_cell_is_compared_by_how_many_learned() -> None:
     found = judge("E1", PINNED, OURS, PRINTED, seeds=SEEDS)
-    assert found.verdict == "differs"
-    assert found.words == "differs (two-humped: 3 of 8 learned, published 11 to 12 of 12)"
+    assert found.verdict == "contradicted"
+    assert found.words == "contradicted (two-humped: 3 of 8 learned, published 11 to 12 of 12)"
     like_theirs = Published(0.48, 0.1, 0.9, 12)
-    assert judge("E1", PINNED, OURS, like_theirs, seeds=SEEDS).verdict == "too few seeds to tell"
+    assert judge("E1", PINNED, OURS, like_theirs, seeds=SEEDS).verdict == "undecided"
 
 
-def test_a_difference_whose_interval_excludes_zero_differs() -> None:
+def test_a_difference_whose_interval_excludes_zero_contradicts() -> None:
     printed = Published(0.9, 0.88, 0.92, 12)
     for value in (0.8, 1.0):
         ours = Estimate(value, value - 0.05, value + 0.05, 12)
-        assert judge("E1", PINNED, ours, printed).verdict == "differs"
+        assert judge("E1", PINNED, ours, printed).verdict == "contradicted"
 
 
-def test_only_a_difference_within_the_margin_agrees() -> None:
+def test_only_a_difference_within_the_margin_reproduces() -> None:
     printed = Published(0.9, 0.88, 0.92, 12)
     narrow, wide = Estimate(0.91, 0.88, 0.94, 12), Estimate(0.91, 0.70, 0.97, 12)
-    assert judge("E1", PINNED, narrow, printed).verdict == "agrees"
-    assert judge("E1", PINNED, wide, printed).verdict == "too few seeds to tell"
+    assert judge("E1", PINNED, narrow, printed).verdict == "reproduced"
+    assert judge("E1", PINNED, wide, printed).verdict == "undecided"
 
 
 @pytest.mark.parametrize(("family", "least"), [(1, 6), (11, 9)])
 def test_fewer_than_the_least_number_of_seeds_can_never_tell(family: int, least: int) -> None:
     key = "interaction/0.001"
     printed = Published(0.9, 0.89, 0.91, 12, family)
-    for value, word in ((0.2, "differs"), (0.9, "agrees")):
+    for value, word in ((0.2, "contradicted"), (0.9, "reproduced")):
         enough = Estimate(value, value - 0.01, value + 0.01, least, family=family)
         fewer = Estimate(value, value - 0.01, value + 0.01, least - 1, family=family)
         assert judge("E2", key, enough, printed).verdict == word
-        assert judge("E2", key, fewer, printed).verdict == "too few seeds to tell"
+        assert judge("E2", key, fewer, printed).verdict == "undecided"
 
 
 def test_a_reference_compared_with_itself_is_not_counted() -> None:
@@ -98,17 +98,17 @@ def test_shares_are_told_apart_by_fishers_test_at_any_number_of_seeds() -> None:
         for n in (1, 2, 3)
     ]
     # Of one lifetime against fifteen p is 1/16, of two 1/136.
-    assert words == ["too few seeds to tell", "differs", "differs"]
+    assert words == ["undecided", "contradicted", "contradicted"]
     same = Estimate(1.0, 0.8, 1.0, 15, method="wilson")
-    assert judge("E-A5", "solved/a2c/8", same, printed).verdict == "agrees"
+    assert judge("E-A5", "solved/a2c/8", same, printed).verdict == "reproduced"
 
 
 def test_rounding_of_printed_numbers_is_no_difference() -> None:
     printed = Published(0.0, 0.0, 0.0, 100)
     ours = Estimate(0.0006, 0.0005, 0.0008, 100)
-    assert judge("discovery", "success/random/12", ours, printed).verdict == "differs"
+    assert judge("discovery", "success/random/12", ours, printed).verdict == "contradicted"
     near = judge("discovery", "success/random/12", ours, printed, rounded=0.0005)
-    assert near.verdict == "agrees"
+    assert near.verdict == "reproduced"
 
 
 def test_rounding_is_that_of_the_most_precise_number_of_a_kind() -> None:
@@ -148,7 +148,7 @@ def test_margins_are_in_the_units_of_the_estimate(assay: str, key: str, expected
 
 
 def test_the_rule_names_the_words_and_disagreements_come_first() -> None:
-    assert ORDER[:3] == JUDGED == ("differs", "too few seeds to tell", "agrees")
+    assert ORDER[:3] == JUDGED == ("contradicted", "undecided", "reproduced")
     for word in JUDGED:
         assert word in AGREEMENT_RULE.lower()
     assert "overlap" not in AGREEMENT_RULE

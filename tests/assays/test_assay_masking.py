@@ -123,7 +123,7 @@ def test_printed_effects_come_back_as_they_are() -> None:
         assert one.same_budget, key
         if key.startswith("effect/"):
             assert one.ours.value == pytest.approx(one.published.value, abs=1e-12)
-            assert one.verdict == "agrees", key
+            assert one.verdict == "reproduced", key
     for table in results.tables:
         theirs = printed_tables.tables()[table.label]
         assert len(table.rows) == len(theirs.rows)

@@ -134,8 +134,8 @@ def test_comparison_tells_agreement_and_budget() -> None:
     values[0, 0], values[0, 1] = 0.85, 0.0
     found = {one.key: one for one in compare(analyse(constant_frame(AXES, values)))}
     inside = found["score/catch/live/0.001"]
-    assert (inside.verdict, inside.same_budget) == ("too few seeds to tell", True)
-    assert found["score/catch/live/1"].verdict == "differs"
+    assert (inside.verdict, inside.same_budget) == ("undecided", True)
+    assert found["score/catch/live/1"].verdict == "contradicted"
     assert found["threshold/catch/live"].verdict == "other grid"
     assert "contrast/catch-long/0.8" not in found  # planned, but nothing was run
     shorter = compare(analyse(constant_frame(AXES, values, iterations=600)))

@@ -28,12 +28,12 @@ OURS = Results(
 
 def test_estimates_of_the_published_rule_are_judged() -> None:
     [row] = compare(OURS)
-    assert (row.verdict, row.same_budget) == ("too few seeds to tell", True)
+    assert (row.verdict, row.same_budget) == ("undecided", True)
     assert remarks(OURS, [row]) == [
-        f"Of 1 comparison 0 differ, 1 has too few seeds to tell, 0 agree. {AGREEMENT_RULE}"
+        f"Of 1 comparison 0 are contradicted, 1 is undecided, 0 are reproduced. {AGREEMENT_RULE}"
     ]
     [higher] = compare(replace(OURS, estimates=rows("E1", {KEY: Estimate(0.99, 0.98, 1.0, 12)})))
-    assert higher.verdict == "differs"
+    assert higher.verdict == "contradicted"
 
 
 def test_disagreements_come_first_and_the_rule_stands_below() -> None:
@@ -41,11 +41,11 @@ def test_disagreements_come_first_and_the_rule_stands_below() -> None:
     found = {UNIT: near, KEY: Estimate(0.9, 0.8, 0.95, 12), "score/catch/pin/1": far}
     compared = compare(replace(OURS, estimates=rows("E1", found)))
     assert [(row.key, row.verdict) for row in compared] == [
-        ("score/catch/pin/1", "differs"),
-        (KEY, "too few seeds to tell"),
-        (UNIT, "agrees"),
+        ("score/catch/pin/1", "contradicted"),
+        (KEY, "undecided"),
+        (UNIT, "reproduced"),
     ]
-    assert tally(compared) == {"differs": 1, "too few seeds to tell": 1, "agrees": 1}
+    assert tally(compared) == {"contradicted": 1, "undecided": 1, "reproduced": 1}
     shown = table(OURS, compared)
     assert [row[0] for row in shown.rows] == [row.key for row in compared]
     assert [row[-1] for row in shown.rows] == [row.verdict for row in compared]
@@ -56,9 +56,9 @@ def test_the_seeds_of_a_cell_tell_whether_it_is_two_humped() -> None:
     key, seeds = "score/catch/pin/1000", np.array([0.0, 0.0, 0.0, 0.98, 0.99, 0.0, 1.0, 0.0])
     found = {key: Estimate(0.25, 0.0, 0.9956, 8)}
     [row] = compare(replace(OURS, estimates=rows("E1", found, {f"seeds/{key}": seeds})))
-    assert row.verdict == "differs"
+    assert row.verdict == "contradicted"
     [unknown] = compare(replace(OURS, estimates=rows("E1", found)))
-    assert unknown.verdict == "too few seeds to tell"
+    assert unknown.verdict == "undecided"
 
 
 def test_shorter_lifetimes_are_not_judged() -> None:
@@ -89,7 +89,7 @@ def test_baselines_have_no_agent_and_are_judged_under_any() -> None:
     )
     verdicts = {row.key: row.verdict for row in compare(found)}
     assert verdicts == {
-        "auc/action-flip/catch/dqn": "agrees",
+        "auc/action-flip/catch/dqn": "reproduced",
         "auc/action-flip/catch/rule": "other agent",
         "contrast/action-flip/100k": "other agent",
     }

@@ -257,15 +257,15 @@ def test_list_shows_the_cost_of_each_preset() -> None:
 def test_compare_prints_our_estimate_and_the_published_one(name: str, filled: Path) -> None:
     shown = invoke("compare", name, "--store", filled).stdout
     assert "published" in shown
-    assert "too few seeds to tell" in shown  # four of a published twelve
+    assert "undecided" in shown  # four of a published twelve
     assert "overlap" not in shown
     body = invoke_json("compare", name, "--store", filled)
     assert body["comparisons"]
-    assert body["agreement"]["too few seeds to tell"] > 0
-    assert body["agreement"]["agrees"] == 0
+    assert body["agreement"]["undecided"] > 0
+    assert body["agreement"]["reproduced"] == 0
     for row in body["comparisons"].values():
         assert "overlap" not in row
-        assert row["agreement"] not in ("agrees", "differs")
+        assert row["agreement"] not in ("reproduced", "contradicted")
         assert row["n"] <= 4
         assert not row["same_budget"]
 

@@ -1,4 +1,4 @@
-"""What differs from the published comes first on every page, with the rule that judges it."""
+"""A contradicted value comes first on every page, with the rule that judges it."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ def judged(found: Site) -> Site:
     return replace(found, pages=(page,), profiles={}, views=())
 
 
-def test_the_front_page_counts_by_word_and_lists_what_differs(judged: Site) -> None:
+def test_the_front_page_counts_by_word_and_lists_what_is_contradicted(judged: Site) -> None:
     text = front_page(judged, {"E1": []})
-    assert "Of 3 comparisons 1 differs, 1 has too few seeds to tell, 1 agrees." in text
+    assert "Of 3 comparisons 1 is contradicted, 1 is undecided, 1 is reproduced." in text
     listed = text.partition('id="agreement"')[2].partition('id="assays"')[0]
     assert FAR in listed
     assert NEAR not in listed
@@ -59,9 +59,9 @@ def test_the_front_page_counts_by_word_and_lists_what_differs(judged: Site) -> N
     assert "overlap" not in text
 
 
-def test_the_overview_counts_by_word_and_lists_what_differs(judged: Site) -> None:
+def test_the_overview_counts_by_word_and_lists_what_is_contradicted(judged: Site) -> None:
     text = publication_readme(judged)
-    assert "| differs | too few seeds to tell | agrees |" in text
+    assert "| contradicted | undecided | reproduced |" in text
     assert "| 1 | 1 | 1 |" in text
     assert AGREEMENT_RULE in text
     assert text.index(f"| `{FAR}` | 12 | 0.200 [0.100, 0.300] |") < text.index("## E1")
@@ -69,7 +69,7 @@ def test_the_overview_counts_by_word_and_lists_what_differs(judged: Site) -> Non
     assert details.index(FAR) < details.index(WIDE) < details.index(NEAR)
 
 
-def test_estimates_on_the_page_of_an_assay_begin_with_what_differs(judged: Site) -> None:
+def test_estimates_on_the_page_of_an_assay_begin_with_what_is_contradicted(judged: Site) -> None:
     [page] = judged.pages
     scores = next(kind for kind in estimate_kinds(page) if kind.name == "score")
     assert [row[0] for row in scores.table.rows] == [
@@ -84,11 +84,11 @@ def test_the_list_of_files_and_the_summary_have_the_verdicts(
     monkeypatch.setattr(publication, "write_figure", lambda *_: [])
     publication.write(judged, tmp_path)
     said = json.loads((tmp_path / "publication" / "figures.json").read_text())["agreement"]
-    assert said["counts"] == {"differs": 1, "too few seeds to tell": 1, "agrees": 1}
-    assert next(iter(said["assays"]["E1"].items())) == ("differs", [FAR])
+    assert said["counts"] == {"contradicted": 1, "undecided": 1, "reproduced": 1}
+    assert next(iter(said["assays"]["E1"].items())) == ("contradicted", [FAR])
     summary = site_builder.summary(judged, [], tmp_path)
     assert summary["agreement"] == said["counts"]
-    assert summary["assays"]["E1"]["differs"] == [FAR]
+    assert summary["assays"]["E1"]["contradicted"] == [FAR]
 
 
 def test_without_anything_to_judge_nothing_is_said(found: Site) -> None:

@@ -64,15 +64,15 @@ class Comparison(NamedTuple):
 
     @property
     def verdict(self) -> Verdict:
-        """Whether ours agrees with the published, or why that cannot be judged."""
+        """Whether ours reproduces the published, or why that cannot be judged."""
         return self.agreement.verdict
 
 
 def compare(results: Results) -> list[Comparison]:
     """Return a comparison for each of our estimates that has a published value.
 
-    Disagreements come first, then what too few seeds cannot decide, then what agrees; within these
-    the order is that of our estimates.
+    Contradicted values come first, then undecided ones, then reproduced ones; within these the
+    order is that of our estimates.
     """
     printed = published.estimates(results.assay)
     precision = _rounding(printed)
@@ -131,7 +131,7 @@ def table(results: Results, rows: Sequence[Comparison]) -> Table:
             Column("Ours", digits=digits),
             Column("Published", digits=digits),
             Column("Ours − published", digits=digits),
-            Column("Agreement"),
+            Column("Verdict"),
         ),
         rows=tuple(
             (
@@ -158,7 +158,7 @@ def apart(row: Comparison) -> Estimate | None:
 
 
 def remarks(results: Results, rows: Sequence[Comparison]) -> list[str]:
-    """Return sentences for who reads ``rows``: how many differ, by which rule, and the terms."""
+    """Return sentences below ``rows``: how many have each verdict, by which rule, and the terms."""
     counts = tally(rows)
     judged = sum(counts.values())
     said = [f"{in_words(counts)}. {AGREEMENT_RULE}"] if judged else []
@@ -182,15 +182,12 @@ def tally(rows: Iterable[Comparison]) -> dict[Verdict, int]:
 def in_words(counts: Mapping[Verdict, int]) -> str:
     """Return how many comparisons have each verdict.
 
-    >>> in_words({"differs": 1, "too few seeds to tell": 12, "agrees": 3})
-    'Of 16 comparisons 1 differs, 12 have too few seeds to tell, 3 agree'
+    >>> in_words({"contradicted": 1, "undecided": 12, "reproduced": 3})
+    'Of 16 comparisons 1 is contradicted, 12 are undecided, 3 are reproduced'
     """
-    differs, untold, agrees = (counts[verdict] for verdict in JUDGED)
-    return (
-        f"Of {counted(differs + untold + agrees, 'comparison')} {differs:,} "
-        f"differ{'s' if differs == 1 else ''}, {untold:,} {'has' if untold == 1 else 'have'} too "
-        f"few seeds to tell, {agrees:,} agree{'s' if agrees == 1 else ''}"
-    )
+    judged = {verdict: counts[verdict] for verdict in JUDGED}
+    parts = [f"{n:,} {'is' if n == 1 else 'are'} {verdict}" for verdict, n in judged.items()]
+    return f"Of {counted(sum(judged.values()), 'comparison')} {', '.join(parts)}"
 
 
 def _rounding(printed: Mapping[str, Published]) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""Whether an estimate of ours agrees with the published one: three words, by a stated rule."""
+"""Whether an estimate of ours reproduces the published one: three words, by a stated rule."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from rulescope.stats.agreement import (
 from rulescope.stats.centre import split_groups
 
 Verdict = Literal[
-    "differs",
-    "too few seeds to tell",
-    "agrees",
+    "contradicted",
+    "undecided",
+    "reproduced",
     "exact by construction",
     "other grid",
     "other budget",
@@ -32,20 +32,20 @@ Verdict = Literal[
     "other rule",
     "no published interval",
 ]
-JUDGED: tuple[Verdict, ...] = ("differs", "too few seeds to tell", "agrees")
-"""The three words, disagreements first; the other verdicts say why there is nothing to judge."""
+JUDGED: tuple[Verdict, ...] = ("contradicted", "undecided", "reproduced")
+"""The words that claims have too, disagreements first; the others say why nothing is judged."""
 ORDER: tuple[Verdict, ...] = get_args(Verdict)
 """In which comparisons are listed."""
 AGREEMENT_RULE = (
     "Rule: ours − published is a difference of independent samples, with an interval at the level "
-    "of the published family (variances add up). Differs: that interval excludes 0, even after the "
-    "rounding of printed numbers. Agrees: it includes 0 and lies within the margin of its "
-    "unit: 0.1 of a score, return or success rate; 0.25 of the lifetimes for shares; "
+    "of the published family (variances add up). Contradicted: that interval excludes 0, even "
+    "after the rounding of printed numbers. Reproduced: it includes 0 and lies within the margin "
+    "of its unit: 0.1 of a score, return or success rate; 0.25 of the lifetimes for shares; "
     "half a decade; a tenth of what is learned for reward rates; a tenth of the published value "
-    "for all else. Too few seeds to tell: everything else, and every interval of fewer than 6 "
-    "seeds (9 in a family of 11, 11 in one of 30). Shares differ by Fisher's exact test, at any "
-    "number of seeds. A two-humped cell (some lifetimes learned, the others did not) is compared "
-    "by how many learned; how many did of the published follows from the printed mean and interval."
+    "for all else. Undecided: everything else, and every interval of fewer than 6 seeds (9 in a "
+    "family of 11, 11 in one of 30). A share is contradicted by Fisher's exact test, at any number "
+    "of seeds. A two-humped cell (some lifetimes learned, the others did not) is compared by how "
+    "many learned; how many did of the published follows from the printed mean and interval."
 )
 SCORE, SHARE, DECADE = 0.1, 0.25, 0.5
 """A score: an eighth of the capability threshold, less than any effect the paper calls one. A
@@ -79,7 +79,7 @@ class Agreement(NamedTuple):
     difference: Estimate
     """Ours minus published, with its interval; of a two-humped cell, of the share that learned."""
     margin: float
-    """Within which the difference of two that agree must lie."""
+    """Within which the difference from a value that is reproduced must lie."""
     learned: Counts | None = None
     """How many of our lifetimes learned, if the cell is two-humped."""
     published_learned: Counts | None = None
@@ -97,7 +97,7 @@ class Agreement(NamedTuple):
 
 
 def judge(assay: str, row: Row, printed: Published, rounded: float = 0.0) -> Agreement:
-    """Return whether the estimate of ``row`` agrees with what was ``printed`` for it.
+    """Return whether the estimate of ``row`` reproduces what was ``printed`` for it.
 
     ``rounded`` is by how much a printed number may be off.
     """
@@ -114,7 +114,7 @@ def judge(assay: str, row: Row, printed: Published, rounded: float = 0.0) -> Agr
     if is_level(assay, row.quantity) and seeds is not None and is_bimodal(seeds):
         return _of_humps(ours, printed, seeds)
     if min(ours.n, printed.n) < least_seeds(ours.family) or math.isnan(apart.low):
-        return Agreement("too few seeds to tell", apart, unit)
+        return Agreement("undecided", apart, unit)
     return Agreement(_verdict(apart, unit), apart, unit)
 
 
@@ -140,7 +140,7 @@ def by_construction(row: Row) -> bool:
 
 
 def margin(assay: str, row: Row, printed: Published) -> float:
-    """Return how far two values that agree may be apart, in the units of the estimate."""
+    """Return how far ours may be from a value that is reproduced, in its units."""
     quantity, labels = row.quantity, row.labels
     if quantity in SHARES:
         return SHARE
@@ -185,9 +185,9 @@ def _decimals(text: str) -> int:
 def _of_shares(ours: Counts, theirs: Counts, family: int) -> Agreement:
     apart = share_difference(ours, theirs)
     inside = apart.low >= -SHARE and apart.high <= SHARE
-    verdict: Verdict = "agrees" if inside else "too few seeds to tell"
+    verdict: Verdict = "reproduced" if inside else "undecided"
     if shares_differ(ours, theirs, family):
-        verdict = "differs"
+        verdict = "contradicted"
     return Agreement(verdict, apart, SHARE)
 
 
@@ -201,8 +201,8 @@ def _of_humps(ours: Estimate, printed: Published, seeds: Floats) -> Agreement:
 
 def _verdict(apart: Estimate, unit: float) -> Verdict:
     if apart.low > 0 or apart.high < 0:
-        return "differs"
-    return "agrees" if -unit <= apart.low and apart.high <= unit else "too few seeds to tell"
+        return "contradicted"
+    return "reproduced" if -unit <= apart.low and apart.high <= unit else "undecided"
 
 
 def _count(share: float, n: int) -> Counts:

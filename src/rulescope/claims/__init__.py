@@ -4,6 +4,7 @@
 - ``decision``, ``record_evidence``, ``verdicts``: from records to a verdict
 - ``calibration``: error rates and power of verdicts, by simulation
 - ``compute_cost``, ``replication_queue``, ``replication``: a campaign that decides claims
+- ``judged_ledger``: a verdict on every claim of a store
 - ``ledger_tables``: verdicts as tables, plain data and words
 - ``exact_checks``: the claims that code decides without a campaign, by id
 - ``interface_checks``, ``design_checks``, ``printed_checks``, ``run_checks``: their four kinds

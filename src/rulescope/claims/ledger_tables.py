@@ -71,11 +71,11 @@ def ledger_table(entries: Sequence[Entry]) -> Table:
             (
                 entry.verdict.claim.id,
                 entry.verdict.claim.level,
-                _verdict_text(entry.verdict),
+                verdict_text(entry.verdict),
                 entry.verdict.n or None,
                 entry.verdict.same_source or None,
                 evidence_text(entry.verdict),
-                _cost_text(entry),
+                cost_text(entry),
             )
             for entry in in_order(entries)
         ),
@@ -84,7 +84,8 @@ def ledger_table(entries: Sequence[Entry]) -> Table:
     )
 
 
-def _verdict_text(verdict: Verdict) -> str:
+def verdict_text(verdict: Verdict) -> str:
+    """Return the word of a verdict, with what is known of the size of effects."""
     if verdict.at_cap:
         return "undecided at cap"
     sizes = {"holds": ", also in size", "fails": ", other size", "undecided": ""}
@@ -134,7 +135,8 @@ def _digits(value: float) -> str:
     return f"{value:.3g}".replace("-", "−")
 
 
-def _cost_text(entry: Entry) -> str | None:
+def cost_text(entry: Entry) -> str | None:
+    """Return what it takes to decide a claim, in a phrase; None if no further seeds are planned."""
     step = entry.step
     if step is None:
         return None
@@ -259,7 +261,7 @@ def queue_table(steps: Sequence[Step]) -> Table:
 def paragraph(entry: Entry) -> str:
     """Return a claim in Markdown: its verdict, its statement, and what both rest on."""
     verdict, claim = entry.verdict, entry.verdict.claim
-    facts = [_sample_text(verdict)] if verdict.looks else []
+    facts = [sample_text(verdict)] if verdict.looks else []
     if verdict.why:
         facts.append(verdict.why)
     if verdict.looks and verdict.n >= verdict.looks[0]:
@@ -267,13 +269,14 @@ def paragraph(entry: Entry) -> str:
     if verdict.same_source:
         facts.append(f"Same source as the printed numbers: {verdict.same_source}.")
     if entry.step is not None:
-        facts.append(f"To decide: {_cost_text(entry)}.")
+        facts.append(f"To decide: {cost_text(entry)}.")
     facts += [f"Printed elsewhere ({key}): {contradictions()[key]}" for key in claim.contradictions]
-    lines = [f"**`{claim.id}`: {_verdict_text(verdict)}.** {claim.statement}"]
+    lines = [f"**`{claim.id}`: {verdict_text(verdict)}.** {claim.statement}"]
     return "\n".join([*lines, "", *(f"- {fact}" for fact in facts), ""])
 
 
-def _sample_text(verdict: Verdict) -> str:
+def sample_text(verdict: Verdict) -> str:
+    """Return how many seeds and lifetimes a verdict rests on, and by which rule, in a sentence."""
     if not verdict.n:
         return f"Not run; published with {verdict.claim.n} seeds."
     return (

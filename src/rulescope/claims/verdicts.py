@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from rulescope.assays import published
 from rulescope.assays.published import Published
-from rulescope.assays.published_agreement import SHARES, as_estimate, judge, rounding
+from rulescope.assays.published_agreement import JUDGED, SHARES, as_estimate, judge, rounding
 from rulescope.claims.decision import Errors, Outcome, PartEvidence, decide, first_look
 from rulescope.claims.ledger import Claim, Name, Part
 from rulescope.claims.record_evidence import RecordEvidence, planned_looks
@@ -151,9 +151,9 @@ def _first_look(claim: Claim, records: RecordEvidence, looks: Sequence[int]) -> 
 
 
 def _same_source(claim: Claim, records: RecordEvidence) -> SameSource:
-    """Return whether all estimates behind a claim agree with the published ones.
+    """Return whether all estimates behind a claim reproduce the published ones.
 
-    They differ if any does, by the rule of :mod:`rulescope.assays.published_agreement`.
+    They do not if one is contradicted, by the rule of :mod:`rulescope.assays.published_agreement`.
     """
     words = []
     for name in names_of(claim):
@@ -163,12 +163,12 @@ def _same_source(claim: Claim, records: RecordEvidence) -> SameSource:
             continue
         alike = [one for key, one in printed.items() if key.partition("/")[0] == name.quantity]
         words.append(judge(name.assay, row, printed[name.row], rounding(alike)).verdict)
-    if "differs" in words:
+    if "contradicted" in words:
         return "no"
-    judged = [word for word in words if word in ("agrees", "too few seeds to tell")]
+    judged = [word for word in words if word in JUDGED]
     if not judged:
         return ""
-    return "yes" if all(word == "agrees" for word in judged) else "undecided"
+    return "yes" if all(word == "reproduced" for word in judged) else "undecided"
 
 
 def names_of(claim: Claim) -> list[Name]:

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from rulescope.claims.compute_cost import Pace
-from rulescope.claims.ledger import Claim, contradictions, select
+from rulescope.claims.judged_ledger import judge_all
+from rulescope.claims.ledger import contradictions, select
 from rulescope.claims.ledger_tables import (
     Entry,
     as_data,
@@ -17,8 +17,7 @@ from rulescope.claims.ledger_tables import (
     summarise,
 )
 from rulescope.claims.record_evidence import RecordEvidence
-from rulescope.claims.replication_queue import order_steps
-from rulescope.claims.verdicts import Verdict, judge_claim, judge_published
+from rulescope.claims.verdicts import Verdict
 from rulescope.cli.console import console
 from rulescope.cli.options import STORE, AsJson, StoreFolder, split_names
 from rulescope.core.errors import SpecError, nearest
@@ -89,32 +88,6 @@ def claims(
         _show_one(entries[0])
     else:
         screen.print(terminal(ledger_table(entries)))
-
-
-def judge_all(
-    chosen: list[Claim],
-    records: RecordEvidence,
-    store: Store | None,
-    *,
-    published: bool = False,
-    check: bool = True,
-) -> list[Entry]:
-    """Return the verdict on every claim, and the step that would decide it."""
-    from rulescope.claims.exact_verdicts import judge_exact
-
-    verdicts = []
-    for claim in chosen:
-        if claim.exact:
-            root = None if store is None else store.root
-            verdicts.append(judge_exact(claim, root, run=check))
-        elif published:
-            verdicts.append(judge_published(claim))
-        else:
-            verdicts.append(judge_claim(claim, records))
-    if published or store is None:
-        return [Entry(verdict) for verdict in verdicts]
-    steps = {one.verdict.claim.id: one for one in order_steps(verdicts, records, Pace(store))}
-    return [Entry(verdict, steps.get(verdict.claim.id)) for verdict in verdicts]
 
 
 def _runs(verdict: Verdict, records: RecordEvidence) -> list[str]:

@@ -39,9 +39,9 @@ def compare(
 ) -> None:
     """Compare our estimates with the published ones, disagreements first.
 
-    The runs of the grid that the store has are analysed; nothing is run. Each estimate agrees,
-    differs, or has too few seeds to decide; the criterion is printed below the table. With
-    --save-draws the bootstrap draws are written to the assay's folder below --out.
+    The runs of the grid that the store has are analysed; nothing is run. Each published value is
+    contradicted, undecided (mostly: too few seeds) or reproduced; the criterion is printed below
+    the table. With --save-draws the bootstrap draws are written to the assay's folder below --out.
 
     Examples:
 

@@ -33,15 +33,19 @@ def report(
             metavar="DIR", help="Folder of the results of audits, checks and mechanism views."
         ),
     ] = RESULTS,
+    check_exact: Annotated[
+        bool,
+        typer.Option("--check-exact", help="Run the programs that decide exact claims."),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Write a report of a store: pages that any browser opens from disk.
 
     Its pages: the profile of each audited rule; one for every assay that the store has runs of,
-    with curves, figures, tables and all estimates beside the published ones; the mechanism views
-    among the results; every run with its log and lineage; coverage and provenance. Figures and
-    tables for print are in `publication`. Nothing is run. The same store and results give the same
-    bytes.
+    with curves, figures, tables and all estimates beside the published ones; the claims of the
+    published audit with their verdicts; the mechanism views among the results; every run with its
+    log and lineage; coverage and provenance. Figures and tables for print are in `publication`. No
+    lifetime is run. The same store and results give the same bytes.
 
     Examples:
 
@@ -66,6 +70,7 @@ def report(
             report_inputs.find_views(results),
             stages,
             report_inputs.find_checks(results),
+            check_exact=check_exact,
         )
         files = site_builder.write(found, out, stages)
     finally:

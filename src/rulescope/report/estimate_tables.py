@@ -71,7 +71,7 @@ def _table(page: AssayPage, name: str, found: dict[str, Estimate]) -> Table:
         Column("Ours", digits),
         Column(PUBLISHED, digits),
         Column("Ours − published", digits),
-        Column("Agreement"),
+        Column("Verdict"),
         Column("Family", 0),
         Column("Interval"),
         Column("Window"),

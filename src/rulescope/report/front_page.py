@@ -11,9 +11,11 @@ from rulescope.assays.published_agreement import AGREEMENT_RULE, Verdict
 from rulescope.assays.results import Column, counted
 from rulescope.audit.profile import FROZEN, RULE, Axis, Measure, Profile
 from rulescope.audit.profile_folder import BOUNDED, LOOKS, UNITS, look_of, rules, shown_beside
+from rulescope.claims.ledger_tables import in_order, summarise
 from rulescope.render.arm_looks import look
 from rulescope.render.tables import cell
 from rulescope.report.arm_styles import css_colours, style_data
+from rulescope.report.claims_page import DECIDED, badge_class
 from rulescope.report.estimate_tables import compared_texts
 from rulescope.report.learning_curves import (
     MEASURES,
@@ -28,9 +30,9 @@ from rulescope.report.svg import Mark, shared_axis, strip, thumbnail
 from rulescope.rules.rule_weights import short
 
 AGREEMENT_TEXTS: dict[Verdict, str] = {
-    "differs": "differ from the published",
-    "too few seeds to tell": "have too few seeds to compare",
-    "agrees": "agree with the published",
+    "contradicted": "published values contradicted",
+    "undecided": "published values undecided",
+    "reproduced": "published values reproduced",
 }
 AXES = {axis.name: axis.assays for axis in design_tables.AXES} | {"A second rule": ("OPEN",)}
 """The axes of an audit, and the assays along each."""
@@ -53,6 +55,7 @@ def front_page(site: Site, panels: Mapping[str, list[Panel]]) -> str:
         here="index.html",
         numbers=_numbers(site),
         profiles=[_profile(slug, profile, site, pages) for slug, profile in profiles],
+        claims=_claims(site),
         agreement=_agreement(site),
         cards=_cards(site, panels),
         views=[
@@ -76,6 +79,10 @@ def _numbers(site: Site) -> list[tuple[str, str, str]]:
         (f"{site.interactions / 1e6:,.1f} M", "interactions", "runs.html"),
         (f"{site.started} of {len(ASSAYS)}", "assays started", "#assays"),
     ]
+    if site.ledger:
+        words = [entry.verdict.word for entry in site.ledger.entries]
+        decided = sum(word in DECIDED for word in words)
+        found.append((f"{decided:,} of {len(words):,}", "claims decided", "claims.html"))
     judged = sum(site.agreement.values())
     if judged:
         found += [
@@ -85,20 +92,35 @@ def _numbers(site: Site) -> list[tuple[str, str, str]]:
     return found
 
 
+def _claims(site: Site) -> dict[str, Any] | None:
+    """Return how many claims have each verdict, and those that are contradicted or reproduced."""
+    if site.ledger is None:
+        return None
+    decided = [one for one in in_order(site.ledger.entries) if one.verdict.word in DECIDED]
+    return {
+        "summary": summarise([entry.verdict for entry in site.ledger.entries]),
+        "decided": [
+            (one.verdict.claim, one.verdict.word, badge_class(one.verdict.word))
+            for one in decided
+            if not one.verdict.claim.exact or one.verdict.word == "exact (fails)"
+        ],
+    }
+
+
 def _agreement(site: Site) -> dict[str, Any] | None:
-    """Return the estimates that differ from the published values, and the rule of comparison."""
+    """Return the published values that are contradicted, and the rule of comparison."""
     if not any(site.agreement.values()):
         return None
-    differing = []
+    contradicted = []
     for page, row in site.comparisons:
-        if row.verdict == "differs":
+        if row.verdict == "contradicted":
             ours, theirs = compared_texts(row)
             detail = row.agreement.words.removeprefix(row.verdict)
-            differing.append((page, row.key, f"{ours} against {theirs} published{detail}"))
+            contradicted.append((page, row.key, f"{ours} against {theirs} published{detail}"))
     return {
         "summary": in_words(site.agreement),
         "rule": AGREEMENT_RULE,
-        "differing": differing,
+        "contradicted": contradicted,
     }
 
 

@@ -14,6 +14,7 @@ from rulescope.assays import ASSAYS, Assay, Results, design_tables
 from rulescope.assays.figures import FIGURES, SCHEMATICS, write_figure
 from rulescope.assays.published_agreement import AGREEMENT_RULE, JUDGED
 from rulescope.assays.results import Table
+from rulescope.claims.ledger_tables import agents_table, ledger_table
 from rulescope.core.disk import write_whole
 from rulescope.render.tables import write_table
 from rulescope.report.site_model import (
@@ -28,8 +29,8 @@ from rulescope.report.site_model import (
 INDEX = "figures.json"
 PUBLISHED = "published"
 """Name of the group of the published rule and agent in the list."""
-CHECK, CATALOGUE = "rulescope check", "catalogue"
-"""Sources of tables without lifetimes: recorded checks, and the catalogue of assays."""
+CHECK, CATALOGUE, CLAIMS = "rulescope check", "catalogue", "rulescope claims"
+"""Sources of tables of no single assay: recorded checks, the catalogue, the ledger of claims."""
 TABLES: dict[str, str] = {
     "tab:e1-all": "E1",
     "v5:tab:app-scale-widths": "E1",
@@ -112,7 +113,7 @@ def write(site: Site, root: Path, report: Progress = ignore_progress) -> dict[st
 
 
 def _agreement(site: Site) -> dict[str, Any]:
-    """Return which estimates differ from the published ones, which agree, and by which rule."""
+    """Return the estimates of each verdict, their counts, and the rule of comparison."""
     pages: dict[str, Any] = {}
     for each in site.pages:
         found: dict[str, list[str]] = {verdict: [] for verdict in JUDGED}
@@ -145,7 +146,7 @@ def _group(
             paths = write_table(table, folder)
             tables[table.label] = _entry([each.plan.assay.id], results, paths, root)
     if not group:
-        tables |= _without_lifetimes(site, folder, root)
+        tables |= _of_no_assay(site, folder, root)
     return {
         "figures": dict(sorted(figures.items())),
         "tables": dict(sorted(tables.items())),
@@ -153,15 +154,24 @@ def _group(
     }
 
 
-def _without_lifetimes(site: Site, folder: Path, root: Path) -> dict[str, Entry]:
-    """Write the tables of the design and of recorded checks; return the list of them."""
+def _of_no_assay(site: Site, folder: Path, root: Path) -> dict[str, Entry]:
+    """Write the tables of the design, recorded checks and claims; return the list of them."""
     design = design_tables.tables(list(ASSAYS.values()))
     made = {table.label: (table, CATALOGUE) for table in design}
     made |= {table.label: (table, CHECK) for table in site.checks}
+    made |= {table.label: (table, CLAIMS) for table in claims_tables(site)}
     return {
         label: _entry([], {}, write_table(table, folder), root) | {"made_from": [source]}
         for label, (table, source) in made.items()
     }
+
+
+def claims_tables(site: Site) -> list[Table]:
+    """Return the ledger of claims and what survives a change of agent, as far as there are any."""
+    if site.ledger is None:
+        return []
+    entries, by_agent = site.ledger
+    return [ledger_table(entries), *([agents_table(by_agent)] if by_agent else [])]
 
 
 def _view(view: MechanismView, root: Path) -> dict[str, dict[str, Any]]:

@@ -9,10 +9,12 @@ from rulescope.assays.comparison import Comparison, in_words
 from rulescope.assays.figures import FIGURES, Drawing
 from rulescope.assays.published_agreement import AGREEMENT_RULE, JUDGED
 from rulescope.assays.results import Table, counted
+from rulescope.claims.ledger_tables import summarise
 from rulescope.core.disk import stem
 from rulescope.render.tables import DASH, markdown
 from rulescope.report.assay_page import figure_caption
 from rulescope.report.estimate_tables import compared_texts
+from rulescope.report.publication import claims_tables
 from rulescope.report.site_model import AssayPage, MechanismView, Site
 from rulescope.rules.rule_weights import short
 
@@ -25,7 +27,7 @@ def publication_readme(site: Site) -> str:
     A figure that is drawn from several assays is shown with the first of them.
     """
     shown: set[tuple[str, Drawing]] = set()
-    parts = ["# Results", _counts(site), *_agreement(site)]
+    parts = ["# Results", _counts(site), *_claims(site), *_agreement(site)]
     parts += [_assay_table(site)] if site.pages else []
     for each in site.pages:
         parts += _assay(each, shown)
@@ -58,19 +60,31 @@ def _assay_table(site: Site) -> str:
     return "\n".join(rows)
 
 
+def _claims(site: Site) -> Iterator[str]:
+    """Yield how many claims have each verdict, and the ledger."""
+    if site.ledger is None:
+        return
+    yield "## Claims of the published audit"
+    yield summarise([entry.verdict for entry in site.ledger.entries])
+    for table in claims_tables(site):
+        yield (
+            f"<details><summary>{table.title}</summary>\n\n{markdown(table).strip()}\n\n</details>"
+        )
+
+
 def _agreement(site: Site) -> Iterator[str]:
-    """Yield the estimates that differ from the published values, and the rule of comparison."""
+    """Yield the published values that are contradicted, and the rule of comparison."""
     if not any(site.agreement.values()):
         return
     yield f"## Beside the published values\n\n{in_words(site.agreement)}. {AGREEMENT_RULE}"
-    differing = [(each, row) for each, row in site.comparisons if row.verdict == "differs"]
-    if differing:
-        rows = ["| assay | differs | n | ours | published |", "|---|---|---:|---:|---:|"]
-        rows += [_differing(each, row) for each, row in differing]
+    contradicted = [(each, row) for each, row in site.comparisons if row.verdict == "contradicted"]
+    if contradicted:
+        rows = ["| assay | contradicted | n | ours | published |", "|---|---|---:|---:|---:|"]
+        rows += [_contradicted(each, row) for each, row in contradicted]
         yield "\n".join(rows)
 
 
-def _differing(each: AssayPage, row: Comparison) -> str:
+def _contradicted(each: AssayPage, row: Comparison) -> str:
     ours, theirs = compared_texts(row)
     detail = row.agreement.words.removeprefix(row.verdict)
     return f"| {_titled(each)} | `{row.key}`{detail} | {row.ours.n} | {ours} | {theirs} |"

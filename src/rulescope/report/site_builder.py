@@ -11,8 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rulescope.assays.recorded_plans import recorded_budgets
+from rulescope.claims.judged_ledger import JudgedLedger, has_records, judge_ledger
+from rulescope.claims.ledger import claims
+from rulescope.claims.ledger_tables import ORDER
+from rulescope.claims.record_evidence import RecordEvidence
 from rulescope.core.disk import stem, write_whole, writing
 from rulescope.core.errors import RecordError, RulescopeError
+from rulescope.learners.disco_config import AGENTS
 from rulescope.records import Store
 from rulescope.report import (
     explorer_data,
@@ -22,6 +27,7 @@ from rulescope.report import (
     report_inputs,
 )
 from rulescope.report.assay_page import assay_page
+from rulescope.report.claims_page import claims_page
 from rulescope.report.front_page import front_page
 from rulescope.report.learning_curves import Panel
 from rulescope.report.mechanism_page import mechanism_page
@@ -80,11 +86,12 @@ def gather(
     views: tuple[Sequence[MechanismView], Unreadable] = ((), ()),
     stage: Stage = ignore_stages,
     checks: tuple[Sequence[Table], Unreadable] = ((), ()),
+    check_exact: bool = False,
 ) -> Site:
-    """Read all of ``store``, and analyse every assay that it has runs of.
+    """Read all of ``store``, analyse every assay that it has runs of, and judge the claims.
 
     Profiles, mechanism ``views`` and tables of ``checks`` are shown as they are; unreadable ones
-    are listed.
+    are listed. With ``check_exact`` the programs that decide exact claims are run.
     """
     runs, problems = report_inputs.read_runs(store, stage("reading"))
     observed = {run.spec.id for view in views[0] for run in view.exhibit.runs}
@@ -106,16 +113,35 @@ def gather(
         figures = publication.figures(assay, results)
         pages.append(AssayPage(name, each.plan, results, figures, each.others))
     report(len(chosen), len(chosen), "")
+    try:
+        ledger = _judge_claims(store, pages, check_exact=check_exact)
+    except RulescopeError as fault:
+        ledger = None
+        failed.append(("claims", str(fault).replace(f"{store.root}/", "")))
     return Site(
         runs=runs,
         pages=tuple(pages),
         profiles=dict(profiles[0]),
         views=tuple(views[0]),
         checks=tuple(checks[0]),
+        ledger=ledger,
         problems=tuple(problems),
         unanalysed=tuple(failed),
         unreadable=(*profiles[1], *views[1], *checks[1]),
     )
+
+
+def _judge_claims(
+    store: Store, pages: Sequence[AssayPage], *, check_exact: bool
+) -> JudgedLedger | None:
+    """Return the verdicts on all claims; None without a lifetime of any of their cells."""
+    started = {page.plan.assay.id for page in pages}
+    touched = [one for one in claims() if any(cells.assay in started for cells in one.cells)]
+    if not has_records(touched, RecordEvidence(store)):
+        return None
+    used = {page.plan.budget.agent for page in pages}
+    agents = [agent for agent in AGENTS if agent in used]
+    return judge_ledger(claims(), store, agents, check=check_exact)
 
 
 def write(site: Site, out: Path, stage: Stage = ignore_stages) -> list[Path]:
@@ -142,6 +168,7 @@ def _pages(site: Site, panels: Panels, sizes: Sizes) -> dict[str, str]:
         "runs.html": explorer_page(site),
         "provenance.html": provenance_page(site),
         **{each.href: assay_page(site, each, panels[each.name], sizes) for each in site.pages},
+        **({"claims.html": claims_page(site, site.ledger)} if site.ledger else {}),
         **({"mechanism.html": mechanism_page(site, sizes)} if site.views else {}),
     }
 
@@ -240,11 +267,12 @@ def summary(site: Site, files: Sequence[Path], out: Path) -> dict[str, Any]:
                 "cells": len(each.plan.cells),
                 "complete": each.complete,
                 "agreement": each.agreement,
-                "differs": [row.key for row in each.differing],
+                "contradicted": [row.key for row in each.contradicted],
             }
             for each in site.pages
         },
         "agreement": site.agreement,
+        "claims": _verdict_counts(site),
         "profiles": list(site.profiles),
         "views": {
             each.slug: {
@@ -259,3 +287,9 @@ def summary(site: Site, files: Sequence[Path], out: Path) -> dict[str, Any]:
         "files": len(files),
         "bytes": sum(path.stat().st_size for path in files),
     }
+
+
+def _verdict_counts(site: Site) -> dict[str, int]:
+    """Return how many claims have each verdict, disagreements first."""
+    words = [entry.verdict.word for entry in site.ledger.entries] if site.ledger else []
+    return {word: words.count(word) for word in ORDER if word in words}

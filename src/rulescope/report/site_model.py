@@ -22,6 +22,7 @@ from rulescope.stats import Estimate
 
 if TYPE_CHECKING:
     from rulescope.audit.profile import Profile
+    from rulescope.claims.judged_ledger import JudgedLedger
     from rulescope.mechanism.view_folder import StoredView
 
 Floats = NDArray[np.float64]
@@ -135,9 +136,9 @@ class AssayPage:
         return tally(self.comparisons.values())
 
     @property
-    def differing(self) -> list[Comparison]:
-        """Estimates that differ from the published ones."""
-        return [row for row in self.comparisons.values() if row.verdict == "differs"]
+    def contradicted(self) -> list[Comparison]:
+        """Comparisons in which ours contradicts the published value."""
+        return [row for row in self.comparisons.values() if row.verdict == "contradicted"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,6 +175,8 @@ class Site:
     views: tuple[MechanismView, ...] = ()
     checks: tuple[Table, ...] = ()
     """Tables of the recorded checks: numerics and worlds."""
+    ledger: JudgedLedger | None = None
+    """The claims of the published audit, if the store has a lifetime of any of their cells."""
     problems: tuple[tuple[str, str], ...] = ()
     """Records that could not be read: run id, reason."""
     unanalysed: tuple[tuple[str, str], ...] = ()
