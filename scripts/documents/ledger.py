@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from documents.spans import DocumentError
-from rulescope.claims.compute_cost import Pace
+from rulescope.claims.judged_ledger import judge_agents, judge_all
 from rulescope.claims.ledger import LEVELS, Claim, claims
 from rulescope.claims.ledger_tables import (
     Entry,
@@ -25,8 +25,7 @@ from rulescope.claims.ledger_tables import (
     summarise,
 )
 from rulescope.claims.record_evidence import RecordEvidence
-from rulescope.claims.replication_queue import order_steps
-from rulescope.claims.verdicts import Verdict, judge_claim
+from rulescope.claims.verdicts import Verdict
 from rulescope.core.errors import nearest
 from rulescope.records import Store
 from rulescope.render.tables import Table, cell
@@ -72,13 +71,11 @@ class Ledger:
 
     @cached_property
     def _entries(self) -> list[Entry]:
-        records = RecordEvidence(self._store)
-        verdicts = [
-            self._exact(claim) if claim.exact else judge_claim(claim, records) for claim in claims()
+        found = judge_all(claims(), RecordEvidence(self._store), self._store, check=False)
+        return [
+            Entry(self._exact(one.verdict.claim)) if one.verdict.claim.exact else one
+            for one in found
         ]
-        steps = order_steps(verdicts, records, Pace(self._store))
-        by_claim = {step.verdict.claim.id: step for step in steps}
-        return [Entry(verdict, by_claim.get(verdict.claim.id)) for verdict in verdicts]
 
     def _exact(self, claim: Claim) -> Verdict:
         found = self._recorded_exact[claim.id]
@@ -91,12 +88,7 @@ class Ledger:
 
     @cached_property
     def _agents(self) -> Table:
-        chosen = [claim for claim in claims() if claim.cells]
-        by_agent = {}
-        for agent in AGENTS:
-            records = RecordEvidence(self._store, agent)
-            by_agent[agent] = [judge_claim(claim, records) for claim in chosen]
-        return agents_table(by_agent)
+        return agents_table(judge_agents(self._entries, self._store, AGENTS))
 
 
 def _rows(table: Table) -> list[list[str]]:

@@ -33,16 +33,17 @@ The subpackages, from the bottom to the top; each imports only those above it in
 * ``rules``: the weights of rules: released, embedded, random.
 * ``learners``: Disco, OPEN, the baselines and their configurations; the base class of plug-ins.
 * ``run_spec``: a run as data: world, learner, interventions, length, seed.
-* ``render``: tables and charts as text, the style of figures.
+* ``render``: tables as text, the palette, the styles of arms and figures.
 * ``records``: the record of a run, the store, its index and queries.
-* ``lifetime``, ``interventions``, ``runner`` and other modules beside: one run, step by step.
+* ``lifetime``, ``interventions``, ``runner``, ``evaluation``, ``episode_stats``, ``shared_prefix``,
+  ``run_packages``, ``intervention_conformance``: one run, step by step.
 * ``engine``: many runs at once, on this machine or on a Ray cluster.
 * ``assays``: one folder per question: its grid, analysis and figures.
 * ``audit``: the assays of an audit, and the profile of a rule.
 * ``mechanism``: views of the internal state of runs.
 * ``discover``: rules made by meta-gradients.
 * ``numerics``: our numbers beside those of the original programs.
-* ``claims``: the claims of the published audit, and how each is checked.
+* ``claims``: the claims of the published audit, their verdicts, and what to run next.
 * ``report``: results folders and the website of a store.
 * ``api``: the functions above.
 * ``cli``: the program ``rulescope``.
