@@ -5,6 +5,7 @@ Beside it the results of a mechanism view, of two rules.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from made_up_records import fill, made_up
 from mechanism.sample_observations import trajectory_observations
+from report.ledger_samples import ledger
 from rulescope import assays
 from rulescope.assays import Selection, narrowed
 from rulescope.assays.assay_run import folder_name
@@ -112,8 +114,12 @@ def profile() -> Profile:
 
 
 def gathered(store: Store, left: Path | None = None) -> Site:
-    """Return the report of ``store``, not yet written, with the views in the folder ``left``."""
+    """Return the report of ``store``, not yet written, with the views in the folder ``left``.
+
+    Its verdicts on claims are made up: the lifetimes of ``store`` are too short for any.
+    """
     views = ((), ()) if left is None else report_inputs.find_views(left)
-    return site_builder.gather(
+    site = site_builder.gather(
         store, folder_name, profiles=({"disco103": profile()}, ()), views=views
     )
+    return replace(site, ledger=ledger())

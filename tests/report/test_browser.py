@@ -28,6 +28,7 @@ from rulescope.report.site_model import Site
 
 VIEWS = (
     "index.html",
+    "claims.html",
     "assay-E-POP.html",
     "mechanism.html",
     "runs.html",

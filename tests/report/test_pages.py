@@ -36,7 +36,14 @@ from rulescope.report.provenance_page import provenance_page, seed_ranges
 from rulescope.report.site_model import Site
 from rulescope.stats import Window
 
-PAGES = ("index.html", "mechanism.html", "runs.html", "provenance.html", "assay-E-POP.html")
+PAGES = (
+    "index.html",
+    "claims.html",
+    "mechanism.html",
+    "runs.html",
+    "provenance.html",
+    "assay-E-POP.html",
+)
 
 
 def rendered(text: str) -> str:

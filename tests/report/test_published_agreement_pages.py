@@ -46,7 +46,7 @@ RESULTS = Results(
 @pytest.fixture
 def judged(found: Site) -> Site:
     page = AssayPage("E1", Plan.of(E1, E1.budget("paper")), RESULTS, ())
-    return replace(found, pages=(page,), profiles={}, views=())
+    return replace(found, pages=(page,), profiles={}, views=(), ledger=None)
 
 
 def test_the_front_page_counts_by_word_and_lists_what_is_contradicted(judged: Site) -> None:

@@ -30,7 +30,7 @@ RULE = (
     "Contradicted: one part lies outside, its level divided by the number of parts. Both need an "
     "exact count of seeds, at planned numbers of seeds with the error spent over the looks, and "
     "the bootstrap interval of the estimate. Undecided: everything else, also what has not been "
-    "run. Same source: whether our estimates agree with the printed ones, whatever the verdict."
+    "run. Same source: whether our estimates reproduce the printed ones, whatever the verdict."
 )
 
 

@@ -23,13 +23,14 @@ from rulescope.report.page_templates import TableView, render_page, table_view
 from rulescope.report.publication import claims_tables
 from rulescope.report.site_model import PUBLICATION, AssayPage, Site
 
+UNCHECKED: Word = "exact (not checked)"
 BADGES: dict[Word, str] = {
     "contradicted": "against",
     "exact (fails)": "against",
     "reproduced": "for",
     "exact (holds)": "for",
     "undecided": "open",
-    "exact (not checked)": "none",
+    UNCHECKED: "none",
     "not comparable": "none",
 }
 """The style of each verdict."""
@@ -66,6 +67,7 @@ def claims_page(site: Site, ledger: JudgedLedger) -> str:
         here="claims.html",
         summary=summarise([entry.verdict for entry in ledger.entries]),
         rule=RULE,
+        unchecked=any(entry.verdict.word == UNCHECKED for entry in ledger.entries),
         levels=[_level(level, ledger.entries, pages) for level in LEVELS],
         agents=agents,
         ledger=ledger_view,
@@ -115,8 +117,6 @@ def _facts(entry: Entry) -> list[tuple[str, str]]:
     facts = [("Sample", sample_text(verdict))] if verdict.looks else []
     if verdict.why:
         facts.append(("Check" if verdict.claim.exact else "Why", _sentence(verdict.why)))
-    elif verdict.word == "exact (not checked)":
-        facts.append(("Check", "A program decides it, which was not run for this report."))
     if verdict.same_source:
         facts.append(("Same source", SAME_SOURCE[verdict.same_source]))
     cost = cost_text(entry)

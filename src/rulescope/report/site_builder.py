@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
@@ -113,11 +113,15 @@ def gather(
         figures = publication.figures(assay, results)
         pages.append(AssayPage(name, each.plan, results, figures, each.others))
     report(len(chosen), len(chosen), "")
+    report = stage("judging")
+    report(0, 1, "claims")
     try:
-        ledger = _judge_claims(store, pages, check_exact=check_exact)
+        lengths = {run.spec.iterations for run in runs.values()}
+        ledger = _judge_claims(store, pages, lengths, check_exact=check_exact)
     except RulescopeError as fault:
         ledger = None
         failed.append(("claims", str(fault).replace(f"{store.root}/", "")))
+    report(1, 1, "")
     return Site(
         runs=runs,
         pages=tuple(pages),
@@ -132,16 +136,26 @@ def gather(
 
 
 def _judge_claims(
-    store: Store, pages: Sequence[AssayPage], *, check_exact: bool
+    store: Store, pages: Sequence[AssayPage], lengths: Set[int], *, check_exact: bool
 ) -> JudgedLedger | None:
-    """Return the verdicts on all claims; None without a lifetime of any of their cells."""
-    started = {page.plan.assay.id for page in pages}
-    touched = [one for one in claims() if any(cells.assay in started for cells in one.cells)]
+    """Return the verdicts on all claims; None without a lifetime of any of their cells.
+
+    ``lengths`` are the iterations of the lifetimes in the store: where none has the published
+    length of an assay, its grid need not be expanded.
+    """
+    full = {page.plan.assay.id for page in pages if _at_published_length(page, lengths)}
+    touched = [one for one in claims() if any(cells.assay in full for cells in one.cells)]
     if not has_records(touched, RecordEvidence(store)):
         return None
     used = {page.plan.budget.agent for page in pages}
     agents = [agent for agent in AGENTS if agent in used]
     return judge_ledger(claims(), store, agents, check=check_exact)
+
+
+def _at_published_length(page: AssayPage, lengths: Set[int]) -> bool:
+    paper = page.plan.assay.budget("paper")
+    published = {paper.length(task) for task in paper.tasks}
+    return page.plan.budget.iterations == paper.iterations or not lengths.isdisjoint(published)
 
 
 def write(site: Site, out: Path, stage: Stage = ignore_stages) -> list[Path]:
