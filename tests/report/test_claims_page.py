@@ -133,3 +133,15 @@ def test_one_lifetime_of_a_claim_is_enough_for_its_page(tmp_path: Path) -> None:
     assert len(site.ledger.entries) == len(claims())
     assert site.ledger.by_agent == {}
     assert "exact (holds)" not in {one.verdict.word for one in site.ledger.entries}
+
+
+def test_a_damaged_record_leaves_the_claims_out_and_is_reported(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store")
+    [claim] = select(["popart-floor-never-binds"])
+    plan = RecordEvidence(None).plan(claim.cells[0], 2)
+    fill(store, list(plan.runs.values()))
+    damaged = next(iter(plan.runs))
+    (store.folder(damaged) / "log.npz").write_bytes(b"damaged")
+    site = site_builder.gather(Store(tmp_path / "store", read_only=True), folder_name)
+    assert site.ledger is None
+    assert "claims" in dict(site.unanalysed)
