@@ -12,7 +12,6 @@ from rulescope.claims.ledger_tables import Entry
 from rulescope.claims.record_evidence import RecordEvidence, planned_looks
 from rulescope.claims.replication_queue import order_steps
 from rulescope.claims.verdicts import Verdict, judge_claim, judge_published
-from rulescope.core.errors import SpecError
 from rulescope.records import Store
 
 
@@ -80,12 +79,8 @@ def judge_agents(
 
 def _judge_with(usual: Verdict, records: RecordEvidence) -> Verdict:
     """Return the verdict of another agent's records; ``usual`` if they are the same lifetimes."""
-    claim = usual.claim
-    try:
-        same = records.of_published_agent(claim)
-        return usual if same else judge_claim(claim, records)
-    except SpecError as fault:  # the assay compares agents, so that this one cannot be chosen
-        return Verdict(claim, "not comparable", "undecided", (), 0, (), why=str(fault))
+    found = judge_claim(usual.claim, records)
+    return usual if found.word != "not comparable" else found
 
 
 def has_records(claims: Iterable[Claim], records: RecordEvidence) -> bool:

@@ -12,6 +12,7 @@ from rulescope.assays.published_agreement import JUDGED, SHARES, as_estimate, ju
 from rulescope.claims.decision import Errors, Outcome, PartEvidence, decide, first_look
 from rulescope.claims.ledger import Claim, Name, Part
 from rulescope.claims.record_evidence import RecordEvidence, planned_looks
+from rulescope.core.errors import SpecError
 from rulescope.stats import Estimate, wilson
 from rulescope.stats.agreement import estimate_difference
 
@@ -78,6 +79,16 @@ def judge_claim(claim: Claim, records: RecordEvidence) -> Verdict:
     """Return the verdict of ``records`` on an empirical claim."""
     if not claim.cells:
         return Verdict(claim, "not comparable", "undecided", (), 0, (), why="no assay measures it")
+    try:
+        return _judge_cells(claim, records)
+    except SpecError as fault:  # an assay that compares agents cannot be run with any one of them
+        if records.agent is None:
+            raise
+        return Verdict(claim, "not comparable", "undecided", (), 0, (), why=str(fault))
+
+
+def _judge_cells(claim: Claim, records: RecordEvidence) -> Verdict:
+    """Return the verdict of the records of the claim's cells."""
     looks, parts = planned_looks(claim), claim.parts
     reached = records.blocks(claim)
     found = _decide_all(claim, parts, records, looks)
