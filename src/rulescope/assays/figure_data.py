@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 FAINT = "Faint dots: single lifetimes."
-TASKS = {"catch": "Catch", "catch-dense": "CatchDense", "catch-long": "CatchLong"}
 INTERFACES = {"default": "default", "support30": "support 30", "linear": "linear"}
 
 

@@ -26,6 +26,7 @@ from rulescope.audit.profile import (
     Scales,
     divided,
 )
+from rulescope.render.arm_looks import arm_name
 from rulescope.stats import (
     COMPETENT,
     interaction_differences,
@@ -38,8 +39,7 @@ LEARNERS = {
     "rule": RULE,
     "rule-pin": PINNED,
     "rule-null": NULL,
-    "a2c": "A2C",
-    "dqn": "DQN",
+    **{arm: arm_name(arm, RULE) for arm in ("a2c", "dqn")},
     "dqn-28672": "DQN, small replay",
     "dqn-cleared": "DQN, replay cleared",
 }

@@ -37,7 +37,7 @@ def level_grid(assay: str, budget: Budget, task: str, frozen_from: int) -> list[
     """
     require_unit_scale(budget, assay)
     at = switch(budget.iterations, budget.log_every)
-    arms = {"rule-freeze": frozen(budget.iterations, frozen_from)}
+    arms = {"rule-freeze": frozen(frozen_from)}
 
     def runs(labels: dict[str, Label]) -> tuple[RunSpec, ...]:
         condition, arm = map(str, labels.values())

@@ -35,11 +35,11 @@ from rulescope.assays.marginals import difference_of_cells
 from rulescope.assays.pivot import Entry, Index, names, pivot_table
 from rulescope.assays.results import Column, Results, Table, Value
 from rulescope.learners.baseline_config import VARIANTS, RandomPolicy
+from rulescope.render.arm_looks import arm_name
 from rulescope.stats import estimates, seed_blocks
 
 ARMS = ("a2c", "ppo", "dqn")
 RATES = ("0.0001", "0.0003", "0.0007", "0.001")
-NAMES = {"a2c": "A2C", "ppo": "PPO", "dqn": "DQN"}
 
 
 def usual_rate(arm: str) -> float:
@@ -116,7 +116,11 @@ def _table(frame: Frame, found: Estimates) -> Table:
         "Baselines in Catch 24×24 by learning rate",
         found,
         (
-            Index("Learner", "arm", names(frame.axes["arm"], NAMES)),
+            Index(
+                "Learner",
+                "arm",
+                {arm: arm_name(str(arm), frame.subject) for arm in frame.axes["arm"]},
+            ),
             Index("Learning rate", "rate", names(_rates(frame))),
         ),
         (

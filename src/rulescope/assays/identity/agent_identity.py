@@ -36,11 +36,11 @@ from rulescope.assays.change.switch_readouts import readouts, switch, switch_of
 from rulescope.assays.cohorts import EVERY_AGENT
 from rulescope.assays.estimates import Estimates, Label
 from rulescope.assays.frame import Floats, Frame
-from rulescope.assays.grid import Cell, make_run
+from rulescope.assays.grid import Cell, make_run, resolve_interventions
 from rulescope.assays.published import Published
 from rulescope.assays.published_agreement import as_estimate
 from rulescope.assays.results import Column, Results, Table, Value
-from rulescope.assays.scale.scale import ARMS as SCALE_ARMS
+from rulescope.assays.scale.scale_arms import ARMS as SCALE_ARMS
 from rulescope.core.errors import SpecError
 from rulescope.envs.world_config import ActionFlip
 from rulescope.learners.disco_config import AGENTS, Conventions, Disco
@@ -277,7 +277,7 @@ def _lifetime(budget: Budget, cell: str, arm: str, seed: int) -> RunSpec:
         msgspec.structs.replace(learner, conventions=CANDIDATES[arm]),
         seed,
         scale=scale,
-        interventions=SCALE_ARMS[intervention].interventions,
+        interventions=resolve_interventions(budget, SCALE_ARMS[intervention]),
         change=change,
     )
 

@@ -30,7 +30,7 @@ from rulescope.assays.frame import Floats, Frame
 from rulescope.assays.grid import Cell, make_run, subject_learner, sweep
 from rulescope.assays.pivot import Entry, Index, count_of, keep_filled, known, names, pivot_table
 from rulescope.assays.results import Column, Results, Table
-from rulescope.assays.scale.scale import ARMS as SCALE_ARMS
+from rulescope.assays.scale.scale_arms import ARMS as SCALE_ARMS
 from rulescope.core.errors import SpecError
 from rulescope.run_spec import (
     Freeze,

@@ -10,7 +10,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from rulescope.assays.figure_data import (
-    TASKS,
     adjusted,
     arms_run,
     caption,
@@ -38,6 +37,7 @@ from rulescope.assays.panels import (
 )
 from rulescope.assays.scale.scale_figures import THRESHOLD, draw_windows
 from rulescope.render.arm_looks import look
+from rulescope.render.display_names import CATCH_NAMES
 from rulescope.render.line_labels import End, name_ends
 from rulescope.render.palette import DARK
 from rulescope.render.style import SMALL, Page, absent, styled
@@ -109,7 +109,7 @@ def _make_page(results: Mapping[str, Results], scales: Sequence[float]) -> Page:
     curves = page.panel("A", "Catch: final score over reward scale", (0.62, 0.35, 2.55, 1.95))
     name_ends(curves, draw_scores_over_scale(curves, curves_by_arm(e1, "score", task="catch")))
     windows = page.panel("B", "Usable window (score at least 0.8)", (4.45, 0.35, 2.6, 1.95))
-    draw_windows(windows, e1, TASKS, {"0.8": ""}, label="decades")
+    draw_windows(windows, e1, CATCH_NAMES, {"0.8": ""}, label="decades")
     return page
 
 

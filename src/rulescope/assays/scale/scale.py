@@ -29,11 +29,11 @@ from rulescope.assays.budget import Budget
 from rulescope.assays.comparison_families import PRIMARY
 from rulescope.assays.estimates import Estimates, label_text
 from rulescope.assays.frame import Floats, Frame
-from rulescope.assays.grid import Arm, Cell, arm_words, make_runs, sweep
+from rulescope.assays.grid import Cell, arm_words, make_runs, sweep
 from rulescope.assays.results import Results
+from rulescope.assays.scale.scale_arms import ARMS
 from rulescope.assays.scale.scale_tables import make_tables
 from rulescope.assays.scale.state_geometry import estimate_geometry
-from rulescope.run_spec import Hold, Pin, Placebo
 from rulescope.stats import (
     COMPETENT,
     criterion_widths,
@@ -47,27 +47,6 @@ from rulescope.stats import estimates as cell_estimates
 
 TASKS = ("catch", "catch-dense", "catch-long")
 SCALES = (1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3)
-ARMS = {
-    "live": Arm(),
-    "pin": Arm(
-        interventions=(Pin(carrier="recurrent"),),
-        words="recurrent state set to zero after each iteration",
-    ),
-    "hold": Arm(
-        interventions=(Hold(carrier="averages"),),
-        words="moving averages kept as they were after the first update",
-    ),
-    "both": Arm(
-        interventions=(Pin(carrier="recurrent"), Hold(carrier="averages")),
-        words="pin and hold",
-    ),
-    "placebo": Arm(
-        interventions=(Placebo(carrier="recurrent"),),
-        words="state written back as it is",
-    ),
-    "null": Arm(null=True, words="a rule with random weights"),
-}
-"""All arms of E1; a row here adds one."""
 CRITERIA: dict[str, float | None] = {"half-best": None, "0.7": 0.7, "0.8": 0.8, "0.9": 0.9}
 """What counts as scoring well: a fixed score, or (None) half of what the arm's best scale has.
 
