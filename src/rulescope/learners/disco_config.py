@@ -163,14 +163,6 @@ class Disco(LearnerBase, frozen=True, tag="disco", tag_field="kind"):
                 "would never start"
             )
 
-    def describe(self, rule: str) -> str:
-        """Return the learner in words; ``rule`` is the printed name of its rule."""
-        hidden = "×".join(str(size) for size in self.agent.hidden)
-        return (
-            f"Disco learner under {rule}: hidden layers {hidden}, learning rate "
-            f"{self.learning_rate:g}, batches of {self.batch} trajectories"
-        )
-
 
 SPROUT = Disco(
     rule="sprout",
