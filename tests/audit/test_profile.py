@@ -26,7 +26,7 @@ from rulescope.audit.profile import (
     Scales,
 )
 from rulescope.audit.profile_folder import (
-    LOOKS,
+    STYLES,
     intervals,
     last_line,
     picture,
@@ -204,10 +204,10 @@ def test_contrasts_of_a_cell_that_fails_the_gate_are_not_read() -> None:
     assert "The differences there are not read." in verdict
 
 
-def test_every_column_of_a_picture_has_a_look_of_its_own() -> None:
+def test_every_column_of_a_picture_has_a_style_of_its_own() -> None:
     columns = [*profile_axes.LEARNERS.values(), *optimiser_profile.ARMS.values(), FROZEN]
-    looks = {name: (LOOKS[name].colour, LOOKS[name].marker) for name in columns}
-    assert len(set(looks.values())) == len(looks)
+    styles = {name: (STYLES[name].colour, STYLES[name].marker) for name in columns}
+    assert len(set(styles.values())) == len(styles)
 
 
 def test_the_names_of_all_measures_are_on_the_page() -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rulescope.assays import ASSAYS
 from rulescope.assays.bimodal_cells import describe_cells, two_humped_cells
 from rulescope.assays.estimates import Label, Row, join_labels
-from rulescope.render.arm_looks import in_order, look
+from rulescope.render.arm_styles import arm_style, in_order
 from rulescope.stats import Estimate
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def arm_words(assay: str, arm: str) -> str:
 def explain_arms(assays: Iterable[str], arms: Iterable[str]) -> str:
     """Explain the printed names of those ``arms`` of ``assays`` that need it."""
     known = [
-        f"{look(arm).name}: {words}"
+        f"{arm_style(arm).name}: {words}"
         for assay in assays
         for arm in arms
         if (words := arm_words(assay, arm))

@@ -26,7 +26,7 @@ from rulescope.audit.profile import (
     Scales,
     divided,
 )
-from rulescope.render.arm_looks import arm_name
+from rulescope.render.arm_styles import arm_name
 from rulescope.stats import (
     COMPETENT,
     interaction_differences,

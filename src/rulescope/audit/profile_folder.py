@@ -24,8 +24,6 @@ from rulescope.audit.history_answer import LEAST_SEEDS, MARGIN, humps
 from rulescope.audit.profile import (
     FILE,
     FROZEN,
-    NULL,
-    PINNED,
     RULE,
     Axis,
     Figure,
@@ -33,28 +31,22 @@ from rulescope.audit.profile import (
     Profile,
     columns,
 )
+from rulescope.audit.profile_axes import LEARNERS
 from rulescope.core.disk import write_whole
 from rulescope.render import palette
-from rulescope.render.arm_looks import Look
+from rulescope.render.arm_styles import ARMS, ArmStyle
 from rulescope.render.palette import GREY, PALE
 from rulescope.render.style import SMALL, WIDTH, Page, save, styled
 from rulescope.render.tables import cell, markdown, terminal, write_table
 from rulescope.stats import Estimate
 
-LOOKS = {
-    RULE: Look("", palette.BLUE, "o"),
-    PINNED: Look("", palette.VERMILION, "s"),
-    FROZEN: Look("", palette.SKY, "^"),
-    NULL: Look("", palette.SILVER, "X"),
-    "A2C": Look("", palette.GREEN, "v"),
-    "DQN": Look("", palette.BLACK, "D"),
-    "DQN, small replay": Look("", palette.BROWN, "<"),
-    "DQN, replay cleared": Look("", palette.OLIVE, ">"),
-    "Adam": Look("", palette.PURPLE, "D"),
-    "untrained": Look("", palette.STONE, "P"),
-    "random": Look("", palette.ASH, "X"),
+_ARMS = {**optimiser_profile.ARMS, **LEARNERS, "rule-freeze": FROZEN}
+STYLES = {column: ARMS[arm]._replace(name="") for arm, column in _ARMS.items()} | {
+    "Adam": ARMS["adam"]._replace(name="", marker="d"),
+    "untrained": ARMS["initial"]._replace(name="", marker="*"),
 }
-"""In the colours that these arms have everywhere, with markers that differ without lines, too.
+"""By column: the style that its arm has everywhere. (Two markers differ: profiles of optimisers and
+of learners have different arms in one style.)
 
 The column of the frozen state has its iteration in its name; here it is known by how it begins."""
 BOUNDED = ("score", "share", "return")
@@ -292,7 +284,7 @@ def _draw(axes: Axes, block: _Block, names: list[str]) -> None:
         present = [name for name in names if name in measure.figures]
         for turn, name in enumerate(present):
             shift = (turn - (len(present) - 1) / 2) * 0.8 / max(len(present), 3)
-            _mark(axes, row + shift, measure.figures[name], look_of(name))
+            _mark(axes, row + shift, measure.figures[name], style_of(name))
     axes.set_ylim(len(block.measures) - 0.45, -0.55)
     axes.set_yticks(range(len(block.measures)), [measure.title for measure in block.measures])
     axes.tick_params(axis="y", length=0)
@@ -314,7 +306,7 @@ def _draw(axes: Axes, block: _Block, names: list[str]) -> None:
     axes.set_xlabel(UNITS[block.unit], labelpad=1, size=SMALL)
 
 
-def _mark(axes: Axes, place: float, found: Figure, how: Look) -> None:
+def _mark(axes: Axes, place: float, found: Figure, how: ArmStyle) -> None:
     """Draw a figure at a height; two groups of lifetimes as two dots, a window with its ends."""
     one = found.estimate()
     if found.groups is not None:
@@ -338,18 +330,18 @@ def _mark(axes: Axes, place: float, found: Figure, how: Look) -> None:
         )
 
 
-def look_of(column: str) -> Look:
+def style_of(column: str) -> ArmStyle:
     """Return how a column is drawn."""
     if column.startswith(FROZEN):
-        return LOOKS[FROZEN]
-    return LOOKS.get(column) or Look(column, palette.NOTE, "<")
+        return STYLES[FROZEN]
+    return STYLES.get(column) or ArmStyle(column, palette.NOTE, "<")
 
 
 def _legend(page: Page, profile: Profile, names: list[str]) -> None:
     """Name the colours, at the top."""
     handles = [
         Line2D([], [], color=how.colour, marker=how.marker, mfc=how.face, lw=1.3, ms=4.6)
-        for how in map(look_of, names)
+        for how in map(style_of, names)
     ]
     said = [profile.rule if name == RULE else name for name in names]
     page.figure.legend(

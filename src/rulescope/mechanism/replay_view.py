@@ -32,7 +32,7 @@ from rulescope.mechanism.view_request import (
     View,
     ViewRequest,
 )
-from rulescope.render.arm_looks import arm_name
+from rulescope.render.arm_styles import arm_name
 from rulescope.render.display_names import subject_name
 from rulescope.run_spec import Reset, RunSpec
 

@@ -1,6 +1,6 @@
 """Names as tables and figures print them: of the rule under audit, worlds, learning rates.
 
-Printed names of arms stand with their colours in :mod:`rulescope.render.arm_looks`.
+Printed names of arms stand with their colours in :mod:`rulescope.render.arm_styles`.
 """
 
 from __future__ import annotations

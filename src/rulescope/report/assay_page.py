@@ -15,9 +15,9 @@ from rulescope.assays.figures import FIGURES
 from rulescope.assays.plan import interactions
 from rulescope.assays.results import counted
 from rulescope.core.disk import stem
-from rulescope.render.arm_looks import naming
+from rulescope.render.arm_styles import naming
 from rulescope.render.display_names import subject_name
-from rulescope.report.arm_styles import style_data
+from rulescope.report.css_styles import style_data
 from rulescope.report.estimate_tables import Kind, estimate_kinds, interval_methods
 from rulescope.report.learning_curves import Panel, page_styles, panel_index
 from rulescope.report.page_templates import (

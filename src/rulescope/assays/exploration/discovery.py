@@ -33,7 +33,7 @@ from rulescope.assays.exploration.staircase import grid as staircase_grid
 from rulescope.assays.frame import Floats, Frame
 from rulescope.assays.grid import Arm, Cell, make_runs
 from rulescope.assays.results import Column, Results, Table, Value
-from rulescope.render.arm_looks import arm_name
+from rulescope.render.arm_styles import arm_name
 from rulescope.stats import (
     deep_sea_tail,
     estimate,

@@ -25,7 +25,7 @@ from rulescope.assays.grid import Arm, Cell, make_runs, require_unit_scale, swee
 from rulescope.assays.results import Column, Results, Table, Value
 from rulescope.core.errors import SpecError
 from rulescope.envs.world_config import WORLDS, DeepSea
-from rulescope.render.arm_looks import arm_name
+from rulescope.render.arm_styles import arm_name
 from rulescope.render.display_names import in_printed_order
 from rulescope.run_spec import RunSpec
 from rulescope.stats import (

@@ -27,7 +27,7 @@ from rulescope.assays.frame import Floats, Frame
 from rulescope.assays.grid import CONTROLS, Arm, Cell, make_runs, require_unit_scale, sweep
 from rulescope.assays.pivot import Entry, Index, keep_filled, names, pivot_table
 from rulescope.assays.results import Column, Results, Table, Value
-from rulescope.render.arm_looks import arm_name
+from rulescope.render.arm_styles import arm_name
 from rulescope.render.display_names import rate_label
 from rulescope.run_spec import Freeze, RunSpec
 from rulescope.stats import Estimate, estimate, mastery, paired_differences, seed_blocks

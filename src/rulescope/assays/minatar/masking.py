@@ -27,7 +27,7 @@ from rulescope.assays.frame import Floats, Frame
 from rulescope.assays.grid import EPISODIC, MASKED, Arm, Cell, make_runs, require_unit_scale, sweep
 from rulescope.assays.results import Column, Results, Table, Value
 from rulescope.assays.streams.stream_readouts import RATE
-from rulescope.render.arm_looks import arm_name
+from rulescope.render.arm_styles import arm_name
 from rulescope.stats import (
     estimate,
     paired_differences,

@@ -28,7 +28,7 @@ from rulescope.assays.estimates import Estimates, Label, label_text
 from rulescope.assays.frame import Floats, Frame
 from rulescope.assays.grid import Arm, Cell, make_runs, sweep
 from rulescope.assays.results import Column, Results, Table, Value
-from rulescope.render.arm_looks import arm_name
+from rulescope.render.arm_styles import arm_name
 from rulescope.run_spec import Hold, Pin
 from rulescope.stats import (
     estimate,

@@ -39,7 +39,7 @@ from rulescope.assays.panels import (
     write_not_run,
 )
 from rulescope.assays.pivot import window_of
-from rulescope.render.arm_looks import Look, in_order, look
+from rulescope.render.arm_styles import ArmStyle, arm_style, in_order
 from rulescope.render.display_names import CATCH_NAMES
 from rulescope.render.line_labels import End, name_ends
 from rulescope.render.palette import DARK, GREY
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 THRESHOLD = "Dotted line: the threshold of 0.8."
 INCOMPETENT = "no estimate:\nneither arm\nis competent"
 CRITERIA = {"half-best": "half of best", "0.7": "0.7", "0.8": "0.8", "0.9": "0.9"}
-CONTRAST = Look("live − pin", DARK, "o")
+CONTRAST = ArmStyle("live − pin", DARK, "o")
 
 
 def tasks_run(results: Results | None) -> list[str]:
@@ -78,7 +78,7 @@ def draw_windows(
         Row(
             criteria[criterion] or name,
             [
-                (look(arm), cell(results, "width", task=task, arm=arm, criterion=criterion))
+                (arm_style(arm), cell(results, "width", task=task, arm=arm, criterion=criterion))
                 for arm in arms
             ],
         )
@@ -205,13 +205,13 @@ def _share_vertical_axis(panels: Sequence[Axes]) -> None:
 
 def _draw_displacement(axes: Axes, results: Results | None, task: str) -> list[End]:
     """Draw how far terminal h and c moved from where they are at unit scale."""
-    lines: list[tuple[Look, Curve]] = []
+    lines: list[tuple[ArmStyle, Curve]] = []
     for arm in arms_run(results, "displacement", task=task):
         for vector in ("h", "c"):
             line = curve_along(results, "displacement", task=task, arm=arm, vector=vector)
             if line is not None:
-                name = f"{look(arm).name} {vector}"
-                lines.append((look(arm)._replace(name=name, filled=vector == "h"), line))
+                name = f"{arm_style(arm).name} {vector}"
+                lines.append((arm_style(arm)._replace(name=name, filled=vector == "h"), line))
     if not lines:
         absent(axes)
         return []

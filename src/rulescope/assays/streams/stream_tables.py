@@ -8,7 +8,7 @@ from rulescope.assays.frame import Frame
 from rulescope.assays.pivot import Entry, Index, count_of, names, pivot_table
 from rulescope.assays.results import Column, Table
 from rulescope.assays.streams.stream_readouts import CROSSED, RATE_SCORE, THRESHOLD
-from rulescope.render.arm_looks import arm_name
+from rulescope.render.arm_styles import arm_name
 from rulescope.render.display_names import in_printed_order
 
 
