@@ -114,7 +114,7 @@ class AgentSizes(Frozen, frozen=True):
 
 
 class Disco(LearnerBase, frozen=True, tag="disco", tag_field="kind"):
-    """A learner whose targets are set by a Disco-family rule network."""
+    """A learner whose targets are set by a Disco rule network."""
 
     CARRIERS: ClassVar[tuple[str, ...]] = (
         "recurrent",

@@ -121,15 +121,15 @@ def load(name: str, explicit: Path | None = None, *, download: bool = True) -> R
         return _random_open(name, _RANDOM_OPEN[kind], _seed(name))
     rule = released_rules.get(name)
     path = weight_files.ensure(rule, explicit, download=download)
-    weights = read(rule.family, path)
+    weights = read(rule.architecture, path)
     if weights.sha256 != rule.sha256:
         raise WeightsError(f"{path}: changed while it was being read; try again")
     return replace(weights, name=name)
 
 
-def read(family: released_rules.Family, path: Path) -> RuleWeights:
-    """Read a rule file of the given family, registered or not."""
-    return read_disco(path) if family == "disco" else read_open(path)
+def read(architecture: released_rules.Architecture, path: Path) -> RuleWeights:
+    """Read a rule file of the given architecture, registered or not."""
+    return read_disco(path) if architecture == "disco" else read_open(path)
 
 
 def read_disco(path: Path) -> RuleWeights:
@@ -197,7 +197,7 @@ def name_of(path: Path) -> str:
 
 
 def read_any(path: Path) -> RuleWeights:
-    """Read a rule file of either family: an archive of arrays is Disco's, one array is OPEN's."""
+    """Read a rule file: an archive of arrays is Disco's, one array is OPEN's."""
     return read("open" if _bytes(path).startswith(b"\x93NUMPY") else "disco", path)
 
 
@@ -292,9 +292,9 @@ _ADVICE = {
 }
 
 
-def _refusal(path: Path, problem: str, family: released_rules.Family) -> WeightsError:
+def _refusal(path: Path, problem: str, architecture: released_rules.Architecture) -> WeightsError:
     return WeightsError(
-        f"{path}: {problem}; {_ADVICE[family]}. For a released rule, delete the file and run "
+        f"{path}: {problem}; {_ADVICE[architecture]}. For a released rule, delete the file and run "
         "`rulescope weights fetch`"
     )
 

@@ -95,7 +95,7 @@ def grid(budget: Budget) -> list[Cell]:
 def _rule(budget: Budget) -> str | None:
     """Return the rule of all games, if it is not each one's own."""
     rule = budget.subject.rule
-    if budget.subject.family != "open":
+    if budget.subject.architecture != "open":
         raise SpecError(f"--rule: {rule!r} is no OPEN rule, such as open-multi")
     if budget.subject.own_rules:
         return None
