@@ -187,7 +187,7 @@ def _of_size(weights: rule_weights.RuleWeights, rule: str, label: str = "") -> S
     sizes = disco_format.sizes_of(weights.arrays)
     if sizes == disco_format.DISCO103:
         return Subject(replace(Disco(), rule=rule), NULL_RULE, label)
-    return Subject(replace(SPROUT, rule=rule), rule_weights.twin_of(sizes), label)
+    return Subject(replace(SPROUT, rule=rule), rule_weights.null_rule_name(sizes), label)
 
 
 def apply_agent(learner: Disco, agent: str, interface: str = "default") -> Disco:

@@ -20,15 +20,15 @@ from rulescope.assays.figures import ENDINGS
 from rulescope.assays.panels import draw_estimate
 from rulescope.assays.results import Column, Table, Value
 from rulescope.audit import optimiser_profile
-from rulescope.audit.history_answer import LEAST_SEEDS, MARGIN, humps
+from rulescope.audit.history_answer import LEAST_SEEDS, MARGIN, describe_groups
 from rulescope.audit.profile import (
     FILE,
     FROZEN,
     RULE,
     Axis,
-    Figure,
     Measure,
     Profile,
+    ProfileValue,
     columns,
 )
 from rulescope.audit.profile_axes import LEARNERS
@@ -148,17 +148,17 @@ def _shown(measure: Measure, column: str) -> str | None:
     return None if found is None else shown(found, measure.digits)
 
 
-def shown(found: Figure, digits: int) -> str:
+def shown(found: ProfileValue, digits: int) -> str:
     """Return a number as it is read, with what it leaves out."""
     number, more = cell(found.estimate(), Column("", digits)), shown_beside(found)
     return f"{number}; {more}" if more else number
 
 
-def shown_beside(found: Figure) -> str:
+def shown_beside(found: ProfileValue) -> str:
     """Return what a number leaves out: class and ends of a window, or two groups of lifetimes."""
     if found.window is not None:
         return found.window.label
-    return "" if found.groups is None else humps(found.groups)
+    return "" if found.groups is None else describe_groups(found.groups)
 
 
 def _n(measure: Measure) -> str:
@@ -178,7 +178,7 @@ def write_profile(profile: Profile, parts: Mapping[str, str], folder: Path) -> l
 
 
 def _overview(profile: Profile, parts: Mapping[str, str]) -> str:
-    said = [
+    sentences = [
         f"- **{axis.name}.** {' '.join(filter(None, (axis.question, axis.verdict)))}"
         for axis in profile.axes
     ]
@@ -187,7 +187,7 @@ def _overview(profile: Profile, parts: Mapping[str, str]) -> str:
         *([f"**{profile.answer.sentence}**"] if profile.answer is not None else []),
         *filter(None, [rules(profile)]),
         f"{profile.learner}. Preset {profile.preset}.",
-        "\n".join(said),
+        "\n".join(sentences),
         "![The profile: every measure with its interval](profile.png)",
         markdown(table(profile)).strip(),
     ]
@@ -306,7 +306,7 @@ def _draw(axes: Axes, block: _Block, names: list[str]) -> None:
     axes.set_xlabel(UNITS[block.unit], labelpad=1, size=SMALL)
 
 
-def _mark(axes: Axes, place: float, found: Figure, how: ArmStyle) -> None:
+def _mark(axes: Axes, place: float, found: ProfileValue, how: ArmStyle) -> None:
     """Draw a figure at a height; two groups of lifetimes as two dots, a window with its ends."""
     one = found.estimate()
     if found.groups is not None:
@@ -343,10 +343,10 @@ def _legend(page: Page, profile: Profile, names: list[str]) -> None:
         Line2D([], [], color=how.colour, marker=how.marker, mfc=how.face, lw=1.3, ms=4.6)
         for how in map(style_of, names)
     ]
-    said = [profile.rule if name == RULE else name for name in names]
+    labels = [profile.rule if name == RULE else name for name in names]
     page.figure.legend(
         handles,
-        said,
+        labels,
         loc="upper left",
         bbox_to_anchor=(0.05 / page.width, 1 - 0.05 / page.height),
         ncols=4,

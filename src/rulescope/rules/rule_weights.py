@@ -1,6 +1,6 @@
 """Rule weights as read-only arrays, from an untrusted file or from a seed.
 
-The null rule of a rule is one of its sizes with random weights (:func:`twin_of`).
+The null rule of a rule is one of its sizes with random weights (:func:`null_rule_name`).
 
 Nothing here unpickles. A file is read once and the same bytes are hashed and parsed, so a file that
 is replaced in between cannot pass the check.
@@ -99,7 +99,8 @@ def load(name: str, explicit: Path | None = None, *, download: bool = True) -> R
 
     ``random:SEED`` is a random Disco rule, ``open-random:SEED`` a small and
     ``open-random-large:SEED`` a large OPEN rule. ``sprout-random:SEED`` is a rule of Sprout's size
-    as it is before any discovery, ``fresh-SIZES:SEED`` one of other sizes (see :func:`twin_of`).
+    as it is before any discovery, ``fresh-SIZES:SEED`` one of other sizes (see
+    :func:`null_rule_name`).
     ``sha256:CONTENT`` is the rule in the file ``explicit``, which must have that content (see
     :func:`name_of`).
 
@@ -210,10 +211,10 @@ def short(name: str) -> str:
     return name[: len(CONTENT) + 12] if name.startswith(CONTENT) else name
 
 
-def twin_of(sizes: disco_format.DiscoSizes, seed: int = 0) -> str:
+def null_rule_name(sizes: disco_format.DiscoSizes, seed: int = 0) -> str:
     """Return the name of a rule of these ``sizes`` with random weights.
 
-    >>> twin_of(disco_format.SPROUT)
+    >>> null_rule_name(disco_format.SPROUT)
     'fresh-16-64-32-1-16-16-16-16-4-16-16-16-16-4:0'
     """
     return f"{FRESH}{'-'.join(map(str, sizes))}:{seed}"

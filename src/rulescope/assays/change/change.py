@@ -16,11 +16,11 @@ import numpy as np
 
 from rulescope.assays.analysis import (
     CORE_DRAWS,
-    absent,
     collect_tail_warnings,
     estimate_cells,
     make_results,
-    missing,
+    missing_estimate,
+    note_missing,
 )
 from rulescope.assays.assay import Assay
 from rulescope.assays.budget import Budget
@@ -111,7 +111,7 @@ def grid(budget: Budget) -> list[Cell]:
 def analyse(frame: Frame) -> Results:
     """Estimate levels, times to competence, the rule minus DQN, and what auxiliary losses do."""
     read = readouts(frame)
-    notes = missing(frame)
+    notes = note_missing(frame)
     found = Estimates()
     with collect_tail_warnings(notes):
         for readout in ("pre", "auc", "final"):
@@ -178,7 +178,9 @@ def _replay_contrasts(frame: Frame, auc: Floats) -> Estimates:
         each = _differences(frame, auc, "rule", arm, condition, DQN_TASK)
         labels = {"condition": condition, "replay": replay}
         for quantity, statistic in statistics.items():
-            one = absent(size) if each is None else estimate(each, blocks, statistic, size)
+            one = (
+                missing_estimate(size) if each is None else estimate(each, blocks, statistic, size)
+            )
             found.add(quantity, one, labels, seeds=each)
     return found
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rulescope.assays.analysis import final, trajectories
+from rulescope.assays.analysis import last_row, trajectories
 from rulescope.assays.budget import Budget
 from rulescope.assays.estimates import Label
 from rulescope.assays.frame import Floats, Frame
@@ -93,7 +93,7 @@ def readouts(frame: Frame, column: str = "score") -> dict[str, Floats]:
         "trough": lowest,
         "auc": post_switch_auc(grid, log, at, last),
         "final": tail_mean(log, tail_from(grid, FINAL, last)),
-        "endpoint": final(frame, column),
+        "endpoint": last_row(frame, column),
     }
 
 

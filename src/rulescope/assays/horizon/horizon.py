@@ -13,12 +13,12 @@ import numpy as np
 
 from rulescope.assays.analysis import (
     ATLAS_DRAWS,
-    below,
     collect_tail_warnings,
     estimate_cells,
-    final,
+    last_row,
     make_results,
-    missing,
+    note_missing,
+    table_note,
 )
 from rulescope.assays.assay import Assay
 from rulescope.assays.budget import Budget
@@ -81,8 +81,8 @@ def grid(budget: Budget) -> list[Cell]:
 
 def analyse(frame: Frame) -> Results:
     """Estimate endpoint and mastery of every arm, and differences within seeds."""
-    readouts = {"endpoint": final(frame), "mastery": mastered(frame)}
-    notes = missing(frame)
+    readouts = {"endpoint": last_row(frame), "mastery": mastered(frame)}
+    notes = note_missing(frame)
     found = Estimates()
     blocks = seed_blocks(len(frame.seeds), ATLAS_DRAWS)
     with collect_tail_warnings(notes):
@@ -145,7 +145,7 @@ def _levels(frame: Frame, found: Estimates) -> Table:
             Entry(Column("Endpoint [95% CI]", 4), "endpoint"),
             Entry(Column("Mastery [95% CI]", 1), "mastery", show=_thousands_of),
         ),
-        below(frame, READOUTS, ATLAS_DRAWS),
+        table_note(frame, READOUTS, ATLAS_DRAWS),
     )
 
 
@@ -180,7 +180,7 @@ def _paired(frame: Frame, found: Estimates) -> Table:
             Column("Mastery difference [95% CI]", 1),
         ),
         tuple(rows),
-        below(
+        table_note(
             frame,
             f"{READOUTS}; differences are reference minus comparator within each seed",
             ATLAS_DRAWS,

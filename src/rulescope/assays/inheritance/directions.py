@@ -14,13 +14,13 @@ from typing import Literal
 from rulescope.assays.analysis import (
     CORE_DRAWS,
     SCORE,
-    absent,
-    below,
     collect_tail_warnings,
-    exactly,
     make_results,
-    missing,
+    missing_estimate,
+    note_missing,
+    table_note,
     tail20,
+    without_interval,
 )
 from rulescope.assays.assay import Assay
 from rulescope.assays.budget import Budget, prefix
@@ -125,7 +125,7 @@ def grid(budget: Budget) -> list[Cell]:
 def analyse(frame: Frame) -> Results:
     """Estimate every cell, and the contrasts at each recipient scale within seeds."""
     scores = tail20(frame)
-    notes = missing(frame)
+    notes = note_missing(frame)
     blocks = seed_blocks(len(frame.seeds), CORE_DRAWS)
     found = Estimates()
     with collect_tail_warnings(notes):
@@ -138,7 +138,7 @@ def analyse(frame: Frame) -> Results:
                 each = None
                 if set(pair) <= set(arms):
                     each = paired_differences(*(arms[arm] for arm in pair))
-                one = absent() if each is None else estimate(each, blocks)
+                one = missing_estimate() if each is None else estimate(each, blocks)
                 found.add("contrast", one, {"scale": scale, "contrast": contrast}, seeds=each)
     contrasts = [row.estimate for row in found.where("contrast")]
     found.add("spanning", _spanning(contrasts), {}, other_grid=not _whole(frame, contrasts))
@@ -150,8 +150,10 @@ def _spanning(contrasts: list[Estimate]) -> Estimate:
     """Count the contrasts whose interval includes zero, of those that have one."""
     judged = [one for one in contrasts if one.method == "bootstrap"]
     if not judged:
-        return absent()
-    return exactly(sum(one.low <= 0.0 <= one.high for one in judged), min(o.n for o in judged))
+        return missing_estimate()
+    return without_interval(
+        sum(one.low <= 0.0 <= one.high for one in judged), min(o.n for o in judged)
+    )
 
 
 def _whole(frame: Frame, contrasts: list[Estimate]) -> bool:
@@ -162,7 +164,7 @@ def _whole(frame: Frame, contrasts: list[Estimate]) -> bool:
 
 def _note(frame: Frame, what: str) -> str:
     count = len(TRAINING_SCALES) * len(training_seeds(frame.iterations))
-    return below(
+    return table_note(
         frame,
         f"{what}; directions: the first {COMPONENTS} principal ones of {count} prefixes of "
         f"{prefix(frame.iterations):,} iterations at scales "

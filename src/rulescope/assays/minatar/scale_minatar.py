@@ -13,13 +13,13 @@ from dataclasses import replace
 import numpy as np
 
 from rulescope.assays.analysis import (
-    below,
     collect_tail_warnings,
     estimate_cells,
-    exactly,
     make_results,
-    missing,
+    note_missing,
+    table_note,
     tail10,
+    without_interval,
 )
 from rulescope.assays.assay import Assay
 from rulescope.assays.budget import Budget
@@ -72,7 +72,7 @@ def grid(budget: Budget) -> list[Cell]:
 def analyse(frame: Frame) -> Results:
     """Estimate rates, what is retained of them, and how many scales are usable."""
     rates = tail10(frame, "reward_rate")
-    notes = missing(frame)
+    notes = note_missing(frame)
     with collect_tail_warnings(notes):
         found = estimate_cells(frame, "rate", rates, DRAWS)
         for i, task in enumerate(frame.axes["task"]):
@@ -94,7 +94,7 @@ def _add_retention(
         ratios = retention_ratios(unit, values)
         kept = estimate(ratios, blocks)
         known = math.isfinite(retention(unit, values))
-        retained.append(kept if known else exactly(math.nan, kept.n))
+        retained.append(kept if known else without_interval(math.nan, kept.n))
         found.add("retention", retained[-1], {**cell, "scale": scale}, seeds=ratios)
     usable = usable_scales(scales, [one.value for one in retained], PASSING)
     fewest = min((one.n for one in retained if one.n), default=0)
@@ -105,7 +105,7 @@ def _add_retention(
         ("usable-low", usable.low),
         ("usable-high", usable.high),
     ):
-        found.add(quantity, exactly(value, fewest), cell, other_grid=run != SCALES)
+        found.add(quantity, without_interval(value, fewest), cell, other_grid=run != SCALES)
 
 
 def _names(frame: Frame) -> list[tuple[str, str]]:
@@ -144,7 +144,7 @@ def _retention(frame: Frame, found: Estimates) -> Table:
             Column("Passing"),
         ),
         tuple(rows),
-        below(frame, f"{RATE}; {RETENTION}; {PAIRS}; integer-trimmed means over seeds", DRAWS),
+        table_note(frame, f"{RATE}; {RETENTION}; {PAIRS}; integer-trimmed means over seeds", DRAWS),
         tells_n=False,
     )
 
@@ -169,7 +169,7 @@ def _usable(frame: Frame, found: Estimates) -> Table:
             Column("High scale"),
         ),
         tuple(rows),
-        below(frame, f"usable: retention at least {PASSING}; {RATE}; {RETENTION}", DRAWS),
+        table_note(frame, f"usable: retention at least {PASSING}; {RATE}; {RETENTION}", DRAWS),
     )
 
 

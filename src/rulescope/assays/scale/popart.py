@@ -13,12 +13,12 @@ from dataclasses import replace
 from rulescope.assays.analysis import (
     ATLAS_DRAWS,
     SCORE,
-    below,
     collect_tail_warnings,
+    describe_budget,
     estimate_cells,
-    in_words,
     make_results,
-    missing,
+    note_missing,
+    table_note,
     tail15,
 )
 from rulescope.assays.assay import Assay
@@ -63,7 +63,7 @@ def grid(budget: Budget) -> list[Cell]:
 
 def analyse(frame: Frame) -> Results:
     """Estimate the score of every cell, and in how many lifetimes the floor was never reached."""
-    notes = missing(frame)
+    notes = note_missing(frame)
     found = Estimates()
     with collect_tail_warnings(notes):
         if "score" in frame.axes["condition"]:
@@ -97,7 +97,7 @@ def _scores(frame: Frame, found: Estimates) -> Table:
         "A2C with and without PopArt by reward scale",
         (Column("Algorithm"), Column("Reward scale"), Column("n"), Column("Score [95% CI]", 5)),
         tuple(rows),
-        below(frame, SCORE.format(part="15 % of the log"), ATLAS_DRAWS),
+        table_note(frame, SCORE.format(part="15 % of the log"), ATLAS_DRAWS),
         tells_n=False,
     )
 
@@ -115,7 +115,7 @@ def _floor(frame: Frame, found: Estimates) -> Table:
             Entry(Column("Lifetimes"), "floor", show=_count_above),
             Entry(Column("Share [95% CI]"), "floor"),
         ),
-        f"{in_words(frame)}; above the floor after every single update; Wilson intervals.",
+        f"{describe_budget(frame)}; above the floor after every single update; Wilson intervals.",
         tells_n=False,
     )
 

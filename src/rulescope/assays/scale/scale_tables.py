@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from rulescope.assays.analysis import CORE_DRAWS, SCORE, adjusted, below
+from rulescope.assays.analysis import CORE_DRAWS, SCORE, adjusted, table_note
 from rulescope.assays.comparison_families import PRIMARY
 from rulescope.assays.estimates import Estimates
 from rulescope.assays.frame import Frame
@@ -79,7 +79,7 @@ def _contrasts(frame: Frame, found: Estimates) -> Table:
             Index("Criterion", "criterion", {"half-best": "Half-best", "0.8": "S ≥ 0.8"}),
         ),
         entries,
-        below(frame, WIDTH, CORE_DRAWS, adjusted(PRIMARY)),
+        table_note(frame, WIDTH, CORE_DRAWS, adjusted(PRIMARY)),
     )
 
 
@@ -97,7 +97,7 @@ def _widths(frame: Frame, found: Estimates) -> Table:
                 for c in CRITERIA
             ),
         ),
-        below(frame, WIDTH, CORE_DRAWS),
+        table_note(frame, WIDTH, CORE_DRAWS),
     )
 
 
@@ -113,7 +113,7 @@ def _relative(frame: Frame, found: Estimates) -> Table:
             Entry(Column("Point threshold"), "threshold"),
             Entry(Column("Scales"), "width", half, window_of),
         ),
-        below(frame, f"{WIDTH}; the threshold is found anew in every draw", CORE_DRAWS),
+        table_note(frame, f"{WIDTH}; the threshold is found anew in every draw", CORE_DRAWS),
     )
 
 
@@ -125,7 +125,7 @@ def _scores(task: str, frame: Frame, found: Estimates) -> Table:
         found,
         [Index("Scale", "scale", names(frame.axes["scale"]))],
         [Entry(Column(name), "score", {"task": task, "arm": arm}) for arm, name in arms.items()],
-        below(frame, TAIL, CORE_DRAWS),
+        table_note(frame, TAIL, CORE_DRAWS),
     )
 
 
@@ -139,7 +139,7 @@ def _displacements(frame: Frame, found: Estimates) -> Table:
             Entry(Column(f"{vector}: shift / radius", 2), "displacement", {"vector": vector})
             for vector in "hc"
         ],
-        below(frame, STATES, CORE_DRAWS),
+        table_note(frame, STATES, CORE_DRAWS),
     )
 
 
@@ -154,7 +154,7 @@ def _geometry(frame: Frame, found: Estimates) -> Table:
             Entry(Column("PC1+2 fraction"), "principal"),
             Entry(Column("Unit radius", interval=False), "radius"),
         ),
-        below(
+        table_note(
             frame,
             "between: variation between the scales' centroids as a fraction of all variation; "
             "radius: mean distance of unit-scale states to their centroid",
