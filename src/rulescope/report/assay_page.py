@@ -10,6 +10,7 @@ from typing import Any
 import rulescope.assays
 from rulescope.assays import Assay
 from rulescope.assays.comparison import remarks
+from rulescope.assays.estimates import label_text
 from rulescope.assays.figure_data import explain_arms
 from rulescope.assays.figures import FIGURES
 from rulescope.assays.plan import interactions
@@ -28,7 +29,7 @@ from rulescope.report.page_templates import (
     table_view,
 )
 from rulescope.report.publication import figure_assays
-from rulescope.report.site_model import AssayPage, Site, label_text
+from rulescope.report.site_model import AssayPage, Site
 from rulescope.report.svg import Mark, shared_axis, strip
 
 SCRIPTS = ("load.js", "chart.js", "values.js", "curves.js")

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from rulescope.assays import Cell
+from rulescope.assays.estimates import label_text
 from rulescope.episode_stats import HEADLINES
 from rulescope.render.arm_styles import ArmStyle, in_order
 from rulescope.render.display_names import subject_name
 from rulescope.report.css_styles import distinct_styles, style_data
 from rulescope.report.report_inputs import json_numbers
-from rulescope.report.site_model import AssayPage, Floats, RecordedRun, label_text
+from rulescope.report.site_model import AssayPage, Floats, RecordedRun
 from rulescope.stats import trimmed_mean
 
 STATE_NORMS = {"hidden_norm": "norm of the recurrent state h", "cell_norm": "norm of the cell c"}

@@ -235,6 +235,14 @@ ASSAY = Assay(
     conditions=CONDITIONS,
     columns=("score", "episodes", clear_event.COLUMN),
     states=(),
+    tables=(
+        "tab:e3-all",
+        "tab:e3-thresholds",
+        "tab:unified-recovery-action_flip",
+        "tab:unified-recovery-reward_move",
+        "tab:unified-recovery-none",
+        "tab:unified-recovery-noaux",
+    ),
     figures=(
         "fig:detail-replay",
         "v5:fig:recovery-overview",

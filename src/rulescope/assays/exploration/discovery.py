@@ -295,6 +295,7 @@ ASSAY = Assay(
     analyse=analyse,
     columns=("episodes", "goals", "success", "first_goal_interaction", "first_goal_episode"),
     states=(),
+    tables=("tab:deepsea",),
     figures=("deepsea-discovery",),
     cohort=EVENTS,
 )

@@ -118,6 +118,7 @@ ASSAY = Assay(
     analyse=analyse,
     columns=("mean_return",),
     states=(),
+    tables=("v5:tab:app-exploration-f1",),
     figures=("v5:fig:app-exploration",),
     cohort=cohorts.CONVENTIONS,
 )

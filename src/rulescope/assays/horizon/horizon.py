@@ -207,5 +207,6 @@ ASSAY = Assay(
     analyse=analyse,
     columns=("score",),
     states=(),
+    tables=("v5:tab:app-f2-paired",),
     figures=("fig:behavior",),
 )

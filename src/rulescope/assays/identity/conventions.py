@@ -279,4 +279,5 @@ ASSAY = Assay(
     columns=("mean_return", "reward_rate"),
     states=(),
     cohort=CONVENTIONS,
+    tables=("v5:tab:app-convention-gaps",),
 )

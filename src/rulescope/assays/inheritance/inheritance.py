@@ -292,6 +292,10 @@ ASSAY = Assay(
     presets=PRESETS,
     grid=grid,
     analyse=analyse,
+    tables=(
+        "tab:e2-arms",
+        "v5:tab:app-transplant",
+    ),
     figures=("fig:scale", "fig:detail-inheritance", "orig:scale"),
     arm_words=ARM_WORDS,
 )

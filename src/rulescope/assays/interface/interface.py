@@ -110,5 +110,6 @@ ASSAY = Assay(
     presets=PRESETS,
     grid=grid,
     analyse=analyse,
+    tables=("v5:tab:app-interface",),
     figures=("fig:scale", "v5:fig:app-interface", "orig:scale"),
 )

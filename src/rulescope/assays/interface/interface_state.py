@@ -157,5 +157,6 @@ ASSAY = Assay(
     presets=PRESETS,
     grid=grid,
     analyse=analyse,
+    tables=("tab:p1-complete",),
     figures=("interface-state",),
 )

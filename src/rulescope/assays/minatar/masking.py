@@ -161,6 +161,10 @@ ASSAY = Assay(
     analyse=analyse,
     columns=("reward_rate",),
     states=(),
+    tables=(
+        "v5:tab:app-minatar-masking",
+        "v5:tab:app-minatar-masking-paired",
+    ),
     figures=("v5:fig:app-streams",),
     cohort=HISTORICAL,
 )

@@ -185,6 +185,7 @@ ASSAY = Assay(
     analyse=analyse,
     columns=("reward_rate",),
     states=(),
+    tables=("tab:minatar-context",),
     figures=("minatar-context",),
     cohort=HISTORICAL,
 )

@@ -194,4 +194,8 @@ ASSAY = Assay(
     columns=("reward_rate",),
     states=(),
     cohort=HISTORICAL,
+    tables=(
+        "v5:tab:app-minatar-retention",
+        "v5:tab:app-minatar-usable",
+    ),
 )

@@ -318,6 +318,10 @@ ASSAY = Assay(
     analyse=analyse,
     columns=(),
     states=tuple(f"evaluation.{policy}/reward" for policy in POLICIES),
+    tables=(
+        "tab:open-0",
+        "tab:open-1",
+    ),
     figures=("open-carry",),
     cohort=NO_DISCO,
 )

@@ -145,6 +145,7 @@ ASSAY = Assay(
     analyse=analyse,
     columns=("score", "floor_margin"),
     states=(),
+    tables=("v5:tab:app-popart",),
     figures=("v5:fig:app-baselines",),
     cohort=NO_DISCO,
 )

@@ -257,6 +257,17 @@ ASSAY = Assay(
     presets=PRESETS,
     grid=grid,
     analyse=analyse,
+    tables=(
+        "tab:e1-all",
+        "v5:tab:app-scale-widths",
+        "tab:unified-scale-relative",
+        "tab:unified-scores-catch",
+        "tab:unified-scores-catchdense",
+        "tab:unified-scores-catchlong",
+        "v5:tab:app-scale-state",
+        "tab:unified-scale-geometry",
+        "v5:tab:app-scale-references",
+    ),
     figures=("fig:scale", "fig:detail-scale", "v5:fig:app-scale", "orig:scale"),
     arm_words=arm_words(ARMS),
 )

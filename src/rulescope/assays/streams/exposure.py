@@ -114,6 +114,7 @@ ASSAY = Assay(
     analyse=analyse,
     columns=("rate_score",),
     states=(),
+    tables=("v5:tab:app-streams-exposures",),
     figures=("v5:fig:app-streams", "fig:behavior", "orig:behavior", "synthetic-terminals"),
     cohort=HISTORICAL,
 )

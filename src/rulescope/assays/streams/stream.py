@@ -112,5 +112,6 @@ ASSAY = Assay(
     analyse=analyse,
     columns=("rate_score",),
     states=(),
+    tables=("v5:tab:app-resetfree",),
     figures=("v5:fig:app-streams", "fig:behavior", "orig:behavior"),
 )

@@ -74,6 +74,7 @@ ASSAY = Assay(
     analyse=analyse,
     columns=("rate_score",),
     states=(),
+    tables=("v5:tab:app-streams-synthetic",),
     figures=("synthetic-terminals",),
     cohort=HISTORICAL,
 )
