@@ -39,7 +39,7 @@ hundred-and-thirtieth."""
 MARGIN = 0.1
 """Score: a difference within plus or minus this is no effect."""
 NEAR_ZERO = 0.2
-"""Mean score below which a group of lifetimes is said to have stayed near 0."""
+"""Mean score below which a group of lifetimes is reported to have stayed near 0."""
 
 TOO_FEW = "too few seeds"
 INCOMPETENT = "neither arm is competent"

@@ -88,7 +88,10 @@ class Measure(msgspec.Struct, frozen=True):
 
 
 class Axis(msgspec.Struct, frozen=True):
-    """The question along one axis, the measurements, and what they say."""
+    """One section of a profile: the question along an axis, the measurements and the verdict.
+
+    The reward-scale axis has two sections: windows, and the inheritance of states.
+    """
 
     name: str
     question: str

@@ -69,8 +69,8 @@ class MeasureSource(NamedTuple):
     """What the estimate is divided by."""
     difference: bool = False
     each: Callable[[Results], Floats | None] | None = None
-    """Of a difference: its values [seeds]. Its interval then covers Student's t interval, and
-    without an estimate at ``place`` it is estimated from them."""
+    """Returns the per-seed values [seeds] of a difference; used to widen its interval to Student's
+    t, or to estimate it if no row exists at ``place``."""
 
 
 def competence(found: Found) -> Axis:
@@ -350,11 +350,12 @@ AXES: tuple[Callable[[Found], Axis], ...] = (
     change,
     exploration,
 )
-"""In the order of a profile."""
+"""The sections of a profile, in its order: five axes, and the inheritance of states. The latter is
+a part of the reward-scale axis, with a section of its own."""
 
 
 def axes_of(found: Found) -> tuple[Axis, ...]:
-    """Return every axis of a profile; what was not run has no measures."""
+    """Return every section of a profile; what was not run has no measures."""
     return tuple(axis(found) for axis in AXES)
 
 

@@ -88,7 +88,7 @@ CROSSING_EVERY = 40
 LEVEL = 0.05
 """A candidate is excluded from a cohort below this probability, shared over the cohort's cells."""
 LEAST = 6
-"""Lifetimes of every cell without which a candidate is not said to fit."""
+"""Lifetimes of every cell without which no candidate is reported to fit."""
 
 CohortName = Literal["reference-indexed", "historical"]
 Part = Callable[[str], Frame]

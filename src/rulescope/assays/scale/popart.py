@@ -36,7 +36,7 @@ from rulescope.stats import wilson
 ARMS = ("a2c", "a2c-popart")
 SCALES = (1e-3, 1.0, 1e3)
 CONDITIONS = ("score", "floor")
-"""What lifetimes are for: the score, or how near the deviation comes to its floor."""
+"""What lifetimes are for: the score, or the distance of the deviation from its floor."""
 FLOOR = ("a2c-popart", 1e-3)
 """The arm whose deviation might come near its floor, and the reward scale."""
 LOGGED = {"floor": 1}
