@@ -48,10 +48,10 @@ def test_a_lifetime_on_the_fake_gpu_is_that_on_the_processor(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "family", [compare_forward, compare_value_estimator, compare_value_interface]
+    "kind", [compare_forward, compare_value_estimator, compare_value_interface]
 )
-def test_parity_on_the_fake_gpu_is_that_on_the_processor(family: object) -> None:
-    assert callable(family)
-    usual = list(family(Golden(GOLDEN)))
+def test_parity_on_the_fake_gpu_is_that_on_the_processor(kind: object) -> None:
+    assert callable(kind)
+    usual = list(kind(Golden(GOLDEN)))
     with fake_gpu() as device:
-        assert list(family(Golden(GOLDEN, device))) == usual
+        assert list(kind(Golden(GOLDEN, device))) == usual

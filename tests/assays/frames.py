@@ -12,7 +12,7 @@ from rulescope.assays.assay import Assay
 from rulescope.assays.budget import Budget
 from rulescope.assays.estimates import Label
 from rulescope.assays.frame import Floats, Frame
-from rulescope.render.arm_looks import arm_name
+from rulescope.render.arm_styles import arm_name
 from rulescope.render.display_names import canonical_arm
 
 Axes = Mapping[str, tuple[Label, ...]]

@@ -1,4 +1,4 @@
-"""Frames of lifetimes that nobody lived: each logs what a test says."""
+"""Frames of made-up lifetimes: each logs what a test says."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from rulescope.assays import ASSAYS, Selection, narrowed
-from rulescope.assays.change.change import ARMS, CONDITIONS, DISCO, TASKS, analyse
+from rulescope.assays.change.change import CONDITIONS, DISCO, PUBLISHED, TASKS, analyse
 from rulescope.assays.change.switch_readouts import readouts, switch_of
 from rulescope.assays.comparison_families import REPLAY
 from rulescope.assays.frame import Floats, Frame
@@ -28,7 +28,7 @@ PAPER = ASSAY.budget("paper")
 
 def small(
     seeds: int = 5,
-    arms: tuple[str, ...] = ARMS,
+    arms: tuple[str, ...] = PUBLISHED,
     tasks: tuple[str, ...] = TASKS,
     conditions: tuple[str, ...] = CONDITIONS,
 ) -> Frame:
@@ -228,4 +228,6 @@ def test_two_seeds_give_ranges_and_boards_without_dqn_no_estimates_of_it() -> No
     for key in ("auc/none/catch/dqn", "contrast/action-flip/100k", "rmd/none/catch/rule/0.8"):
         assert found[key].method == "range"
     assert len([key for key in found if key.startswith("auc/")]) == 27
-    assert {arm for key in found for arm in ARMS if key == f"auc/none/catch/{arm}"} == set(ARMS)
+    assert {arm for key in found for arm in PUBLISHED if key == f"auc/none/catch/{arm}"} == set(
+        PUBLISHED
+    )

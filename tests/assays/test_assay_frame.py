@@ -10,7 +10,7 @@ import pytest
 
 from made_up_records import made_up
 from rulescope.assays import ASSAYS, gather
-from rulescope.assays.analysis import missing
+from rulescope.assays.analysis import note_missing
 from rulescope.assays.frame import Frame
 from rulescope.assays.grid import Arm, Cell, make_runs
 from rulescope.core.errors import RulescopeError
@@ -116,7 +116,7 @@ def test_cells_may_differ_in_seeds_and_length_and_leave_holes() -> None:
     assert frame.planned.sum() == 7
     assert frame.iteration.tolist() == [20, 40, 60, 80, 100]
     assert np.isnan(frame.log("mean_return", task="deep-sea-8", arm="a2c")[:, 3:]).all()
-    assert missing(frame) == []
+    assert note_missing(frame) == []
 
 
 def test_planned_cells_have_labels_and_places(frame: Frame) -> None:

@@ -6,28 +6,28 @@ import pytest
 from msgspec.structs import replace
 
 from rulescope.audit import axis_sentences, history_answer
-from rulescope.audit.profile import NULL, PINNED, RULE, Figure, Groups, Measure, Scales
+from rulescope.audit.profile import NULL, PINNED, RULE, Groups, Measure, ProfileValue, Scales
 
 FREEZE = "frozen at iteration 1000"
 DEAD, SINGLE = Scales("none"), Scales("singleton", 1.0, 1.0)
 
 
-def around(value: float, half: float = 0.02, n: int = 6) -> Figure:
-    return Figure(value, value - half, value + half, n, "bootstrap")
+def around(value: float, half: float = 0.02, n: int = 6) -> ProfileValue:
+    return ProfileValue(value, value - half, value + half, n, "bootstrap")
 
 
-def alone(value: float, n: int = 1) -> Figure:
-    return Figure(value, None, None, n, "none")
+def alone(value: float, n: int = 1) -> ProfileValue:
+    return ProfileValue(value, None, None, n, "none")
 
 
 def line(
-    key: str, figures: dict[str, Figure], differences: dict[str, Figure] | None = None
+    key: str, figures: dict[str, ProfileValue], differences: dict[str, ProfileValue] | None = None
 ) -> Measure:
     unit = "decades" if key.startswith("contrast/") else "score"
     return Measure(key, key, unit, figures, "E1", differences=differences or {})
 
 
-def lines(**figures: dict[str, Figure]) -> dict[str, Measure]:
+def lines(**figures: dict[str, ProfileValue]) -> dict[str, Measure]:
     return {key: line(key, found) for key, found in figures.items()}
 
 
@@ -61,7 +61,7 @@ def test_competence_is_told_with_paired_differences() -> None:
     ],
 )
 def test_a_rule_is_compared_with_itself_by_the_margin_of_the_answer(
-    live: float, pinned: float, difference: Figure, words: str
+    live: float, pinned: float, difference: ProfileValue, words: str
 ) -> None:
     """The sentence was "better than itself" beside the answer "neither"."""
     score = line("score", {RULE: around(live), PINNED: around(pinned)}, {PINNED: difference})
@@ -102,7 +102,7 @@ def test_a_dead_rule_is_not_compared_with_its_dead_pinned_self() -> None:
         (alone(0.9), "reaches 0.90 on Catch 8×8, in too few seeds for an interval."),
     ],
 )
-def test_a_doubtful_score_is_told_with_its_doubt(score: Figure, verb: str) -> None:
+def test_a_doubtful_score_is_told_with_its_doubt(score: ProfileValue, verb: str) -> None:
     assert verb in axis_sentences.competence(lines(score={RULE: score}))
 
 
@@ -130,7 +130,7 @@ def test_two_groups_of_lifetimes_are_named_instead_of_their_mean() -> None:
 
 
 def scales(
-    best: tuple[float, float], fixed: tuple[Scales, Scales], contrast: Figure
+    best: tuple[float, float], fixed: tuple[Scales, Scales], contrast: ProfileValue
 ) -> dict[str, Measure]:
     columns = (RULE, PINNED)
     widths = {
@@ -165,7 +165,7 @@ def scales(
     ],
 )
 def test_the_fixed_criterion_leads_and_an_effect_leaves_out_zero(
-    effect: Figure, words: str
+    effect: ProfileValue, words: str
 ) -> None:
     wide = Scales("interval", 0.1, 10.0)
     said = axis_sentences.scale(scales((0.9, 0.85), (wide, SINGLE), effect))
@@ -290,10 +290,10 @@ def test_a_change_is_judged_where_only_the_frozen_arm_was_competent() -> None:
 
 
 def test_exploration_and_inheritance_say_what_they_saw() -> None:
-    sea = {"found/8": line("found/8", {RULE: Figure(2 / 3, 0.2, 0.9, 3, "wilson")})}
+    sea = {"found/8": line("found/8", {RULE: ProfileValue(2 / 3, 0.2, 0.9, 3, "wilson")})}
     assert axis_sentences.exploration(sea) == "In DeepSea 8, 2 of 3 have the goal in the log."
 
-    def held(effect: Figure, natural: float, clamp: float) -> str:
+    def held(effect: ProfileValue, natural: float, clamp: float) -> str:
         keys = {"interaction/0.1": effect, "live/0.1": around(0.9)}
         keys |= {"match-natural/0.1": around(natural), "match-clamp/0.1": around(clamp)}
         return axis_sentences.inheritance(

@@ -21,13 +21,13 @@ TINY = disco_format.DiscoSizes(predictions=4, trajectory=8, lifetime=4)
 
 def test_a_name_is_that_of_an_embedded_or_released_or_random_rule() -> None:
     found, weights = find_subject("sprout")
-    assert (found.family, found.rule, weights) == ("disco", "sprout", None)
+    assert (found.architecture, found.rule, weights) == ("disco", "sprout", None)
     assert found == make_subject("sprout")
     assert found.learner == SPROUT
     assert found.null == "sprout-random:0"
     assert find_subject("disco103")[0] == DISCO103
     assert find_subject("random:3")[0].rule == "random:3"
-    assert find_subject("open-breakout")[0].family == "open"
+    assert find_subject("open-breakout")[0].architecture == "open"
     assert find_subject("open")[0] == make_subject("open") == Subject(Open(), own_rules=True)
 
 
@@ -88,7 +88,7 @@ def test_a_vector_is_a_rule_of_the_other_family(tmp_path: Path) -> None:
     path = tmp_path / "mine.npy"
     np.save(path, np.zeros(1211, np.float32))
     found, weights = find_subject(str(path))
-    assert (found.family, type(found.learner), weights) == ("open", Open, path)
+    assert (found.architecture, type(found.learner), weights) == ("open", Open, path)
     assert rule_weights.load(found.rule, path).parameter_count == 1211
 
 

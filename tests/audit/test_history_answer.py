@@ -15,21 +15,23 @@ from rulescope.assays import ASSAYS
 from rulescope.assays.results import Results
 from rulescope.assays.streams import stream_readouts
 from rulescope.audit import evidence, history_answer, profile_axes
-from rulescope.audit.profile import PINNED, Answer, Comparison, Figure, Result, Verdict
+from rulescope.audit.profile import PINNED, Answer, Comparison, ProfileValue, Result, Verdict
 from rulescope.stats import COMPETENT, intervals, paired_estimate
 
 from .made_up_audits import Truth, around, audit, change_of, curves, frame, humped, scales_alone
 
 
-def figure(value: float, low: float, high: float, n: int = 8) -> Figure:
-    return Figure(value, low, high, n, "bootstrap")
+def figure(value: float, low: float, high: float, n: int = 8) -> ProfileValue:
+    return ProfileValue(value, low, high, n, "bootstrap")
 
 
-def flat(value: float, n: int = 8) -> Figure:
+def flat(value: float, n: int = 8) -> ProfileValue:
     return figure(value, value, value, n)
 
 
-def place(axis: str, live: float, other: float, difference: Figure, where: str = "") -> Comparison:
+def place(
+    axis: str, live: float, other: float, difference: ProfileValue, where: str = ""
+) -> Comparison:
     result, reason = history_answer.judge(live >= COMPETENT, other >= COMPETENT, difference)
     scores = flat(live), flat(other)
     return Comparison(
@@ -52,11 +54,17 @@ def place(axis: str, live: float, other: float, difference: Figure, where: str =
         (False, False, figure(0.0, -0.01, 0.01), "undecided", history_answer.INCOMPETENT),
         (False, True, figure(0.3, 0.2, 0.4), "undecided", history_answer.WORSE_COMPETENT),
         (True, False, figure(0.8, 0.7, 0.95, n=3), "undecided", history_answer.TOO_FEW),
-        (True, False, Figure(0.8, None, None, 8, "none"), "undecided", history_answer.TOO_FEW),
+        (
+            True,
+            False,
+            ProfileValue(0.8, None, None, 8, "none"),
+            "undecided",
+            history_answer.TOO_FEW,
+        ),
     ],
 )
 def test_a_place_is_judged_by_competence_seeds_and_margin(
-    live: bool, other: bool, difference: Figure, result: Result, reason: str
+    live: bool, other: bool, difference: ProfileValue, result: Result, reason: str
 ) -> None:
     assert history_answer.judge(live, other, difference) == (result, reason)
 
@@ -70,8 +78,8 @@ FEW = place("competence", 0.95, 0.1, figure(0.85, 0.7, 0.9, n=3))
 REVERSED = place("competence", 0.5, 0.85, figure(0.3, 0.2, 0.4))
 UNKNOWN = replace(
     place("streams", 0.1, 0.1, figure(0.0, -0.1, 0.1)),
-    live=Figure(None, None, None, 0, "none"),
-    other=Figure(None, None, None, 0, "none"),
+    live=ProfileValue(None, None, None, 0, "none"),
+    other=ProfileValue(None, None, None, 0, "none"),
 )
 
 

@@ -19,14 +19,14 @@ from rulescope.audit.profile import (
     RULE,
     Answer,
     Axis,
-    Figure,
     Groups,
     Measure,
     Profile,
+    ProfileValue,
     Scales,
 )
 from rulescope.audit.profile_folder import (
-    LOOKS,
+    STYLES,
     intervals,
     last_line,
     picture,
@@ -140,14 +140,14 @@ def test_the_table_has_n_and_a_dash_for_what_is_not_there(whole: Profile) -> Non
 
 def test_missing_numbers_survive_the_file() -> None:
     none = Estimate(math.nan, math.nan, math.nan, n=0, method="none")
-    assert Figure.of(none).value is None
-    assert math.isnan(Figure.of(none).estimate().value)
+    assert ProfileValue.of(none).value is None
+    assert math.isnan(ProfileValue.of(none).estimate().value)
 
 
 def test_a_picture_leaves_out_what_could_not_be_measured() -> None:
-    gone = Figure(None, None, None, 0, "none")
+    gone = ProfileValue(None, None, None, 0, "none")
     measures = (
-        Measure("a", "Seen", "score", {RULE: Figure.of(HALF)}, "E1"),
+        Measure("a", "Seen", "score", {RULE: ProfileValue.of(HALF)}, "E1"),
         Measure("b", "Unseen", "decades", {RULE: gone}, "E1"),
     )
     drawn = picture(Profile("mine", "quick", "", (Axis("One", "", measures, ""),)))
@@ -204,10 +204,10 @@ def test_contrasts_of_a_cell_that_fails_the_gate_are_not_read() -> None:
     assert "The differences there are not read." in verdict
 
 
-def test_every_column_of_a_picture_has_a_look_of_its_own() -> None:
+def test_every_column_of_a_picture_has_a_style_of_its_own() -> None:
     columns = [*profile_axes.LEARNERS.values(), *optimiser_profile.ARMS.values(), FROZEN]
-    looks = {name: (LOOKS[name].colour, LOOKS[name].marker) for name in columns}
-    assert len(set(looks.values())) == len(looks)
+    styles = {name: (STYLES[name].colour, STYLES[name].marker) for name in columns}
+    assert len(set(styles.values())) == len(styles)
 
 
 def test_the_names_of_all_measures_are_on_the_page() -> None:
@@ -229,9 +229,9 @@ def test_the_names_of_all_measures_are_on_the_page() -> None:
     assert min(label.get_window_extent().x0 for label in names) >= 0
 
 
-SPLIT = Figure(0.36, 0.0, 0.9, 8, "bootstrap", groups=Groups(5, 3, 0.02, 0.97))
-WIDTH = Figure(2.0, 1.0, 2.0, 8, "bootstrap", window=Scales("interval", 0.1, 10.0))
-NONE = Figure(0.0, 0.0, 0.0, 8, "bootstrap", window=Scales("none"))
+SPLIT = ProfileValue(0.36, 0.0, 0.9, 8, "bootstrap", groups=Groups(5, 3, 0.02, 0.97))
+WIDTH = ProfileValue(2.0, 1.0, 2.0, 8, "bootstrap", window=Scales("interval", 0.1, 10.0))
+NONE = ProfileValue(0.0, 0.0, 0.0, 8, "bootstrap", window=Scales("none"))
 ANSWER = Answer("asset", "History: asset (decided by competence: live − pinned 0.80 [0.70, 0.95]).")
 
 
@@ -262,7 +262,7 @@ def test_an_optimiser_and_a_rule_without_history_are_explained_by_their_own_rule
     answered: Profile,
 ) -> None:
     """Under OPEN stood that 0.8 is competent, and under "History: none" when history decides."""
-    measure = Measure("rate/1", "Reward", "rate", {RULE: Figure.of(HALF)}, "OPEN")
+    measure = Measure("rate/1", "Reward", "rate", {RULE: ProfileValue.of(HALF)}, "OPEN")
     open_ = replace(answered, axes=(Axis("One", "", (measure,), ""),))
     assert "0.8" not in rules(open_) + intervals(open_)
     assert "Score:" not in intervals(open_)

@@ -9,7 +9,7 @@ import pytest
 from command_line import invoke, invoke_json
 from rulescope.assays.streams import world_checks
 from rulescope.core.errors import RulescopeError
-from rulescope.numerics import parity_table as families
+from rulescope.numerics import parity_checks
 from rulescope.numerics.output_parity import compare_value_estimator
 from rulescope.numerics.tolerances import Comparison
 
@@ -21,18 +21,18 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_committed_arrays_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    # One family suffices here: all of them are tested beside their code.
-    monkeypatch.setattr(families, "FAMILIES", (compare_value_estimator,))
+    # One kind suffices here: all of them are tested beside their code.
+    monkeypatch.setattr(parity_checks, "CHECKS", (compare_value_estimator,))
     body = invoke_json("check")
     assert body["passed"] is True
-    (family,) = body["families"]
-    assert family["outputs"] == 9
-    assert family["absolute"] < 1e-12
+    (kind,) = body["kinds"]
+    assert kind["outputs"] == 9
+    assert kind["absolute"] < 1e-12
 
 
 def test_an_error_beyond_tolerance_is_exit_code_one(monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = Comparison("forward", "float64", "pi", 1.0, 1.0, 1e-9)
-    monkeypatch.setattr(families, "FAMILIES", (lambda _: iter([wrong]),))
+    monkeypatch.setattr(parity_checks, "CHECKS", (lambda _: iter([wrong]),))
     for arguments in (["check"], ["check", "--json"], ["check", "--all"]):
         invoke(*arguments, code=1)
 
@@ -44,7 +44,7 @@ def test_a_directory_without_golden_arrays_is_named(tmp_path: Path) -> None:
 
 
 def test_the_numerical_table_is_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(families, "FAMILIES", (compare_value_estimator,))
+    monkeypatch.setattr(parity_checks, "CHECKS", (compare_value_estimator,))
     body = invoke_json("check", "--out", tmp_path / "here")
     names = {Path(path).name for path in body["files"]}
     assert names == {"check.json", "tab-numeric.md", "tab-numeric.csv", "tab-numeric.tex"}

@@ -24,7 +24,7 @@ GOOD = {"tiny-a": npy(1.0), "tiny-b": npy(2.0)}
 RULES = {
     name: Rule(
         name=name,
-        family="open",
+        architecture="open",
         file=f"open/{name}_OPEN.npy",
         url=f"http://127.0.0.1:9/{name}_OPEN.npy",  # nothing listens on the discard port
         sha256=hashlib.sha256(content).hexdigest(),
@@ -83,7 +83,7 @@ def test_list_shows_the_paths(place: Path) -> None:
     result = run("list")
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
-    assert lines[0].split() == ["name", "family", "parameters", "size", "licence", "path"]
+    assert lines[0].split() == ["name", "architecture", "parameters", "size", "licence", "path"]
     assert lines[1].split() == ["tiny-a", "open", "1,211", "4,972", "B", "Apache-2.0", str(path)]
     assert lines[2].rstrip().endswith("missing")
     assert "rulescope weights fetch" in lines[-1]

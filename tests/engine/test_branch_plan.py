@@ -54,7 +54,7 @@ def test_each_run_starts_from_the_last_state_that_it_shares_with_one_before_it()
         FROZEN - 1: (STILL[0].id,),
     }
     assert plan.users(LIVE[1].id) == {}
-    assert plan.families == [list(ids)]
+    assert plan.groups == [list(ids)]
     for name, branch in plan.starts.items():
         parent = ids[plan.parents[name]]
         assert branch == branch_of(ids[name], branch.iteration)

@@ -33,7 +33,7 @@ LIVE = small_spec(
 FLIPPED = msgspec.structs.replace(LIVE, change=ActionFlip(at=SWITCH))
 MOVED = msgspec.structs.replace(LIVE, change=RewardMove(at=SWITCH))
 STILL = msgspec.structs.replace(LIVE, interventions=(Freeze("params", FROZEN),))
-FAMILY = [LIVE, FLIPPED, MOVED, STILL]
+GROUP = [LIVE, FLIPPED, MOVED, STILL]
 LONG = [
     msgspec.structs.replace(spec, iterations=4000, change=change)
     for spec, change in ((LIVE, None), (LIVE, ActionFlip(at=3000)), (LIVE, RewardMove(at=3000)))
@@ -67,7 +67,7 @@ def test_records_are_equal_to_those_of_runs_alone(workers: int, tmp_path: Path) 
     cleared = msgspec.structs.replace(dqn, interventions=(Reset("replay", 20),))
     disco = small_spec(iterations=30)
     moved = msgspec.structs.replace(disco, change=RewardMove(at=15))
-    specs, store = [*FAMILY, dqn, cleared, disco, moved], Store(tmp_path)
+    specs, store = [*GROUP, dqn, cleared, disco, moved], Store(tmp_path)
     campaign = run_all(specs, store, workers=workers)
     assert (campaign.finished, campaign.failed) == (8, {})
     assert campaign.done == campaign.total
@@ -91,9 +91,9 @@ def test_records_are_equal_to_those_of_runs_alone(workers: int, tmp_path: Path) 
 @pytest.mark.usefixtures("fast_heartbeats")
 def test_nothing_is_shared_if_that_is_not_wanted(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    run_all(FAMILY, store, workers=2, share_prefixes=False)
-    check_records(FAMILY, store)
-    assert shared(FAMILY, store) == [None] * 4
+    run_all(GROUP, store, workers=2, share_prefixes=False)
+    check_records(GROUP, store)
+    assert shared(GROUP, store) == [None] * 4
 
 
 @pytest.mark.usefixtures("fast_heartbeats")
@@ -157,9 +157,9 @@ def test_a_run_that_is_asked_for_later_runs_alone(tmp_path: Path) -> None:
     store = Store(tmp_path)
     run_all([LIVE], store, workers=1)
     assert checkpoints(store) == []
-    run_all(FAMILY[:2], store, workers=1)
-    check_records(FAMILY[:2], store)
-    assert shared(FAMILY[:2], store) == [None, None]
+    run_all(GROUP[:2], store, workers=1)
+    check_records(GROUP[:2], store)
+    assert shared(GROUP[:2], store) == [None, None]
 
 
 @pytest.mark.usefixtures("fast_heartbeats")

@@ -19,7 +19,7 @@ from mechanism.sample_observations import (
 from report.test_report_figures import clashes, said
 from rulescope.assays.results import Results
 from rulescope.mechanism import replay_view, targets_view, trajectory_view
-from rulescope.mechanism.trajectory_figure import RING_UPDATES, scale_look
+from rulescope.mechanism.trajectory_figure import RING_UPDATES, scale_style
 from rulescope.mechanism.view_request import ViewRequest
 from rulescope.mechanism.views import VIEWS
 from rulescope.render.palette import WHITE
@@ -134,7 +134,7 @@ def test_missing_arms_are_marked() -> None:
 
 def test_scales_differ_in_colour_and_marker() -> None:
     scales = (1e-3, 0.1, 1.0, 10.0, 1e3)
-    looks = [scale_look(scale, scales) for scale in scales]
-    assert len({how.colour for how in looks}) == len({how.marker for how in looks}) == 5
-    assert [how.name for how in looks] == ["×0.001", "×0.1", "×1", "×10", "×1000"]
-    assert scale_look(1.0, (1.0,)).colour == looks[2].colour
+    styles = [scale_style(scale, scales) for scale in scales]
+    assert len({how.colour for how in styles}) == len({how.marker for how in styles}) == 5
+    assert [how.name for how in styles] == ["×0.001", "×0.1", "×1", "×10", "×1000"]
+    assert scale_style(1.0, (1.0,)).colour == styles[2].colour

@@ -39,7 +39,7 @@ from rulescope.numerics.update_parity import small_update
 from rulescope.rules import weight_files
 from rulescope.rules.rule_weights import load
 
-FAMILIES = {"forward", "inner outputs", "gradients", "updated parameters"}
+CHECKS = {"forward", "inner outputs", "gradients", "updated parameters"}
 
 
 class Record(SimpleNamespace):
@@ -236,10 +236,8 @@ def original(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
     assert stand_in.chex.Array == "untouched"
 
 
-def failures(family: str, within: str = "") -> set[str]:
-    found = [
-        item for item in jax_reference.compare_with_original() if item.family == f"live {family}"
-    ]
+def failures(kind: str, within: str = "") -> set[str]:
+    found = [item for item in jax_reference.compare_with_original() if item.kind == f"live {kind}"]
     wrong = {item.output for item in found if not item.passed and within in item.output}
     return {output.rpartition(": ")[2] for output in wrong}
 
@@ -258,8 +256,8 @@ def test_a_missing_package_is_explained(monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.usefixtures("original")
 def test_conversions_in_both_directions_are_correct() -> None:
     lines = summarise(jax_reference.compare_with_original(seed=3))
-    assert {line.family for line in lines} == {f"live {name}" for name in FAMILIES}
-    assert len(lines) == 2 * len(FAMILIES)
+    assert {line.kind for line in lines} == {f"live {name}" for name in CHECKS}
+    assert len(lines) == 2 * len(CHECKS)
     assert all(line.passed for line in lines), lines
 
 

@@ -1,188 +1,99 @@
-"""Parity with the original program, and proof that the comparisons can fail."""
+"""The published table with our numbers: lines, counts, and the file."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import cache
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
-import torch
-from torch import Tensor
 
-from rulescope.learners import adam
-from rulescope.learners.disco import features, losses, update, value_estimates, value_interface
-from rulescope.learners.disco.batch import loss_mask
-from rulescope.learners.disco.features import ActionEncoder
-from rulescope.learners.disco.rule_network import Gates
-from rulescope.learners.disco_config import Conventions
-from rulescope.numerics import output_parity, parity_table, update_parity
-from rulescope.numerics.golden import Golden
-from rulescope.numerics.tolerances import TOLERANCES, Comparison
-
-GOLDEN = Path(__file__).parents[1] / "golden" / "disco"
-STORED = [key for key in TOLERANCES if not key[0].startswith("live")]
-"""Families of the stored arrays (a live comparison runs the original)."""
-Family = Callable[[Golden], Iterator[Comparison]]
+import printed_tables
+from rulescope.core.errors import RecordError
+from rulescope.numerics.golden import Golden, default_directory
+from rulescope.numerics.parity_checks import compare_all
+from rulescope.numerics.parity_table import (
+    FILE,
+    PUBLISHED,
+    NumericCheck,
+    numeric_table,
+    read_check,
+    summarise_check,
+)
+from rulescope.numerics.tolerances import Comparison
+from rulescope.numerics.update_parity import compare_meta_gradients, compare_precisions
 
 
-@cache
+@pytest.fixture(scope="module")
 def golden() -> Golden:
-    return Golden(GOLDEN)
+    return Golden(default_directory())
 
 
-@cache
-def everything() -> tuple[Comparison, ...]:
-    return tuple(parity_table.compare_all(golden()))
+@pytest.fixture(scope="module")
+def found(golden: Golden) -> NumericCheck:
+    return summarise_check(list(compare_all(golden)), list(golden.rules().values()), {"torch": "x"})
 
 
-def faults(comparisons: Iterator[Comparison]) -> list[str]:
-    return [f"{item.output}: {item.relative:.1e}" for item in comparisons if not item.passed]
+def test_the_lines_are_the_published_ones_in_their_order(found: NumericCheck) -> None:
+    printed = printed_tables.tables()["tab:numeric"]
+    assert [line.name for line in found.lines] == [row["Test family"] for row in printed]
+    assert list(PUBLISHED) == [row["Test family"] for row in printed]
+    ours = {line.name: line.outputs for line in found.lines}
+    for same in ("Value estimator", "Meta-gradient", "Float32/float64 control"):
+        assert ours[same] == {row["Test family"]: row["Outputs"] for row in printed}[same]
+    assert found.passed
 
 
-@pytest.mark.parametrize(("family", "precision"), STORED)
-def test_every_family_agrees_with_the_original(family: str, precision: str) -> None:
-    chosen = [item for item in everything() if (item.family, item.precision) == (family, precision)]
-    assert len(chosen) >= 6
-    assert faults(iter(chosen)) == []
+def test_meta_gradients_are_compared_in_float32_too(golden: Golden) -> None:
+    single = [item for item in compare_meta_gradients(golden) if item.precision == "float32"]
+    assert len(single) == 42
+    assert all(item.passed for item in single)
+    assert max(item.absolute for item in single) > 0.0
 
 
-def test_every_comparison_has_a_tolerance() -> None:
-    found = {(item.family, item.precision) for item in everything()}
-    assert found == set(STORED)
-    assert len({(item.family, item.precision, item.output) for item in everything()}) > 700
+def test_the_precision_control_is_within_this_implementation(golden: Golden) -> None:
+    """Stored gradients of the original have no effect."""
+    before = list(compare_precisions(golden))
+    other = Golden(default_directory())
+    other._files["metagrad_rand_f64"] = {"k2_nonzero_warm/absmax/x": golden["metagrad_common"]["h"]}
+    assert list(compare_precisions(other)) == before
+    assert len(before) == 42
 
 
-def test_another_name_of_the_device_changes_no_comparison() -> None:
-    assert tuple(parity_table.compare_all(Golden(GOLDEN, "cpu:0"))) == everything()
+def test_the_table_has_published_and_our_numbers(found: NumericCheck) -> None:
+    table = numeric_table(found)
+    assert table.label == "tab:numeric"
+    assert [row[2] for row in table.rows] == [26, 16, 12, 9, 42, 42]
+    assert [row[3] for row in table.rows] == [
+        "2.304e-03",
+        "4.470e-05",
+        "2.733e-04",
+        "5.471e-14",
+        "4.170e-07",
+        "2.945e-07",
+    ]
+    assert [row[4] for row in table.rows] == [line.outputs for line in found.lines]
 
 
-def test_float64_errors_are_rounding() -> None:
-    """Most are ten thousand times within tolerance: the computation is the same."""
-    exact = [item.relative for item in everything() if item.precision == "float64"]
-    assert float(np.median(exact)) < 1e-13
+def test_parameters_are_those_after_one_step_of_adam() -> None:
+    def item(where: str, error: float) -> Comparison:
+        return Comparison("updated parameters", "float32", where, error, error, 1.0)
+
+    found = [
+        item("rand/definition/step0: params/a", 0.1),
+        item("rand/definition/step1: params/a", 0.2),
+        item("rand/definition/step0: target/a", 0.3),
+    ]
+    (line,) = summarise_check(found, [], {}).lines
+    assert (line.comparisons, line.absolute) == (1, 0.1)
 
 
-def fails(family: Family) -> bool:
-    """Return whether some comparison of ``family`` fails; stops at the first."""
-    return any(not item.passed for item in family(golden()))
-
-
-def override(module: Any, name: str, monkeypatch: pytest.MonkeyPatch, **overrides: Any) -> None:
-    """Override keyword arguments in every call of ``module.name``."""
-    original = getattr(module, name)
-
-    def wrong(*args: Any, **kwargs: Any) -> Any:
-        return original(*args, **(kwargs | overrides))
-
-    monkeypatch.setattr(module, name, wrong)
-
-
-@pytest.mark.parametrize(
-    "overrides", [{"discount": 0.99}, {"trace": 1.0}, {"decay": 0.9}, {"convention": "skip"}]
-)
-@pytest.mark.parametrize(
-    ("module", "family"),
-    [
-        (output_parity, output_parity.compare_forward),
-        (output_parity, output_parity.compare_value_estimator),
-        (update, update_parity.compare_inner_steps),
-    ],
-)
-def test_a_wrong_value_estimate_fails(
-    monkeypatch: pytest.MonkeyPatch, module: Any, family: Family, overrides: dict[str, Any]
-) -> None:
-    override(module, "estimate", monkeypatch, **overrides)
-    assert fails(family)
-
-
-def torch_order(stored: Tensor, forget_bias: float) -> Tensor:
-    """Read the gates in torch's order i, f, g, o, which is not the stored one."""
-    admit, forget, candidate, emit = stored.chunk(4, dim=-1)
-    return torch.cat([admit, forget + forget_bias, emit, 2.0 * candidate], dim=-1)
-
-
-def without_forget_bias(stored: Tensor, forget_bias: float) -> Tensor:
-    admit, candidate, forget, emit = stored.chunk(4, dim=-1)
-    return torch.cat([admit, forget, emit, 2.0 * candidate], dim=-1) + 0.0 * forget_bias
-
-
-@pytest.mark.parametrize("order", [torch_order, without_forget_bias])
-@pytest.mark.parametrize(
-    "family",
-    [
-        output_parity.compare_forward,
-        update_parity.compare_inner_steps,
-        update_parity.compare_meta_gradients,
-    ],
-)
-def test_wrong_gates_fail(
-    monkeypatch: pytest.MonkeyPatch, family: Family, order: Callable[..., Tensor]
-) -> None:
-    monkeypatch.setattr(Gates, "_ordered", staticmethod(order))
-    assert fails(family)
-
-
-def test_features_of_the_other_network_fail(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(features, "NETWORKS", features.NETWORKS[::-1])
-    assert fails(output_parity.compare_forward)
-
-
-def test_an_action_encoder_without_its_last_relu_fails(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def linear(self: ActionEncoder, channels: Tensor) -> Tensor:
-        for k, (weight, mean_weight, bias) in enumerate(self._blocks):
-            pooled = channels.mean(-2, keepdim=True)
-            channels = channels @ weight + pooled @ mean_weight + bias
-            channels = channels.relu() if k == 0 else channels
-        return channels
-
-    monkeypatch.setattr(ActionEncoder, "__call__", linear)
-    assert fails(output_parity.compare_forward)
-
-
-@pytest.mark.parametrize("mask", ["none", "in-trajectory"])
-def test_another_loss_mask_fails(monkeypatch: pytest.MonkeyPatch, mask: str) -> None:
-    original = loss_mask
-    monkeypatch.setattr(update, "loss_mask", lambda batch, _: original(batch, mask))
-    assert fails(update_parity.compare_inner_steps)
-
-
-def test_reversed_divergence_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    original = losses.kl
-    monkeypatch.setattr(losses, "kl", lambda target, logits: original(logits, target))
-    assert fails(update_parity.compare_inner_steps)
-
-
-def test_another_clip_of_the_direction_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(adam, "MAX_DIRECTION", 0.5)
-    assert fails(update_parity.compare_inner_steps)
-
-
-def test_a_variance_without_its_mean_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    override(value_estimates, "normalise", monkeypatch, centre=False)
-    assert fails(output_parity.compare_value_estimator)
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"two_hot": "exact"}, {"inverse": "clamped"}], ids=["two_hot", "inverse"]
-)
-def test_the_other_arithmetic_of_the_interface_is_detected_where_it_differs(
-    monkeypatch: pytest.MonkeyPatch, wrong: dict[str, Any]
-) -> None:
-    """The projections differ in any precision; the inverses agree but in float32."""
-    reference = {"inverse": "plain", "two_hot": "offset"}
-    monkeypatch.setattr(output_parity, "REFERENCE", Conventions(**(reference | wrong)))
-    failed = [item for item in output_parity.compare_value_interface(golden()) if not item.passed]
-    if "two_hot" in wrong:
-        assert {item.precision for item in failed} >= {"float64"}
-    else:
-        assert [item for item in failed if item.precision == "float64"] == []
-
-
-def test_a_wrong_epsilon_of_the_transform_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(value_interface, "EPSILON", 1.1e-3)
-    assert fails(output_parity.compare_value_interface)
+def test_a_nan_is_not_hidden_by_other_errors(tmp_path: Path) -> None:
+    items = [Comparison("forward", "float32", f"a: {e}", e, e, 1.0) for e in (0.1, float("nan"))]
+    check = summarise_check(items, [], {})
+    (line,) = check.lines
+    assert (line.absolute, line.passed, check.passed) == (None, False, False)
+    path = tmp_path / FILE
+    path.write_bytes(check.to_json())
+    assert read_check(path) == check
+    path.write_text("[]")
+    with pytest.raises(RecordError, match="not a numerical check"):
+        read_check(path)

@@ -57,7 +57,7 @@ def test_zeros_agree_only_up_to_rounding() -> None:
     assert forward("float64", [], []).passed
 
 
-def test_a_summary_has_one_line_for_each_family_and_precision() -> None:
+def test_a_summary_has_one_line_for_each_kind_and_precision() -> None:
     items = [
         Comparison("forward", "float64", "x: pi", 1.0, 1e-12, 1e-9),
         Comparison("forward", "float64", "y: pi", 3.0, 1e-10, 1e-9),

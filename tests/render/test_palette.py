@@ -8,7 +8,7 @@ from pathlib import Path
 
 import rulescope
 from rulescope.render import palette
-from rulescope.render.arm_looks import ARMS
+from rulescope.render.arm_styles import ARMS
 from rulescope.render.palette import hex_colour, luminance, readable, rgb
 
 ROOT = Path(rulescope.__file__).parent
@@ -54,12 +54,12 @@ def test_no_colour_has_two_names() -> None:
 
 
 def test_spare_colours_belong_to_no_known_arm() -> None:
-    assert not set(palette.SPARE) & {look.colour for look in ARMS.values()}
+    assert not set(palette.SPARE) & {style.colour for style in ARMS.values()}
 
 
 def test_ink_is_as_dark_as_its_colour_or_darker() -> None:
-    for look in ARMS.values():
-        ink = readable(look.colour)
+    for style in ARMS.values():
+        ink = readable(style.colour)
         assert luminance(rgb(ink)) <= palette.READABLE + 0.01
-        assert luminance(rgb(ink)) <= luminance(rgb(look.colour)) + 1e-9
+        assert luminance(rgb(ink)) <= luminance(rgb(style.colour)) + 1e-9
     assert hex_colour(rgb(palette.BLUE)) == palette.BLUE.lower()

@@ -18,7 +18,7 @@ from rulescope import assays
 from rulescope.assays import Selection, narrowed
 from rulescope.assays.assay_run import folder_name
 from rulescope.assays.plan import Plan
-from rulescope.audit.profile import PINNED, RULE, Answer, Axis, Figure, Measure, Profile
+from rulescope.audit.profile import PINNED, RULE, Answer, Axis, Measure, Profile, ProfileValue
 from rulescope.learners.disco_config import Disco
 from rulescope.mechanism import trajectory_view
 from rulescope.mechanism import view_folder as folders
@@ -103,8 +103,11 @@ def hostile(spec: RunSpec) -> Record:
 
 def profile() -> Profile:
     """Return the profile of an audit."""
-    live, erased = Figure(0.9, 0.8, 1.0, 3, "bootstrap"), Figure(0.2, 0.1, 0.4, 2, "range")
-    one = {RULE: Figure(0.7, None, None, 1, "none")}
+    live, erased = (
+        ProfileValue(0.9, 0.8, 1.0, 3, "bootstrap"),
+        ProfileValue(0.2, 0.1, 0.4, 2, "range"),
+    )
+    one = {RULE: ProfileValue(0.7, None, None, 1, "none")}
     found = {RULE: live, PINNED: erased}
     measure = Measure("score", "Score at the end", "score", found, "E-POP", 2)
     gain = Measure("gain", "Gain", "score", one, "E9", 2, difference=True)

@@ -18,7 +18,7 @@ from rulescope.assays.horizon.learning_rate import ARMS, RATES, usual_rate
 from rulescope.assays.results import Results
 from rulescope.assays.scale.popart import ARMS as NORMALISED
 from rulescope.assays.scale.popart import SCALES
-from rulescope.render.arm_looks import look
+from rulescope.render.arm_styles import arm_style
 from rulescope.stats import Estimate
 
 DRAW = FIGURES["v5:fig:app-baselines"]
@@ -91,7 +91,7 @@ def marks(line: Line2D) -> list[tuple[float, float]]:
 
 def points(axes: Axes, arm: str) -> dict[float, float]:
     """Return the points of the line in the colour of ``arm``."""
-    colour = to_hex(look(arm).colour)
+    colour = to_hex(arm_style(arm).colour)
     lines = [marks(line) for line in axes.lines if to_hex(line.get_color()) == colour]
     return dict(next(line for line in lines if len(line) > 1))
 

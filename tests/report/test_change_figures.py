@@ -24,7 +24,7 @@ from rulescope.assays.frame import Floats
 from rulescope.assays.plan import Plan, write
 from rulescope.assays.results import Results
 from rulescope.records import Store
-from rulescope.render.arm_looks import look
+from rulescope.render.arm_styles import arm_style
 
 FED_BY = {
     "fig:detail-replay": {"E3"},
@@ -100,7 +100,7 @@ def lines_of(axes: Axes, arm: str) -> list[tuple[list[float], list[float]]]:
     return [
         (np.asarray(line.get_xdata()).tolist(), np.asarray(line.get_ydata()).tolist())
         for line in axes.lines
-        if to_hex(line.get_color()) == to_hex(look(arm).colour)
+        if to_hex(line.get_color()) == to_hex(arm_style(arm).colour)
     ]
 
 

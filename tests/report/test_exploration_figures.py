@@ -19,7 +19,7 @@ from rulescope.assays import published
 from rulescope.assays.figures import FIGURES
 from rulescope.assays.published import Published
 from rulescope.assays.results import Results
-from rulescope.render.arm_looks import look
+from rulescope.render.arm_styles import arm_style
 from rulescope.stats import Estimate, random_discovery, wilson
 
 LABELS = {
@@ -123,7 +123,7 @@ def test_no_words_clash_whatever_was_run(
 
 def points(axes: Axes, arm: str) -> list[tuple[float, float]]:
     """Return the points that are drawn in the colour, the line and the marker of ``arm``."""
-    how = look(arm)
+    how = arm_style(arm)
     return [
         (float(x), float(y))
         for line in axes.lines

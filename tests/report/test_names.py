@@ -16,7 +16,7 @@ from rulescope.assays import ASSAYS
 from rulescope.assays.figures import FIGURES
 from rulescope.assays.plan import Plan
 from rulescope.assays.results import Results
-from rulescope.render.arm_looks import look
+from rulescope.render.arm_styles import arm_style
 from rulescope.render.line_labels import End, name_ends
 from rulescope.render.style import END_LABEL, keep_inside
 from rulescope.report.assay_page import explanation, figure_caption
@@ -105,7 +105,9 @@ def test_names_of_streams_have_room_when_all_control_arms_are_run(label: str, ru
 def test_a_label_without_room_is_cut_off_at_the_smallest_size() -> None:
     figure = Figure(figsize=(2, 2))
     axes = figure.add_axes((0.1, 0.1, 0.5, 0.8), xticks=[], yticks=[])
-    ends = [End(text, look("live"), 1.0, y, y) for text, y in (("A2C", 0.1), ("long " * 9, 0.9))]
+    ends = [
+        End(text, arm_style("live"), 1.0, y, y) for text, y in (("A2C", 0.1), ("long " * 9, 0.9))
+    ]
     name_ends(axes, ends)
     keep_inside(figure)
     short, long = axes.texts
@@ -124,7 +126,7 @@ def test_a_figure_of_another_rule_does_not_speak_of_disco(label: str) -> None:
 
 
 def test_outside_of_a_figure_nothing_is_named_after_a_rule() -> None:
-    assert look("rule-pin").name == "rule, pinned"
+    assert arm_style("rule-pin").name == "rule, pinned"
 
 
 def test_the_legend_of_a_page_has_the_name_of_its_rule() -> None:

@@ -17,7 +17,7 @@ from rulescope.assays.figures import FIGURES
 from rulescope.assays.minatar import minatar_context
 from rulescope.assays.open import open_carry
 from rulescope.assays.results import Results
-from rulescope.render.arm_looks import look
+from rulescope.render.arm_styles import arm_style
 from rulescope.stats import Estimate
 
 CARRY, CONTEXT = FIGURES["open-carry"], FIGURES["minatar-context"]
@@ -130,11 +130,13 @@ def test_levels_and_contrasts_are_where_the_results_say() -> None:
     figure = CARRY({"OPEN": carry()})
     levels, capability, forest = figure.axes[3:]
     top = HEIGHTS["gymnax-freeway"]
-    zero = look("zero").colour
+    zero = arm_style("zero").colour
     assert [y for _, y in marks(levels, zero)] == pytest.approx([0.97 * top] * 3)
     assert [x for x, _ in marks(forest, zero)] == pytest.approx([30 * top] * 3)
-    assert [x for x, _ in marks(forest, look("reset").colour)] == pytest.approx([-10 * top] * 3)
-    assert len(marks(capability, look("initial").colour)) == 3
+    assert [x for x, _ in marks(forest, arm_style("reset").colour)] == pytest.approx(
+        [-10 * top] * 3
+    )
+    assert len(marks(capability, arm_style("initial").colour)) == 3
     names = [tick.get_text() for tick in forest.get_yticklabels()]
     assert names[:4] == [
         "live − zero, 0.1",
@@ -154,7 +156,7 @@ def test_differences_between_learners_share_an_axis() -> None:
     for axes in panels:
         assert [y for _, y in marks(axes, "#333333")] == pytest.approx([-2.0] * 5)
     drawn = {to_hex(line.get_color()) for line in rates.lines}
-    assert {to_hex(look(arm).colour) for arm in minatar_context.PUBLISHED} <= drawn
+    assert {to_hex(arm_style(arm).colour) for arm in minatar_context.PUBLISHED} <= drawn
 
 
 def test_what_was_run_is_said_below() -> None:

@@ -21,9 +21,9 @@ from rulescope.audit.profile import (
     RULE,
     Answer,
     Axis,
-    Figure,
     Groups,
     Measure,
+    ProfileValue,
     Scales,
 )
 from rulescope.records import RuleIdentity
@@ -122,9 +122,9 @@ def test_the_answer_of_an_audit_is_on_the_front_page(found: Site) -> None:
 def test_windows_and_two_groups_are_named_beside_their_numbers(found: Site) -> None:
     panels = {each.name: learning_curves.panels(each, found.runs) for each in found.pages}
     figures = {
-        RULE: Figure(2.0, 1.0, 3.0, 8, "bootstrap", window=Scales("interval", 0.1, 10.0)),
-        PINNED: Figure(0.4, 0.0, 0.9, 8, "bootstrap", groups=Groups(5, 3, 0.02, 0.97)),
-        f"{FROZEN}9": Figure(0.0, 0.0, 0.0, 8, "bootstrap", window=Scales("none")),
+        RULE: ProfileValue(2.0, 1.0, 3.0, 8, "bootstrap", window=Scales("interval", 0.1, 10.0)),
+        PINNED: ProfileValue(0.4, 0.0, 0.9, 8, "bootstrap", groups=Groups(5, 3, 0.02, 0.97)),
+        f"{FROZEN}9": ProfileValue(0.0, 0.0, 0.0, 8, "bootstrap", window=Scales("none")),
     }
     axis = Axis("Scale", "", (Measure("a", "Width", "decades", figures, "E1"),), "")
     mine = msgspec.structs.replace(profile(), axes=(axis,))

@@ -15,7 +15,7 @@ from rulescope.learners.learner_config import Plugin
 from rulescope.report import plan_selection
 from rulescope.report.plan_search import PUBLISHED, variants
 from rulescope.rules import disco_format
-from rulescope.rules.rule_weights import twin_of
+from rulescope.rules.rule_weights import null_rule_name
 from rulescope.run_spec import RunSpec
 
 PLUGIN = Subject(Plugin(rule="sized", source="a" * 64), None)
@@ -23,7 +23,7 @@ PLUGIN = Subject(Plugin(rule="sized", source="a" * 64), None)
 EDITED = Subject(Plugin(rule="sized", source="b" * 64), None)
 SMALL = Subject(
     replace(SPROUT, rule=f"sha256:{'c' * 64}"),
-    twin_of(disco_format.SPROUT._replace(predictions=12)),
+    null_rule_name(disco_format.SPROUT._replace(predictions=12)),
 )
 """The rule of a file that is not here."""
 

@@ -35,7 +35,7 @@ from rulescope.assays.figures import FIGURES, SCHEMATICS, write_figure
 from rulescope.assays.panels import draw_lifetimes
 from rulescope.assays.results import Results
 from rulescope.core.errors import RulescopeError
-from rulescope.render.arm_looks import ARMS, look, naming
+from rulescope.render.arm_styles import ARMS, arm_style, naming
 from rulescope.render.line_labels import End, name_ends, spread
 from rulescope.stats import Estimate
 from rulescope.stats.scale_windows import Window
@@ -158,7 +158,7 @@ def test_interventions_are_shown_on_state_on_donors_and_on_the_target() -> None:
     assert len(paired) == 2  # natural and clamp
     for axes in paired:
         colours = {to_hex(line.get_color()) for line in axes.lines}
-        assert {to_hex(look(arm).colour) for arm in ("match-clamp", "cross-clamp")} <= colours
+        assert {to_hex(arm_style(arm).colour) for arm in ("match-clamp", "cross-clamp")} <= colours
     path = {text.get_text() for text in figure.axes[-1].texts}
     assert {"transform", "clip", "two-hot", "expectation", "inverse"} <= path
 
@@ -205,27 +205,27 @@ def lines(axes: Axes, arm: str, points: int) -> list[tuple[object, list[float]]]
     drawn = [
         (line.get_marker(), np.asarray(line.get_ydata(), dtype=float).tolist())
         for line in axes.lines
-        if to_hex(line.get_color()) == to_hex(look(arm).colour)
+        if to_hex(line.get_color()) == to_hex(arm_style(arm).colour)
     ]
     return [(marker, heights) for marker, heights in drawn if len(heights) == points]
 
 
-def test_an_arm_has_one_look_in_every_figure() -> None:
+def test_an_arm_has_one_style_in_every_figure() -> None:
     table = list(ARMS)
     families = [table[: table.index("null") + 1], table[table.index("rule") :]]
     assert {"live", "cross-clamp"} <= set(families[0])
     assert {"rule", "open", "random"} <= set(families[1])
     for arms in (*families, *(assay.arms for assay in ASSAYS.values())):
         with naming("rule", arms):
-            looks = [look(arm)._replace(name="") for arm in arms]
-        assert len(set(looks)) == len(looks), arms
+            styles = [arm_style(arm)._replace(name="") for arm in arms]
+        assert len(set(styles)) == len(styles), arms
     for label in ("fig:scale", "fig:detail-scale"):
         axes = drawn_once(label, with_controls).axes[0]
         for arm in ("live", "pin", "hold", "both", "placebo", "null"):
             found = [marker for marker, _ in lines(axes, arm, 7)]
-            assert found == [look(arm).marker], (label, arm)
-            names = [t for t in axes.texts if t.get_text().split(":")[0] == look(arm).name]
-            assert [t.get_color() for t in names] == [look(arm).ink], (label, arm)
+            assert found == [arm_style(arm).marker], (label, arm)
+            names = [t for t in axes.texts if t.get_text().split(":")[0] == arm_style(arm).name]
+            assert [t.get_color() for t in names] == [arm_style(arm).ink], (label, arm)
 
 
 def test_scores_and_intervals_are_where_the_results_say() -> None:
@@ -301,7 +301,7 @@ def test_the_class_of_a_window_stands_beside_the_name_of_its_arm() -> None:
 
 def single_lifetimes(axes: Axes, arm: str) -> list[tuple[float, float]]:
     """Return where single lifetimes of an arm are drawn, in units of the axes."""
-    colour = to_rgb(look(arm).colour)
+    colour = to_rgb(arm_style(arm).colour)
     return [
         (float(x), float(y))
         for dots in axes.collections
@@ -316,7 +316,7 @@ def test_single_lifetimes_of_a_cell_stand_beside_each_other_the_same_every_time(
     for _ in range(2):
         axes = Figure(figsize=(6, 4)).add_axes((0.1, 0.1, 0.6, 0.8))
         axes.set(xlim=(0, 2), ylim=(-1, 2))
-        draw_lifetimes(axes, 1.0, values, look("live"))
+        draw_lifetimes(axes, 1.0, values, arm_style("live"))
         places.append(
             [
                 tuple(map(float, dots.get_offset_transform().transform(at)))
@@ -394,7 +394,7 @@ def test_a_name_is_tied_to_the_end_of_its_line() -> None:
     axes = Figure(figsize=(6, 4)).add_axes((0.1, 0.1, 0.6, 0.8))
     axes.plot([0, 50, 100], [0.0, 1.0, 0.5])
     axes.margins(x=0.1)  # limits that are not worked out until they are needed
-    name_ends(axes, [End("live", look("live"), 100.0, 0.5, 0.5)])
+    name_ends(axes, [End("live", arm_style("live"), 100.0, 0.5, 0.5)])
     leader = axes.lines[1]
     start = leader.get_transform().transform(np.asarray(leader.get_xydata())[0])
     assert start == pytest.approx(axes.transData.transform((100.0, 0.5)))

@@ -21,7 +21,7 @@ from rulescope.assays.plan import Plan
 from rulescope.assays.subject import make_subject
 from rulescope.audit import audit_plan
 from rulescope.core.errors import RecordError
-from rulescope.numerics.parity_summary import NumericCheck, NumericFamily
+from rulescope.numerics.parity_table import NumericCheck, ParityLine
 from rulescope.records import Store
 from rulescope.report import (
     explorer_data,
@@ -334,10 +334,10 @@ def test_every_published_table_of_results_is_in_the_list() -> None:
 
 def test_recorded_checks_are_tables_of_the_publication(tmp_path: Path) -> None:
     results = tmp_path / "results"
-    family = NumericFamily("Meta-gradient", "float32 / float32", 42, 42, 1e-9, 1e-4, True)
+    line = ParityLine("Meta-gradient", "float32 / float32", 42, 42, 1e-9, 1e-4, True)
     (results / "check").mkdir(parents=True)
     (results / "check" / "check.json").write_bytes(
-        NumericCheck((family,), ("random:20240",), {}, True).to_json()
+        NumericCheck((line,), ("random:20240",), {}, True).to_json()
     )
     (results / "worlds").mkdir()
     (results / "worlds" / "worlds.json").write_text("{}")

@@ -28,7 +28,7 @@ from report.test_report_figures import clashes, said, words
 from rulescope.assays import ASSAYS, published
 from rulescope.assays.figures import FIGURES
 from rulescope.assays.results import Results
-from rulescope.render.arm_looks import arm_name, look
+from rulescope.render.arm_styles import arm_name, arm_style
 from rulescope.render.style import save
 from rulescope.stats import Estimate
 
@@ -111,8 +111,8 @@ def points(axes: Axes, arm: str) -> list[tuple[float, float]]:
     return [
         (float(np.asarray(line.get_xdata())[0]), float(np.asarray(line.get_ydata())[0]))
         for line in axes.lines
-        if to_hex(line.get_color()) == to_hex(look(arm).colour)
-        and line.get_marker() == look(arm).marker
+        if to_hex(line.get_color()) == to_hex(arm_style(arm).colour)
+        and line.get_marker() == arm_style(arm).marker
         and len(np.asarray(line.get_xdata())) == 1
         and line.get_transform() == axes.transData
     ]
@@ -129,7 +129,7 @@ def test_final_scores_stand_beside_the_learning_curves() -> None:
             (line,) = [
                 line
                 for line in curves.lines
-                if to_hex(line.get_color()) == look(arm).colour.lower()
+                if to_hex(line.get_color()) == arm_style(arm).colour.lower()
             ]
             assert np.asarray(line.get_ydata())[-1] == pytest.approx(expected, rel=1e-3)
             assert np.asarray(line.get_xdata())[-1] == 348.0
@@ -167,7 +167,7 @@ def test_level_and_pace_have_their_own_axes() -> None:
     for arm, (endpoint, mastery) in CONFIGURATIONS.items():
         assert points(axes, arm) == [(1000 * mastery, endpoint)]
         names = [text for text in axes.texts if text.get_text() == arm_name(arm, "Disco103")]
-        assert [text.get_color() for text in names] == [look(arm).ink]
+        assert [text.get_color() for text in names] == [arm_style(arm).ink]
     axes.get_figure(root=True).draw_without_rendering()  # type: ignore[union-attr]
     assert "400" in [tick.get_text() for tick in axes.get_xticklabels()]
 
@@ -185,7 +185,7 @@ def test_the_staircase_is_solved_as_deep_as_the_results_say() -> None:
         for line in axes.lines
         if len(np.asarray(line.get_xdata())) == 5
     }
-    a2c = lines[look("a2c").marker, look("a2c").colour.lower()]
+    a2c = lines[arm_style("a2c").marker, arm_style("a2c").colour.lower()]
     assert a2c.tolist() == pytest.approx([1, 1, 11 / 15, 0, 0])
     assert [tick.get_text() for tick in axes.get_xticklabels()] == ["8", "10", "12", "14", "16"]
 

@@ -36,7 +36,7 @@ def test_every_entry_is_pinned() -> None:
 
 def test_facts_of_disco103() -> None:
     rule = released_rules.get("disco103")
-    assert (rule.family, rule.file) == ("disco", "disco_103.npz")
+    assert (rule.architecture, rule.file) == ("disco", "disco_103.npz")
     assert (rule.size, rule.parameters) == (2_803_507, 754_778)
     assert rule.sha256.startswith("dac840a15b81")
     assert rule.url == (

@@ -16,7 +16,7 @@ from rulescope.rules.released_rules import Rule
 GOOD, BAD = b"the released weights", b"some other weights!!"
 RULE = Rule(
     name="tiny",
-    family="open",
+    architecture="open",
     file="open/tiny_OPEN.npy",
     url="http://127.0.0.1:9/tiny_OPEN.npy",  # nothing listens on the discard port
     sha256=hashlib.sha256(GOOD).hexdigest(),

@@ -9,12 +9,13 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from rulescope.assays.bimodal_cells import describe_cells, name_below, two_humped_cells
+from rulescope.assays.bimodal_cells import bimodal_cells, describe_cells, name_below
 from rulescope.assays.estimates import Estimates, Label, join_labels
 from rulescope.assays.frame import Floats, Frame
 from rulescope.assays.results import Results, Table, in_numbers
 from rulescope.stats import (
     Estimate,
+    EstimateArray,
     Family,
     Statistic,
     TailWarning,
@@ -25,7 +26,6 @@ from rulescope.stats import (
     tail_mean,
     trimmed_mean,
 )
-from rulescope.stats import Estimates as EstimateArray
 from rulescope.stats import estimates as cell_estimates
 
 CORE_DRAWS = 10_000
@@ -56,7 +56,7 @@ def tail10(frame: Frame, column: str = "score", **labels: Label) -> Floats:
     return tail_mean(frame.log(column, **labels), last_fraction(len(frame.iteration), 0.1))
 
 
-def final(frame: Frame, column: str = "score", **labels: Label) -> Floats:
+def last_row(frame: Frame, column: str = "score", **labels: Label) -> Floats:
     """Return [..., seeds]: the last row of a log column."""
     return tail_mean(frame.log(column, **labels), endpoint(frame.iteration, frame.iterations))
 
@@ -81,12 +81,12 @@ def as_cells(frame: Frame, quantity: str, values: Floats, found: EstimateArray) 
     return rows
 
 
-def absent(family: int = 1) -> Estimate:
+def missing_estimate(family: int = 1) -> Estimate:
     """Return the estimate of something planned for which there are no lifetimes."""
     return Estimate(math.nan, math.nan, math.nan, n=0, family=family, method="none")
 
 
-def exactly(value: float, n: int) -> Estimate:
+def without_interval(value: float, n: int) -> Estimate:
     """Return an estimate for which no interval is given."""
     return Estimate(float(value), math.nan, math.nan, n=n, method="none")
 
@@ -104,7 +104,7 @@ def collect_tail_warnings(notes: list[str]) -> Iterator[None]:
             notes.append(str(found.message))
 
 
-def missing(frame: Frame) -> list[str]:
+def note_missing(frame: Frame) -> list[str]:
     """Return a note if planned lifetimes are missing."""
     gone, planned = int((frame.planned & ~frame.completed).sum()), int(frame.planned.sum())
     if not gone:
@@ -112,7 +112,7 @@ def missing(frame: Frame) -> list[str]:
     return [f"{gone} of {planned} lifetimes are missing; estimates use the seeds that exist"]
 
 
-def in_words(frame: Frame) -> str:
+def describe_budget(frame: Frame) -> str:
     """Return the subject of ``frame``, its seeds a cell and the length of its lifetimes."""
     counts = frame.counts[frame.counts > 0]
     seeds = in_numbers(int(counts.min(initial=len(frame.seeds))), int(counts.max(initial=0)))
@@ -146,16 +146,16 @@ def make_results(
     notes: list[str],
     series: Mapping[str, Floats] | None = None,
 ) -> Results:
-    """Return the results of an analysis of ``frame``; two-humped cells are named in notes."""
-    humped = two_humped_cells(assay, found)
-    notes = [*notes, describe_cells(humped)] if humped else notes
+    """Return the results of an analysis of ``frame``; two-bimodal cells are named in notes."""
+    bimodal = bimodal_cells(assay, found)
+    notes = [*notes, describe_cells(bimodal)] if bimodal else notes
     return Results(
         assay=assay,
-        budget=in_words(frame),
+        budget=describe_budget(frame),
         axes=dict(frame.axes),
         seeds=len(frame.seeds),
         estimates=found,
-        tables=name_below(tables, found, humped),
+        tables=name_below(tables, found, bimodal),
         series=series or {},
         notes=tuple(notes),
         iterations=frame.iterations,
@@ -169,7 +169,7 @@ def adjusted(family: Family) -> str:
     return f"adjusted for a family of {family.size}"
 
 
-def below(frame: Frame, what: str, draws: int, kind: str = "pointwise") -> str:
+def table_note(frame: Frame, what: str, draws: int, kind: str = "pointwise") -> str:
     """Return the note below a table; n is added where the table is printed, from its cells."""
     parts = [f"{_subject(frame)}{_length(frame)}", what]
     if frame.counts.max() >= FEWEST:

@@ -34,6 +34,8 @@ class Assay:
     """Log columns that the analysis reads."""
     states: tuple[str, ...] = ("recurrent/h", "recurrent/c")
     """Terminal states that the analysis reads."""
+    tables: tuple[str, ...] = ()
+    """Labels of the published tables that this assay fills, such as ``tab:e1-all``."""
     figures: tuple[str, ...] = ()
     """Labels of the published figures that this assay feeds, such as ``fig:scale``."""
     cohort: Cohort = REFERENCE_INDEXED

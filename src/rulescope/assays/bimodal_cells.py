@@ -29,7 +29,7 @@ def learned_of(seeds: Floats) -> Counts:
     return Counts(len(upper), len(upper), len(lower) + len(upper))
 
 
-def two_humped_cells(assay: str, found: Estimates) -> dict[str, Counts]:
+def bimodal_cells(assay: str, found: Estimates) -> dict[str, Counts]:
     """Return the names of two-humped levels, and how many lifetimes of each learned."""
     return {
         row.name: learned_of(row.seeds)

@@ -66,7 +66,7 @@ OPEN_CARRY = Family(
     ),
 )
 """The 34 contrasts of the audit of OPEN's carry. Six of them compare learners soon after the reset,
-when nobody was tried: they cannot be estimated, and stay in the family."""
+when no policy is evaluated: they cannot be estimated, and stay in the family."""
 
 CONTEXT_PAIRS = (("open", "open-adam"), ("rule", "open"), ("rule", "open-adam"))
 MINATAR_CONTEXT = Family(

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rulescope.assays import ASSAYS
-from rulescope.assays.bimodal_cells import describe_cells, two_humped_cells
+from rulescope.assays.bimodal_cells import bimodal_cells, describe_cells
 from rulescope.assays.estimates import Label, Row, join_labels
-from rulescope.render.arm_looks import in_order, look
+from rulescope.render.arm_styles import arm_style, in_order
 from rulescope.stats import Estimate
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 FAINT = "Faint dots: single lifetimes."
-TASKS = {"catch": "Catch", "catch-dense": "CatchDense", "catch-long": "CatchLong"}
 INTERFACES = {"default": "default", "support30": "support 30", "linear": "linear"}
 
 
@@ -33,7 +32,7 @@ def arm_words(assay: str, arm: str) -> str:
 def explain_arms(assays: Iterable[str], arms: Iterable[str]) -> str:
     """Explain the printed names of those ``arms`` of ``assays`` that need it."""
     known = [
-        f"{look(arm).name}: {words}"
+        f"{arm_style(arm).name}: {words}"
         for assay in assays
         for arm in arms
         if (words := arm_words(assay, arm))
@@ -228,7 +227,7 @@ def adjusted(found: Estimate) -> str:
 def caption(results: Iterable[Results | None], *words: str, seeds: bool = True) -> str:
     """Return the line below a figure: budgets of the assays, evidence, what arms mean.
 
-    And which cells are two-humped. ``seeds`` says whether single lifetimes are drawn where they
+    And which cells are bimodal. ``seeds`` says whether single lifetimes are drawn where they
     are known.
     """
     known = [found for found in results if found is not None]
@@ -242,15 +241,15 @@ def caption(results: Iterable[Results | None], *words: str, seeds: bool = True) 
         for row in found.estimates.rows
     )
     dots = FAINT if drawn else ""
-    return " ".join(part for part in (*words, dots, _humped(known), *budgets) if part)
+    return " ".join(part for part in (*words, dots, _name_bimodal(known), *budgets) if part)
 
 
-def _humped(results: Iterable[Results]) -> str:
-    """Name the two-humped cells behind a figure."""
+def _name_bimodal(results: Iterable[Results]) -> str:
+    """Name the bimodal cells behind a figure."""
     cells = {
         f"{found.assay} {key}": count
         for found in results
-        for key, count in two_humped_cells(found.assay, found.estimates).items()
+        for key, count in bimodal_cells(found.assay, found.estimates).items()
     }
     words = describe_cells(cells)
     return f"{words[:1].upper()}{words[1:]}." if words else ""

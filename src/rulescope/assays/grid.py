@@ -30,13 +30,18 @@ MASKED = Boundary(terminals="masked")
 """The learner observes every end of an episode, or none."""
 
 
+Interventions = tuple[Intervention, ...]
+
+
 class Arm(NamedTuple):
     """A learner, and the interventions on it."""
 
     learner: str = "rule"
     """``rule``, the rule under audit, or a variant of its learner such as ``rule-no-aux``; or a
     baseline, by a name of :data:`rulescope.learners.learner_config.VARIANTS`."""
-    interventions: tuple[Intervention, ...] = ()
+    interventions: Interventions | Callable[[Budget], Interventions] = ()
+    """Or a function that returns them, if they depend on the length of a lifetime; see
+    :func:`resolve_interventions`."""
     legacy: bool = False
     """Whether a Disco learner has the Retrace index of the agent ``legacy``; its other conventions,
     the alignment of trajectories among them, are those of the budget."""
@@ -49,6 +54,8 @@ class Arm(NamedTuple):
     words: str = ""
     """A phrase that explains the arm below a figure, such as ``both: pin and hold``; empty if its
     name needs no explanation."""
+    table_name: str = ""
+    """As printed in the tables of its assay; empty if as in figures or in the grid."""
 
 
 CONTROLS: dict[str, Arm] = {
@@ -61,6 +68,22 @@ CONTROLS: dict[str, Arm] = {
 def arm_words(arms: Mapping[str, Arm]) -> dict[str, str]:
     """Return the phrases that explain ``arms``, of those that have one."""
     return {name: arm.words for name, arm in arms.items() if arm.words}
+
+
+def table_names(arms: Mapping[str, Arm]) -> dict[str, str]:
+    """Return the names of ``arms`` in tables, of those that have one."""
+    return {name: arm.table_name for name, arm in arms.items() if arm.table_name}
+
+
+def resolve_interventions(budget: Budget, arm: Arm) -> Interventions:
+    """Return the interventions of ``arm`` in lifetimes of ``budget``.
+
+    >>> from rulescope.run_spec import Freeze
+    >>> half = Arm(interventions=lambda b: (Freeze(carrier="recurrent", at=b.iterations // 2),))
+    >>> resolve_interventions(Budget(seeds=1, iterations=60, arms=("half",)), half)[0].at
+    30
+    """
+    return arm.interventions(budget) if callable(arm.interventions) else arm.interventions
 
 
 class Cell(NamedTuple):
@@ -102,7 +125,7 @@ def make_runs(
     change: Change | None = None,
 ) -> tuple[RunSpec, ...]:
     """Return the runs of ``arm`` under one condition, one for each seed of ``budget``."""
-    learner = _arm_learner(budget, arm)
+    learner, interventions = _arm_learner(budget, arm), resolve_interventions(budget, arm)
     return tuple(
         make_run(
             budget,
@@ -110,7 +133,7 @@ def make_runs(
             seed,
             scale=scale,
             task=task,
-            interventions=arm.interventions,
+            interventions=interventions,
             boundary=boundary,
             change=change,
         )
@@ -125,7 +148,7 @@ def make_run(
     *,
     scale: float = 1.0,
     task: str = "catch",
-    interventions: tuple[Intervention, ...] = (),
+    interventions: Interventions = (),
     boundary: Boundary = EPISODIC,
     change: Change | None = None,
 ) -> RunSpec:

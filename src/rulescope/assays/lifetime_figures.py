@@ -21,7 +21,7 @@ from rulescope.envs.world_config import (
     Tracking,
 )
 from rulescope.episode_stats import HEADLINES, headline
-from rulescope.render.arm_looks import look
+from rulescope.render.arm_styles import arm_style
 from rulescope.render.line_labels import End, name_ends
 from rulescope.render.palette import GREY
 from rulescope.render.style import save, styled
@@ -40,7 +40,7 @@ def learning_curve(record: Record, path: Path) -> None:
     figure = Figure(figsize=(6.4, 3.4), layout="constrained")
     axes = figure.subplots()
     measure = headline(record.log)
-    axes.plot(record.log["iteration"], record.log[measure], color=look("live").colour)
+    axes.plot(record.log["iteration"], record.log[measure], color=arm_style("live").colour)
     if record.spec.change is not None:
         axes.axvline(record.spec.change.at, color=GREY, lw=0.8)
     _frame(axes, f"{describe(record)}, seed {record.spec.seed}", record.spec, measure)
@@ -54,7 +54,7 @@ def arms(records: Mapping[str, Sequence[Record]], path: Path, title: str) -> Non
     axes = figure.add_axes((0.11, 0.13, 0.7, 0.76))
     ends: list[End] = []
     for arm, lifetimes in records.items():
-        style = look(NAMES.get(arm, arm))
+        style = arm_style(NAMES.get(arm, arm))
         iteration = lifetimes[0].log["iteration"]
         scores = np.stack([record.log["score"] for record in lifetimes])
         for line in scores:

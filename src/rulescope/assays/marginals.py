@@ -7,9 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rulescope.assays.analysis import FEWEST, absent
+from rulescope.assays.analysis import FEWEST, missing_estimate
 from rulescope.assays.frame import Floats
-from rulescope.stats import Estimate, Estimates, Statistic, bootstrap, estimate_from, seed_blocks
+from rulescope.stats import (
+    Estimate,
+    EstimateArray,
+    Statistic,
+    bootstrap,
+    estimate_from,
+    seed_blocks,
+)
 
 DRAWS = 200_000
 """Enough for the tails of families of more than thirty."""
@@ -68,7 +75,7 @@ class Marginals:
         """Estimate the sum of the centres of ``plus`` less those of ``minus``."""
         n = min(self.n(name) for name in (*plus, *minus))
         if n == 0:
-            return absent(family)
+            return missing_estimate(family)
         value = sum(self.centre[name] for name in plus) - sum(self.centre[name] for name in minus)
         drawn = np.add.reduce([self.samples[name] for name in plus])
         for name in minus:
@@ -77,7 +84,10 @@ class Marginals:
 
 
 def difference_of_cells(
-    cells: Estimates, here: tuple[int, ...], there: tuple[int, ...], others: Estimates | None = None
+    cells: EstimateArray,
+    here: tuple[int, ...],
+    there: tuple[int, ...],
+    others: EstimateArray | None = None,
 ) -> Estimate:
     """Estimate the difference between the centres of two cells, from common draws of seeds.
 

@@ -15,7 +15,7 @@ from matplotlib.transforms import ScaledTranslation
 
 from rulescope.assays.figure_data import Cell, Curve, Floats, reach, signed
 from rulescope.render import palette
-from rulescope.render.arm_looks import Look, look
+from rulescope.render.arm_styles import ArmStyle, arm_style
 from rulescope.render.line_labels import End, inches, name_apart, name_ends
 from rulescope.render.palette import DARK, GREY, PALE
 from rulescope.render.style import SMALL, TINY, absent
@@ -37,7 +37,7 @@ THRESHOLD = (0, (2, 2))
 
 def draw_curves(
     axes: Axes,
-    lines: Sequence[tuple[Look, Curve]],
+    lines: Sequence[tuple[ArmStyle, Curve]],
     *,
     band: bool = True,
     markers: bool = True,
@@ -63,7 +63,7 @@ def draw_curves(
 
 def draw_curves_beside(
     axes: Axes,
-    lines: Sequence[tuple[Look, Curve]],
+    lines: Sequence[tuple[ArmStyle, Curve]],
     apart: float = 0.0,
     *,
     log: bool = False,
@@ -89,7 +89,13 @@ def draw_curves_beside(
 
 
 def _draw_line(
-    axes: Axes, how: Look, line: Curve, *, markers: bool = True, lw: float = 1.5, ms: float = 4.2
+    axes: Axes,
+    how: ArmStyle,
+    line: Curve,
+    *,
+    markers: bool = True,
+    lw: float = 1.5,
+    ms: float = 4.2,
 ) -> None:
     axes.plot(
         line.x,
@@ -113,30 +119,30 @@ def draw_scores_over_scale(
     thresholds: Sequence[float] = (0.8,),
 ) -> list[End]:
     """Draw the score of every arm over reward scale; return where the lines end."""
-    ends = draw_curves(axes, with_looks(curves), band=band)
+    ends = draw_curves(axes, with_styles(curves), band=band)
     if curves:
         set_scale_axis(axes, [line.x for line in curves.values()])
         set_score_axis(axes, curves.values(), thresholds)
     return ends
 
 
-def with_looks(curves: Mapping[str, Curve]) -> list[tuple[Look, Curve]]:
-    """Return the curve of each arm with the arm's look."""
-    return [(look(arm), line) for arm, line in curves.items()]
+def with_styles(curves: Mapping[str, Curve]) -> list[tuple[ArmStyle, Curve]]:
+    """Return the curve of each arm with the arm's style."""
+    return [(arm_style(arm), line) for arm, line in curves.items()]
 
 
-def line_end(line: Curve, how: Look) -> End:
-    """Return where a line ends, with the name of its look."""
+def line_end(line: Curve, how: ArmStyle) -> End:
+    """Return where a line ends, with the name of its style."""
     return End(how.name, how, *line.last, line.level)
 
 
-def _draw_lifetimes_along(axes: Axes, how: Look, line: Curve) -> None:
+def _draw_lifetimes_along(axes: Axes, how: ArmStyle, line: Curve) -> None:
     for place, values in zip(line.x, line.seeds, strict=False):
         draw_lifetimes(axes, float(place), values, how)
 
 
 def draw_lifetimes(
-    axes: Axes, place: float, values: Sequence[float], how: Look, *, across: bool = False
+    axes: Axes, place: float, values: Sequence[float], how: ArmStyle, *, across: bool = False
 ) -> None:
     """Draw the values of single lifetimes at ``place``, faintly and beside each other.
 
@@ -175,13 +181,13 @@ class Row(NamedTuple):
     """A row of a forest: its name, and estimates that stand beside each other."""
 
     name: str
-    marks: Sequence[tuple[Look, Estimate | None]]
+    marks: Sequence[tuple[ArmStyle, Estimate | None]]
     ink: str = DARK
     """The colour of its name."""
 
 
-def arm_row(how: Look, found: Estimate | None, name: str | None = None) -> Row:
-    """Return the row of one arm, in its colour; its name is that of its look, or ``name``."""
+def arm_row(how: ArmStyle, found: Estimate | None, name: str | None = None) -> Row:
+    """Return the row of one arm, in its colour; its name is that of its style, or ``name``."""
     return Row(how.name if name is None else name, [(how, found)], how.ink)
 
 
@@ -219,7 +225,7 @@ def draw_estimate(
     axes: Axes,
     place: float,
     found: Estimate | None,
-    how: Look,
+    how: ArmStyle,
     *,
     across: bool = False,
     size: float = 4.6,
@@ -305,11 +311,11 @@ class ColourScale(NamedTuple):
 
 def draw_heatmap(
     axes: Axes,
-    rows: Sequence[tuple[Look, Sequence[Estimate | None]]],
+    rows: Sequence[tuple[ArmStyle, Sequence[Estimate | None]]],
     columns: Sequence[tuple[float, str]],
     scale: ColourScale,
 ) -> None:
-    """Draw estimates as coloured numbers, a row for each look, at the places of ``columns``.
+    """Draw estimates as coloured numbers, a row for each style, at the places of ``columns``.
 
     None is a cell that was not planned: grey. What could not be estimated is a dash. Without any
     estimate the axes say "not run".
@@ -358,7 +364,7 @@ def draw_colour_bar(axes: Axes, scale: ColourScale, label: str) -> None:
 
 def draw_shares(
     axes: Axes,
-    lines: Sequence[tuple[Look, Curve]],
+    lines: Sequence[tuple[ArmStyle, Curve]],
     apart: float,
     *,
     threshold: float | None = 0.5,
@@ -536,6 +542,6 @@ def name_last(last: Axes, axes: Axes, ends: list[End]) -> None:
     name_ends(axes, ends) if axes is last else name_apart(last, ends)
 
 
-def name_marks(axes: Axes, looks: Iterable[Look]) -> None:
-    """Name the looks of marks right of ``axes``, from the top."""
-    name_apart(axes, [End(how.name, how, 0.0, 0.0, -turn) for turn, how in enumerate(looks)])
+def name_marks(axes: Axes, styles: Iterable[ArmStyle]) -> None:
+    """Name the styles of marks right of ``axes``, from the top."""
+    name_apart(axes, [End(how.name, how, 0.0, 0.0, -turn) for turn, how in enumerate(styles)])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rulescope.assays import ASSAYS, Assay, Budget, Cell, Results, gather
+from rulescope.assays.estimates import label_text
 from rulescope.core.errors import RecordError, SpecError
 from rulescope.records import Record, Store
 from rulescope.run_spec import RunSpec, with_donors
@@ -22,6 +23,10 @@ CALIBRATION = 8
 """Iterations that are timed to estimate the duration of a campaign."""
 PATIENCE = 2.0
 """Seconds after which no further one is timed."""
+
+
+Stored = Callable[[str, RunSpec], bool]
+"""Returns whether a run exists, given its id and its specification."""
 
 
 @dataclass(frozen=True)
@@ -41,12 +46,20 @@ class Plan:
     @classmethod
     def of(cls, assay: Assay, budget: Budget, store: Store | None = None) -> Plan:
         """Expand the grid of ``assay``, and find out which of its runs ``store`` has, if given."""
-        cells = tuple(assay.grid(budget))
+
+        def stored(key: str, _: RunSpec) -> bool:
+            return store is not None and key in store
+
+        return cls.of_cells(assay, budget, assay.grid(budget), stored)
+
+    @classmethod
+    def of_cells(cls, assay: Assay, budget: Budget, cells: Sequence[Cell], stored: Stored) -> Plan:
+        """Return the plan of these ``cells`` of ``assay``; ``stored`` says which runs exist."""
         runs = {run.id: run for cell in cells for run in cell.runs}
         everything = with_donors(runs.values())
         donors = {key: run for key, run in everything.items() if key not in runs}
-        present = frozenset(key for key in everything if store is not None and key in store)
-        return cls(assay, budget, cells, runs, donors, present)
+        present = frozenset(key for key, run in everything.items() if stored(key, run))
+        return cls(assay, budget, tuple(cells), runs, donors, present)
 
     @cached_property
     def missing(self) -> dict[str, RunSpec]:
@@ -113,12 +126,11 @@ class Plan:
             lost = dict.fromkeys(
                 cell.labels[axis] for cell in self.cells if cell.labels[axis] not in kept
             )
-            shown = [f"{label:g}" if isinstance(label, float) else label for label in lost]
-            gone += [f"{axis} {', '.join(shown)}"] if shown else []
+            gone += [f"{axis} {', '.join(map(label_text, lost))}"] if lost else []
         return [f"not run: {'; '.join(gone)}"] if gone else []
 
     def _run_cells(self) -> list[Cell]:
-        """Return the cells and seeds without the labels of which no run is in the store.
+        """Drop every label, and every seed, that has no run in the store.
 
         A narrowed grid is a coarser one, not one with holes: a scale that was never run must not
         break the window of scales around it.

@@ -106,7 +106,7 @@ def _subject(plan: CampaignPlan) -> Subject:
     """Return the rule under audit of a plan."""
     if plan.learner is not None:
         return Subject(plan.learner, plan.null_rule, plan.label)
-    of_open = ASSAYS[plan.assay].budget("paper").subject.family == "open"
+    of_open = ASSAYS[plan.assay].budget("paper").subject.architecture == "open"
     if of_open and plan.rule.startswith(CONTENT):  # whose name does not say that it is OPEN's
         return Subject(replace(Open(), rule=plan.rule))
     return make_subject(plan.rule)

@@ -12,7 +12,7 @@ from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 from numpy.typing import NDArray
 
 from rulescope.assays.interface.interface_figures import draw_path
-from rulescope.render.arm_looks import look
+from rulescope.render.arm_styles import arm_style
 from rulescope.render.palette import BLUE, DARK, GREY, PALE, TITLE, VERMILION, WHITE
 from rulescope.render.style import SMALL, Page, styled
 
@@ -134,7 +134,7 @@ class _Row(NamedTuple):
     title: str
     words: str
     paths: Mapping[str, Callable[[Floats], Floats]]
-    """By the arm whose look the line has."""
+    """By the arm whose style the line has."""
 
 
 FREEZE = 0.15
@@ -217,7 +217,7 @@ def _draw_rows(page: Page, top: float, letter: str, title: str, rows: Sequence[_
             axes.axvline(FREEZE, color=GREY, linewidth=0.7, linestyle=":")
         axes.set(xlim=(0, 1), ylim=(-1.05, 1.25), xticks=[], yticks=[])
         axes.spines[["left", "bottom"]].set_visible(False)
-        ink = look(next(iter(row.paths))).ink if len(row.paths) == 1 else DARK
+        ink = arm_style(next(iter(row.paths))).ink if len(row.paths) == 1 else DARK
         middle = top + 0.24 + step * turn
         for text, lift, size, colour in (
             (row.title, 0.06, 8.5, ink),
@@ -238,7 +238,7 @@ def _draw_rows(page: Page, top: float, letter: str, title: str, rows: Sequence[_
 
 def _draw_line(axes: Axes, times: Floats, values: Floats, arm: str) -> None:
     """Draw how the state moves; a donor's begins with a mark and its name."""
-    how = look(arm)
+    how = arm_style(arm)
     axes.plot(times, values, color=how.colour, linestyle=how.line, linewidth=1.8)
     donor = arm.partition("-")[0]
     if donor in DONORS:

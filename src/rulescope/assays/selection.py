@@ -96,7 +96,7 @@ def _require_driven(assay: Assay, budget: Budget) -> None:
     if not _has_learner(assay, budget, Disco | Open | Plugin):
         raise SpecError(f"--rule: no learner of this part of {assay.id} has a rule")
     rule = budget.subject.rule
-    if budget.subject.family == "open" and not any(
+    if budget.subject.architecture == "open" and not any(
         isinstance(learner, Open) and rule in (OPEN, learner.rule)
         for learner in (cell.runs[0].learner for cell in assay.grid(budget))
     ):

@@ -25,7 +25,7 @@ OPEN = "open"
 """Each game's own OPEN rule."""
 DRAWN = ("random", "sprout-random")
 """Names of rules whose weights are drawn from a seed, before the colon."""
-Family = Literal["disco", "open", "plugin"]
+Architecture = Literal["disco", "open", "plugin"]
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,8 @@ class Subject:
         return subject_name(self.name)
 
     @property
-    def family(self) -> Family:
-        """What kind of learner the rule drives."""
+    def architecture(self) -> Architecture:
+        """The kind of rule, which decides the learner that it drives."""
         if isinstance(self.learner, Disco):
             return "disco"
         return "open" if isinstance(self.learner, Open) else "plugin"
@@ -187,7 +187,7 @@ def _of_size(weights: rule_weights.RuleWeights, rule: str, label: str = "") -> S
     sizes = disco_format.sizes_of(weights.arrays)
     if sizes == disco_format.DISCO103:
         return Subject(replace(Disco(), rule=rule), NULL_RULE, label)
-    return Subject(replace(SPROUT, rule=rule), rule_weights.twin_of(sizes), label)
+    return Subject(replace(SPROUT, rule=rule), rule_weights.null_rule_name(sizes), label)
 
 
 def apply_agent(learner: Disco, agent: str, interface: str = "default") -> Disco:

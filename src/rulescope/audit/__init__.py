@@ -1,1 +1,1 @@
-"""The audit of a rule along five axes: which assays, and the one profile that they come to."""
+"""The audit of a rule along five axes: which assays, and the profile that results."""

@@ -110,7 +110,7 @@ def budgets(
     """
     if agent is not None:
         subject.require_agents()
-    planned = _possible((OPEN if subject.family == "open" else DISCO)[preset], subject)
+    planned = _possible((OPEN if subject.architecture == "open" else DISCO)[preset], subject)
     wanted = [find(name).id for name in only]
     for name in wanted:
         if name not in planned:
@@ -139,7 +139,7 @@ def _possible(planned: Mapping[str, Selection], subject: Subject) -> dict[str, S
 
 def _for_subject(chosen: Selection, subject: Subject) -> Selection:
     """Return ``chosen`` for one rule, with the arms and tasks that are possible for it."""
-    if subject.family == "open":
+    if subject.architecture == "open":
         # The usual rule is taken for each game's own, so its own game is the only possible one.
         usual = subject.rule == Open().rule
         games = (f"gymnax-{subject.rule.removeprefix('open-')}",) if usual else ()
@@ -231,7 +231,7 @@ def _make_profile(
     audit: Audit, results: Mapping[str, Results], used: set[str], store: Store
 ) -> Profile:
     subject = audit.subject
-    if subject.family == "open":
+    if subject.architecture == "open":
         axes, compared = optimiser_profile.axes_of(results), optimiser_profile.comparisons(results)
     else:
         axes, compared = profile_axes.axes_of(results), evidence.comparisons(results)

@@ -18,12 +18,21 @@ from rulescope.audit.history_answer import (
     TOO_FEW,
     TOO_WIDE,
     competent,
-    humps,
+    describe_groups,
     judge,
     number,
     with_interval,
 )
-from rulescope.audit.profile import FROZEN, NULL, PINNED, RULE, Figure, Measure, Scales
+from rulescope.audit.profile import (
+    FROZEN,
+    NULL,
+    PINNED,
+    REPORTED_ENDS,
+    RULE,
+    Measure,
+    ProfileValue,
+    Scales,
+)
 from rulescope.stats import COMPETENT
 from rulescope.stats.agreement import least_seeds
 
@@ -45,19 +54,19 @@ ORDERS = (
     "undecided relative to",
     "worse than",
 )
-"""How the rule may compare with a column. The third and fourth are said of the rule without its
+"""How the rule may compare with a column. The third and fourth are about the rule without its
 history alone, for which a difference within the margin is no effect."""
 
 
 def competence(found: Measures) -> str:
     """Say how good it becomes, and beside which other columns."""
-    said = []
+    sentences = []
     for key, size in (("score", "8×8"), ("long", "24×24")):
         if key in found:
             score = found[key]
             reached = f"It {_competent(score.figures[RULE], f' on Catch {size}')}"
-            said.append(_list([reached, *_ranks(score, score.figures)]))
-    return " ".join(said) or NOTHING
+            sentences.append(_list([reached, *_ranks(score, score.figures)]))
+    return " ".join(sentences) or NOTHING
 
 
 def scale(found: Measures) -> str:
@@ -68,26 +77,26 @@ def scale(found: Measures) -> str:
     arms = {column: best.figures[column] for column in (RULE, PINNED) if column in best.figures}
     if not any(map(competent, arms.values())):
         names = {RULE: "it", PINNED: "pinned"}
-        said = " and ".join(f"{names[column]} {_level(one)}" for column, one in arms.items())
+        text = " and ".join(f"{names[column]} {_level(one)}" for column, one in arms.items())
         history = ", and nothing is attributed to its history" if PINNED in arms else ""
         return (
-            f"It is competent at no reward scale (best score: {said}; {COMPETENT:g} is competent), "
+            f"It is competent at no reward scale (best score: {text}; {COMPETENT:g} is competent), "
             f"so it has no window{history}."
         )
-    said = f"It is competent (score ≥ {COMPETENT:g}) {_where(fixed, RULE)}"
+    text = f"It is competent (score ≥ {COMPETENT:g}) {_where(fixed, RULE)}"
     if PINNED in fixed.figures:
-        said += f", and {_where(fixed, PINNED)} with its state pinned"
+        text += f", and {_where(fixed, PINNED)} with its state pinned"
     attributed = _attributed(found, arms)
-    said += f". {attributed}" if attributed else "."
+    text += f". {attributed}" if attributed else "."
     half = found.get("half-best")
     if half is not None:
-        said += f" It keeps half of its best score ({_level(best.figures[RULE])}) "
-        said += _where(half, RULE)
-        said += f", pinned {_where(half, PINNED)}." if PINNED in half.figures else "."
-    return said
+        text += f" It keeps half of its best score ({_level(best.figures[RULE])}) "
+        text += _where(half, RULE)
+        text += f", pinned {_where(half, PINNED)}." if PINNED in half.figures else "."
+    return text
 
 
-def _attributed(found: Measures, arms: Mapping[str, Figure]) -> str:
+def _attributed(found: Measures, arms: Mapping[str, ProfileValue]) -> str:
     """Say what the history does for the range, by scores where a width of 0 would hide it.
 
     An arm that is competent at one scale and an arm that is competent at none have equal widths.
@@ -133,12 +142,12 @@ def _widening(found: Measures) -> str:
 
 def inheritance(found: Measures) -> str:
     """Say whether a state from another reward scale can be revised."""
-    said = []
+    sentences = []
     for key in (key for key in found if key.startswith("interaction/")):
         at = key.partition("/")[2]
         failed = _incompetent_matches(found, at)
         if failed:
-            said.append(
+            sentences.append(
                 f"At scale {at}: {_and(failed)} {'is' if len(failed) == 1 else 'are'} not "
                 f"competent (score ≥ {COMPETENT:g}), so nothing is attributed to the state."
             )
@@ -149,8 +158,8 @@ def inheritance(found: Measures) -> str:
             for how in ("more", "less")
         )
         effect = _effect(found, key, more, less, "holding a state from the reciprocal scale")
-        said.append(f"At scale {at}: {effect}")
-    return " ".join(said) or NOTHING
+        sentences.append(f"At scale {at}: {effect}")
+    return " ".join(sentences) or NOTHING
 
 
 def _incompetent_matches(found: Measures, at: str) -> list[str]:
@@ -173,19 +182,19 @@ def _incompetent_matches(found: Measures, at: str) -> list[str]:
 
 def boundaries(found: Measures) -> str:
     """Say what it loses without ends, reported or real."""
-    said = [_reported_ends(found)] if {"told", "masked"} <= set(found) else []
+    sentences = [_reported_ends(found)] if {REPORTED_ENDS, "masked"} <= set(found) else []
     worlds = {"natural": "Tracking, which has no ends,", "stream": "a world that never resets"}
-    said += [
+    sentences += [
         f"In {world} it {_competent(found[key].figures[RULE])}."
         for key, world in worlds.items()
         if key in found
     ]
-    return " ".join(said) or NOTHING
+    return " ".join(sentences) or NOTHING
 
 
 def _reported_ends(found: Measures) -> str:
     """Say what reports of episode ends do."""
-    arms = [found[key].figures[RULE] for key in ("told", "masked")]
+    arms = [found[key].figures[RULE] for key in (REPORTED_ENDS, "masked")]
     if any(map(competent, arms)):
         return _effect(
             found,
@@ -202,7 +211,7 @@ def _reported_ends(found: Measures) -> str:
 
 def change(found: Measures) -> str:
     """Say how it recovers, and beside which other columns."""
-    said = []
+    sentences = []
     for key in (key for key in found if key.startswith("auc/")):
         after, condition = found[key], key.partition("/")[2]
         words, before = condition.replace("-", " "), found.get(f"pre/{condition}")
@@ -213,28 +222,30 @@ def change(found: Measures) -> str:
             dead += f"{COMPETENT:g} is competent)"
             frozen = [name for name in gates if name.startswith(FROZEN) and competent(gates[name])]
             if not frozen:
-                said.append(f"{dead}, so its recovery is not judged.")
+                sentences.append(f"{dead}, so its recovery is not judged.")
                 continue
-            said.append(f"{dead}; with its state {frozen[0]} it is ({_summary(gates[frozen[0]])}).")
+            sentences.append(
+                f"{dead}; with its state {frozen[0]} it is ({_summary(gates[frozen[0]])})."
+            )
             # Only this difference is judged: it tells whether the history is a burden.
             own = {name: one for name, one in after.differences.items() if name in frozen}
             after = replace(after, differences=own)
         elif f"final/{condition}" in found:
             parts.append(f"ends at {_level(found[f'final/{condition}'].figures[RULE])}")
-        said.append(_list([*parts, *_ranks(after, gates)]))
-    return " ".join(said) or NOTHING
+        sentences.append(_list([*parts, *_ranks(after, gates)]))
+    return " ".join(sentences) or NOTHING
 
 
 def exploration(found: Measures) -> str:
     """Say whether goals are found, and kept."""
-    said = []
+    sentences = []
     for key in (key for key in found if key.startswith("found/")):
         depth = key.partition("/")[2]
         solved = found.get(f"solved/{depth}")
         kept = "" if solved is None else f", and {_count(solved.figures[RULE])} solved it"
         logged = f"{_count(found[key].figures[RULE])} have the goal in the log"
-        said.append(f"In DeepSea {depth}, {logged}{kept}.")
-    return " ".join(said) or NOTHING
+        sentences.append(f"In DeepSea {depth}, {logged}{kept}.")
+    return " ".join(sentences) or NOTHING
 
 
 def effects(found: Measures, titles: Mapping[str, str]) -> str:
@@ -275,12 +286,12 @@ def _where(measure: Measure, column: str) -> str:
     return f"{where} ({_decades(found)})"
 
 
-def _decades(width: Figure) -> str:
+def _decades(width: ProfileValue) -> str:
     """Return a width with its interval, or with its seeds where they are too few for one.
 
-    >>> _decades(Figure(2.0, 1.0, 3.0, 8, "bootstrap"))
+    >>> _decades(ProfileValue(2.0, 1.0, 3.0, 8, "bootstrap"))
     '2.0 [1.0, 3.0] decades'
-    >>> _decades(Figure(2.0, None, None, 1, "none"))
+    >>> _decades(ProfileValue(2.0, None, None, 1, "none"))
     '2.0 decades, 1 seed'
     """
     if width.method == "bootstrap":
@@ -288,22 +299,22 @@ def _decades(width: Figure) -> str:
     return f"{_number(width, 1)} decades, {width.n} seed{'' if width.n == 1 else 's'}"
 
 
-def _competent(one: Figure, where: str = "") -> str:
+def _competent(one: ProfileValue, where: str = "") -> str:
     """Return a predicate for a score: beyond doubt, in doubt, or not; or of two groups."""
     if one.groups is not None:
-        return f"learns in part of its lifetimes{where}: {humps(one.groups)}"
+        return f"learns in part of its lifetimes{where}: {describe_groups(one.groups)}"
     if one.low is None or one.high is None or one.method == "range":
         return f"reaches {_number(one)}{where}, in too few seeds for an interval"
     if one.low >= COMPETENT:
-        said = "becomes competent"
+        text = "becomes competent"
     elif one.high < COMPETENT:
-        said = "does not become competent"
+        text = "does not become competent"
     else:
-        said = "may or may not become competent"
-    return f"{said}{where} ({with_interval(one)})"
+        text = "may or may not become competent"
+    return f"{text}{where} ({with_interval(one)})"
 
 
-def _ranks(measure: Measure, gates: Mapping[str, Figure] | None) -> list[str]:
+def _ranks(measure: Measure, gates: Mapping[str, ProfileValue] | None) -> list[str]:
     """Return how the rule compares with every other column, those alike together.
 
     The same rule without its history is judged by the rules of the answer, with ``gates`` as the
@@ -314,14 +325,14 @@ def _ranks(measure: Measure, gates: Mapping[str, Figure] | None) -> list[str]:
         order = _order(column, difference, gates) if _judged(difference) else ""
         if order:
             by_order.setdefault(order, []).append(_called(column))
-    said = [f"{order} {_and(by_order[order])}" for order in ORDERS if order in by_order]
+    phrases = [f"{order} {_and(by_order[order])}" for order in ORDERS if order in by_order]
     if measure.differences and not any(map(_judged, measure.differences.values())):
         few = max(one.n for one in measure.differences.values())
-        said.append(f"with too few seeds for comparisons ({few}, {LEAST_SEEDS} are needed)")
-    return said
+        phrases.append(f"with too few seeds for comparisons ({few}, {LEAST_SEEDS} are needed)")
+    return phrases
 
 
-def _order(column: str, difference: Figure, gates: Mapping[str, Figure] | None) -> str:
+def _order(column: str, difference: ProfileValue, gates: Mapping[str, ProfileValue] | None) -> str:
     """Return how the rule compares with one column, one of :data:`ORDERS`; empty if not at all."""
     better, same, no_effect, undecided, worse = ORDERS
     if column != PINNED and not column.startswith(FROZEN):
@@ -351,7 +362,7 @@ def _effect(found: Measures, key: str, above: str, below: str, cause: str) -> st
     return _sentence(one, above, below, cause)
 
 
-def _sentence(one: Figure | None, above: str, below: str, cause: str) -> str:
+def _sentence(one: ProfileValue | None, above: str, below: str, cause: str) -> str:
     """Return a sentence about a difference by where its interval lies."""
     if one is None or one.value is None:
         return "The difference could not be estimated."
@@ -361,48 +372,52 @@ def _sentence(one: Figure | None, above: str, below: str, cause: str) -> str:
     return f"{({1: above, -1: below}).get(_sign(one), none)} ({with_interval(one)})."
 
 
-def _negligible(one: Figure) -> bool:
+def _negligible(one: ProfileValue) -> bool:
     """Tell whether an interval of a difference in score lies within the margin."""
     return one.low is not None and one.high is not None and -MARGIN < one.low <= one.high < MARGIN
 
 
-def _too_few(figures: Iterable[Figure], what: str, needed: int = LEAST_SEEDS) -> str:
+def _too_few(figures: Iterable[ProfileValue], what: str, needed: int = LEAST_SEEDS) -> str:
     """Return that there are too few seeds to judge something."""
     n = max(one.n for one in figures)
     return f"There are too few seeds to judge {what} ({n}, {needed} are needed)."
 
 
-def _sign(one: Figure) -> int:
+def _sign(one: ProfileValue) -> int:
     """Return 1 or -1 if the interval is above or below zero, else 0."""
     if not _judged(one) or one.low is None or one.high is None:
         return 0
     return (one.low > 0) - (one.high < 0)
 
 
-def _judged(one: Figure) -> bool:
+def _judged(one: ProfileValue) -> bool:
     """Tell whether there is an interval, of enough seeds for a claim."""
     known = one.method in ("bootstrap", "wilson") and None not in (one.low, one.high)
     return known and one.n >= LEAST_SEEDS
 
 
-def _summary(one: Figure) -> str:
+def _summary(one: ProfileValue) -> str:
     """Return a score with its interval, or its two groups."""
-    return with_interval(one) if one.groups is None else f"{_number(one)} ({humps(one.groups)})"
+    return (
+        with_interval(one)
+        if one.groups is None
+        else f"{_number(one)} ({describe_groups(one.groups)})"
+    )
 
 
-def _level(one: Figure) -> str:
+def _level(one: ProfileValue) -> str:
     """Return a score without its interval, with its two groups if it has them."""
-    return _number(one) if one.groups is None else f"{_number(one)}: {humps(one.groups)}"
+    return _number(one) if one.groups is None else f"{_number(one)}: {describe_groups(one.groups)}"
 
 
-def _number(one: Figure, digits: int = 2) -> str:
+def _number(one: ProfileValue, digits: int = 2) -> str:
     return number(one.value, digits)
 
 
-def _count(one: Figure) -> str:
+def _count(one: ProfileValue) -> str:
     """Return a share as a count.
 
-    >>> _count(Figure(2 / 3, 0.2, 0.9, 3, "wilson"))
+    >>> _count(ProfileValue(2 / 3, 0.2, 0.9, 3, "wilson"))
     '2 of 3'
     """
     return f"{round((one.value or 0.0) * one.n)} of {one.n}"

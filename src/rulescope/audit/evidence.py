@@ -14,7 +14,7 @@ from rulescope.assays.estimates import Label, Place, label_text, place
 from rulescope.assays.frame import Floats
 from rulescope.assays.results import Results
 from rulescope.audit import history_answer
-from rulescope.audit.profile import FROZEN, PINNED, Comparison, Figure, Groups
+from rulescope.audit.profile import FROZEN, PINNED, Comparison, Groups, ProfileValue
 from rulescope.stats import estimate, is_bimodal, paired_estimate, seed_blocks, split_groups
 from rulescope.stats.contrasts import PAIRED_DRAWS
 
@@ -111,7 +111,7 @@ def _seeds(found: Found, pair: Pair) -> Seeds | None:
     return Seeds(*known)
 
 
-def with_groups(figure: Figure, seeds: Floats) -> Figure:
+def with_groups(figure: ProfileValue, seeds: Floats) -> ProfileValue:
     """Return ``figure`` of scores ``seeds`` [seeds], with their two groups if they form two."""
     if not is_bimodal(seeds):
         return figure
@@ -121,12 +121,14 @@ def with_groups(figure: Figure, seeds: Floats) -> Figure:
 
 
 def _judged(pair: Pair, seeds: Seeds, family: int, draws: int) -> Comparison:
-    difference = Figure.of(paired_estimate(seeds.live, seeds.other, family=family, draws=draws))
+    difference = ProfileValue.of(
+        paired_estimate(seeds.live, seeds.other, family=family, draws=draws)
+    )
     blocks = seed_blocks(len(seeds.live), draws)
     # Competence and difference are of the same seeds.
     paired = np.isfinite(seeds.live - seeds.other)
     gates = [np.where(paired, each, np.nan) for each in (seeds.live_gate, seeds.other_gate)]
-    live, other = (with_groups(Figure.of(estimate(each, blocks)), each) for each in gates)
+    live, other = (with_groups(ProfileValue.of(estimate(each, blocks)), each) for each in gates)
     result, reason = history_answer.judge(
         history_answer.competent(live), history_answer.competent(other), difference
     )

@@ -20,7 +20,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
-from rulescope.audit.profile import PINNED, Answer, Comparison, Figure, Groups, Result, Verdict
+from rulescope.audit.profile import (
+    PINNED,
+    Answer,
+    Comparison,
+    Groups,
+    ProfileValue,
+    Result,
+    Verdict,
+)
 from rulescope.learners.learner_base import HISTORY
 from rulescope.stats import COMPETENT
 
@@ -31,7 +39,7 @@ hundred-and-thirtieth."""
 MARGIN = 0.1
 """Score: a difference within plus or minus this is no effect."""
 NEAR_ZERO = 0.2
-"""Mean score below which a group of lifetimes is said to have stayed near 0."""
+"""Mean score below which a group of lifetimes is reported to have stayed near 0."""
 
 TOO_FEW = "too few seeds"
 INCOMPETENT = "neither arm is competent"
@@ -48,7 +56,7 @@ REASONS = (TOO_WIDE, WORSE_COMPETENT, TOO_FEW, *DEAD)
 def judge(
     live: bool,
     other: bool,
-    difference: Figure,
+    difference: ProfileValue,
     margin: float = MARGIN,
     incompetent: str = INCOMPETENT,
 ) -> tuple[Result, str]:
@@ -70,7 +78,7 @@ def judge(
     return "undecided", TOO_WIDE
 
 
-def competent(score: Figure) -> bool:
+def competent(score: ProfileValue) -> bool:
     """Tell whether ``score``, a mean over seeds, is that of a competent arm."""
     return score.value is not None and score.value >= COMPETENT
 
@@ -175,13 +183,17 @@ def _where(one: Comparison) -> str:
 def _groups(one: Comparison) -> list[str]:
     """Return the two groups of lifetimes of either arm, where it has them: they widen intervals."""
     arms = {"live": one.live, one.against: one.other}
-    return [f"{name}: {humps(arm.groups)}" for name, arm in arms.items() if arm.groups is not None]
+    return [
+        f"{name}: {describe_groups(arm.groups)}"
+        for name, arm in arms.items()
+        if arm.groups is not None
+    ]
 
 
-def humps(found: Groups, digits: int = 2) -> str:
+def describe_groups(found: Groups, digits: int = 2) -> str:
     """Return two groups of lifetimes in words.
 
-    >>> humps(Groups(5, 3, 0.02, 0.97))
+    >>> describe_groups(Groups(5, 3, 0.02, 0.97))
     '3 of 8 lifetimes learned (mean 0.97); 5 stayed near 0'
     """
     verb = "learned (mean {})" if found.high >= COMPETENT else "reached {}"
@@ -197,7 +209,7 @@ def shown(one: Comparison) -> str:
     return f"live − {against} {with_interval(one.difference, one.digits)}"
 
 
-def with_interval(one: Figure, digits: int = 2) -> str:
+def with_interval(one: ProfileValue, digits: int = 2) -> str:
     """Return a figure with its interval, if it has one that is more than a range of seeds."""
     if one.low is None or one.high is None or one.method == "range":
         return number(one.value, digits)

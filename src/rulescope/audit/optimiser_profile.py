@@ -20,8 +20,8 @@ from rulescope.assays.open.open_carry import CONTRASTS, GAMES
 from rulescope.assays.results import Results
 from rulescope.audit import axis_sentences, history_answer
 from rulescope.audit.evidence import Found, labels
-from rulescope.audit.profile import PINNED, RULE, Axis, Comparison, Figure
-from rulescope.audit.profile_axes import Line, axis_of, between, effect
+from rulescope.audit.profile import PINNED, RULE, Axis, Comparison, ProfileValue
+from rulescope.audit.profile_axes import MeasureSource, axis_of, between, effect
 from rulescope.stats import interaction_differences, widen_to_student
 
 ARMS = {"live": RULE, "zero": PINNED, "adam": "Adam", "initial": "untrained", "random": "random"}
@@ -37,7 +37,7 @@ def axes_of(found: Found) -> tuple[Axis, ...]:
     """Return the axes of a profile; those that do not apply say so."""
     places = [(game, at, f"{GAMES[game]}, scale {at:g}") for game, at in _places(found)]
     gate = [
-        Line(
+        MeasureSource(
             f"gate/{game}/{at:g}",
             f"{name}: live above untrained and random",
             ID,
@@ -49,7 +49,7 @@ def axes_of(found: Found) -> tuple[Axis, ...]:
     ]
     unit = [(game, at, name) for game, at, name in places if at == UNIT]
     reward = [
-        Line(
+        MeasureSource(
             f"rate/{game}",
             f"{name}: reward",
             ID,
@@ -111,7 +111,7 @@ def axes_of(found: Found) -> tuple[Axis, ...]:
     return (*asked, *(Axis(name, "", (), NOT_ASKED) for name in others))
 
 
-def _contrast(key: str, title: str, kind: str, game: str, at: float) -> Line:
+def _contrast(key: str, title: str, kind: str, game: str, at: float) -> MeasureSource:
     """Return the line of a planned contrast between two arms, with its values by seed."""
     first, second = (_rate(game, arm, at) for arm in CONTRASTS[kind])
     where = place(kind, task=game, scale=at)
@@ -136,7 +136,7 @@ def _rate(game: str, arm: str, at: float) -> Place:
 
 
 def _after_gate(
-    found: Found, lines: Sequence[Line], *, contrasts: bool = True
+    found: Found, lines: Sequence[MeasureSource], *, contrasts: bool = True
 ) -> Callable[[axis_sentences.Measures], str]:
     """Return the verdict on the differences that ``lines`` are; the capability gate comes first.
 
@@ -159,26 +159,28 @@ def _after_gate(
 
     def verdict(measures: axis_sentences.Measures) -> str:
         left_out = len(read) < len(lines)
-        said = [f"{gate[:1].upper()}{gate[1:]}."] if gate else []
+        sentences = [f"{gate[:1].upper()}{gate[1:]}."] if gate else []
         if by_pinned:
-            said.append(
+            sentences.append(
                 "Of the differences there, only live − pinned is read, where pinned passes."
             )
         elif left_out:
-            said.append("The differences there are not read.")
-        said += [] if left_out and not read else [axis_sentences.effects(measures, titles)]
-        return " ".join(said)
+            sentences.append("The differences there are not read.")
+        sentences += [] if left_out and not read else [axis_sentences.effects(measures, titles)]
+        return " ".join(sentences)
 
     return verdict
 
 
-def _unread(line: Line, failed: set[open_gate.Place], only_pinned: set[open_gate.Place]) -> bool:
+def _unread(
+    line: MeasureSource, failed: set[open_gate.Place], only_pinned: set[open_gate.Place]
+) -> bool:
     """Tell whether a difference rests on a cell without an arm that could show it."""
     dead = failed - only_pinned if line.place.quantity == "live-minus-zero" else failed
     return bool(_cells(line) & dead)
 
 
-def _cells(line: Line) -> set[open_gate.Place]:
+def _cells(line: MeasureSource) -> set[open_gate.Place]:
     """Return the games and scales that a difference rests on."""
     game, at = str(line.place.labels["task"]), float(line.place.labels["scale"])
     return {(game, at), (game, UNIT)} if line.place.quantity == "interaction" else {(game, at)}
@@ -217,7 +219,7 @@ def _compared(results: Results, game: str, at: float) -> Comparison | None:
     levels = {arm: row.estimate for arm, row in rows.items() if row is not None}
     gain = max(levels["live"].value, levels["zero"].value) - levels["initial"].value
     margin = MARGIN * max(gain, 0.0)
-    difference = Figure.of(widen_to_student(planned, each))
+    difference = ProfileValue.of(widen_to_student(planned, each))
     live, pinned = (_capable(results, game, at, arm) for arm in ("live", "zero"))
     result, reason = history_answer.judge(
         live, pinned, difference, margin, history_answer.GATE_FAILED
@@ -226,8 +228,8 @@ def _compared(results: Results, game: str, at: float) -> Comparison | None:
         game.partition("-")[2].capitalize(),
         f"at scale {at:g}",
         PINNED,
-        Figure.of(levels["live"]),
-        Figure.of(levels["zero"]),
+        ProfileValue.of(levels["live"]),
+        ProfileValue.of(levels["zero"]),
         difference,
         margin,
         result,

@@ -24,6 +24,9 @@ FROZEN = "frozen at iteration "
 """How the column begins in which the rule keeps its state from some iteration on: it has a history
 until then, unlike a pinned one."""
 
+REPORTED_ENDS = "told"
+"""Key of the score with reported episode ends, as stored profiles have it."""
+
 Result = Literal["asset", "burden", "no effect", "undecided"]
 Verdict = Literal["asset", "burden", "both", "neither", "undecided", "no history"]
 
@@ -57,7 +60,7 @@ class Scales(msgspec.Struct, frozen=True):
         return window_label(self.kind, self.low or math.nan, self.high or math.nan)
 
 
-class Figure(WrittenEstimate, frozen=True):
+class ProfileValue(WrittenEstimate, frozen=True):
     """An estimate with all that it rests on; None where there is no such number."""
 
     groups: Groups | None = None
@@ -73,19 +76,22 @@ class Measure(msgspec.Struct, frozen=True):
     """Its own within the axis, such as ``score`` or ``interaction/0.1``."""
     title: str
     unit: str
-    figures: Mapping[str, Figure]
+    figures: Mapping[str, ProfileValue]
     """By column: ``rule``, ``pinned``, ``frozen at iteration N``, ``null rule``, or a baseline."""
     source: str
     """Whose estimates these are: an assay's id."""
     digits: Annotated[int, Meta(ge=0, le=6)] = 2
     difference: bool = False
     """Whether zero means that there is no effect."""
-    differences: Mapping[str, Figure] = msgspec.field(default_factory=dict)
+    differences: Mapping[str, ProfileValue] = msgspec.field(default_factory=dict)
     """The rule minus each other column, paired by seed, where the readout is known by seed."""
 
 
 class Axis(msgspec.Struct, frozen=True):
-    """The question along one axis, the measurements, and what they say."""
+    """One section of a profile: the question along an axis, the measurements and the verdict.
+
+    The reward-scale axis has two sections: windows, and the inheritance of states.
+    """
 
     name: str
     question: str
@@ -102,11 +108,11 @@ class Comparison(msgspec.Struct, frozen=True):
     """Within the axis, such as ``at 0.001``; may be empty."""
     against: str
     """The column without the history: ``pinned``, or ``frozen at iteration N``."""
-    live: Figure
+    live: ProfileValue
     """The score that tells whether the rule is competent here."""
-    other: Figure
+    other: ProfileValue
     """The same of the column without the history."""
-    difference: Figure
+    difference: ProfileValue
     """Live minus the other, paired by seed."""
     margin: float
     """A difference within plus or minus this is no effect."""
@@ -162,7 +168,7 @@ def columns(profile: Profile) -> list[str]:
     return [*first, *(name for name in found if name not in first)]
 
 
-def divided(figure: Figure, by: float) -> Figure:
+def divided(figure: ProfileValue, by: float) -> ProfileValue:
     """Return ``figure`` in a unit that is ``by`` times as large."""
     value, low, high = (
         None if x is None else x / by for x in (figure.value, figure.low, figure.high)

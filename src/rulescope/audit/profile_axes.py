@@ -19,13 +19,15 @@ from rulescope.audit.evidence import Found, frozen_column, labels, with_groups
 from rulescope.audit.profile import (
     NULL,
     PINNED,
+    REPORTED_ENDS,
     RULE,
     Axis,
-    Figure,
     Measure,
+    ProfileValue,
     Scales,
     divided,
 )
+from rulescope.render.arm_styles import arm_name
 from rulescope.stats import (
     COMPETENT,
     interaction_differences,
@@ -38,8 +40,7 @@ LEARNERS = {
     "rule": RULE,
     "rule-pin": PINNED,
     "rule-null": NULL,
-    "a2c": "A2C",
-    "dqn": "DQN",
+    **{arm: arm_name(arm, RULE) for arm in ("a2c", "dqn")},
     "dqn-28672": "DQN, small replay",
     "dqn-cleared": "DQN, replay cleared",
 }
@@ -48,11 +49,11 @@ HISTORY = {"live": RULE, "pin": PINNED}
 THOUSAND = 1000.0
 DIGITS = {"rate": 4}
 """Decimals of differences in units that need more than two."""
-HUMPED = ("score", "return")
+GROUPED_UNITS = ("score", "return")
 """Units in which two groups of lifetimes are looked for: their rule is one of scores."""
 
 
-class Line(NamedTuple):
+class MeasureSource(NamedTuple):
     """Where the numbers of one measure are."""
 
     key: str
@@ -68,22 +69,24 @@ class Line(NamedTuple):
     """What the estimate is divided by."""
     difference: bool = False
     each: Callable[[Results], Floats | None] | None = None
-    """Of a difference: its values [seeds]. Its interval then covers Student's t interval, and
-    without an estimate at ``place`` it is estimated from them."""
+    """Returns the per-seed values [seeds] of a difference; used to widen its interval to Student's
+    t, or to estimate it if no row exists at ``place``."""
 
 
 def competence(found: Found) -> Axis:
     """How good does a learner become, and how soon?"""
     lines = [
-        Line("score", "Final score, Catch 8×8", "exposure", place("score", condition="episodic")),
-        Line(
+        MeasureSource(
+            "score", "Final score, Catch 8×8", "exposure", place("score", condition="episodic")
+        ),
+        MeasureSource(
             "reach",
             "Lifetimes that reach 0.8",
             "exposure",
             place("fraction", condition="episodic"),
             "share",
         ),
-        Line(
+        MeasureSource(
             "pace",
             "Thousand interactions until 0.8, of those that reach it",
             "exposure",
@@ -92,8 +95,8 @@ def competence(found: Found) -> Axis:
             digits=1,
             size=THOUSAND,
         ),
-        Line("long", "Final score, Catch 24×24", "F2", place("endpoint")),
-        Line(
+        MeasureSource("long", "Final score, Catch 24×24", "F2", place("endpoint")),
+        MeasureSource(
             "mastery",
             "Thousand interactions to within 10 % of its final score, 24×24",
             "F2",
@@ -117,10 +120,12 @@ def scale(found: Found) -> Axis:
     scales = [float(label) for label in labels(found, "E1", "scale")]
     most = f"{math.log10(max(scales) / min(scales)):.2g}" if scales else "no"
     lines = [
-        Line("best", "Best score at any scale", "E1", place("best", task="catch"), "score", HISTORY)
+        MeasureSource(
+            "best", "Best score at any scale", "E1", place("best", task="catch"), "score", HISTORY
+        )
     ]
     for criterion, words in (("0.8", "score ≥ 0.8"), ("half-best", "half of its best score")):
-        width = Line(
+        width = MeasureSource(
             criterion,
             f"Decades of reward scale, of {most}, with {words}",
             "E1",
@@ -159,7 +164,7 @@ def inheritance(found: Found) -> Axis:
     for scale in labels(found, "E2", "scale"):
         at = label_text(scale)
         lines += [
-            Line(
+            MeasureSource(
                 f"{arm}/{at}",
                 f"Score at scale {at}: {words}",
                 "E2",
@@ -208,13 +213,15 @@ def boundaries(found: Found) -> Axis:
     """Does it need episodes, and reports of their ends?"""
     ends = [place("score", condition=condition, arm="rule") for condition in ("episodic", "masked")]
     lines = [
-        Line(
-            "told",
+        MeasureSource(
+            REPORTED_ENDS,
             "Score with reported episode ends",
             "exposure",
             place("score", condition="episodic"),
         ),
-        Line("masked", "Score without reports", "exposure", place("score", condition="masked")),
+        MeasureSource(
+            "masked", "Score without reports", "exposure", place("score", condition="masked")
+        ),
         effect(
             "ends",
             "Score: with − without reported ends",
@@ -222,13 +229,13 @@ def boundaries(found: Found) -> Axis:
             place("ends"),
             each=between(*ends),
         ),
-        Line(
+        MeasureSource(
             "natural",
             "Score in Tracking, which has no ends",
             "exposure",
             place("score", condition="natural"),
         ),
-        Line("stream", "Score in a Catch that never resets", "E-A3c", place("score")),
+        MeasureSource("stream", "Score in a Catch that never resets", "E-A3c", place("score")),
     ]
     return axis_of(
         "Streams and boundaries",
@@ -245,27 +252,31 @@ def change(found: Found) -> Axis:
     learners = {**LEARNERS, "rule-freeze": frozen_column(found)}
     for condition in map(str, labels(found, "E3", "condition")):
         where: dict[str, Label] = {"condition": condition, "task": "catch"}
-        said = condition.replace("-", " ")
+        event = condition.replace("-", " ")
         lines += [
-            Line(f"pre/{condition}", f"Score before the {said}", "E3", place("pre", **where)),
-            Line(f"auc/{condition}", f"Mean score after the {said}", "E3", place("auc", **where)),
-            Line(
+            MeasureSource(
+                f"pre/{condition}", f"Score before the {event}", "E3", place("pre", **where)
+            ),
+            MeasureSource(
+                f"auc/{condition}", f"Mean score after the {event}", "E3", place("auc", **where)
+            ),
+            MeasureSource(
                 f"final/{condition}",
-                f"Final score after the {said}",
+                f"Final score after the {event}",
                 "E3",
                 place("final", **where),
             ),
-            Line(
+            MeasureSource(
                 f"attained/{condition}",
-                f"Lifetimes at 0.8 again after the {said}",
+                f"Lifetimes at 0.8 again after the {event}",
                 "E3",
                 place("attained", **where, threshold=COMPETENT),
                 "share",
             ),
-            Line(
+            MeasureSource(
                 f"time/{condition}",
                 # A restricted mean: a lifetime that never gets there counts with the whole rest.
-                f"Thousand interactions to 0.8 after the {said}, or the end",
+                f"Thousand interactions to 0.8 after the {event}, or the end",
                 "E3",
                 place("time", **where, threshold=COMPETENT),
                 "thousands",
@@ -275,7 +286,7 @@ def change(found: Found) -> Axis:
         lines += [
             effect(
                 f"{replay}/{condition}",
-                f"Mean score after the {said}, rule − {words}",
+                f"Mean score after the {event}, rule − {words}",
                 "E3",
                 place("contrast", condition=condition, replay=replay),
                 each=between(
@@ -304,17 +315,17 @@ def exploration(found: Found) -> Axis:
     for depth in (float(str(task).rpartition("-")[2]) for task in labels(found, "E-A5", "task")):
         sea = f"DeepSea {depth:g}"
         lines += [
-            Line(
+            MeasureSource(
                 f"found/{depth:g}",
                 f"{sea}: goal in the log",
                 "E-A5",
                 place("goal-in-log", depth=depth),
                 "share",
             ),
-            Line(
+            MeasureSource(
                 f"solved/{depth:g}", f"{sea}: solved", "E-A5", place("solved", depth=depth), "share"
             ),
-            Line(
+            MeasureSource(
                 f"return/{depth:g}",
                 f"{sea}: final return",
                 "E-A5",
@@ -339,11 +350,12 @@ AXES: tuple[Callable[[Found], Axis], ...] = (
     change,
     exploration,
 )
-"""In the order of a profile."""
+"""The sections of a profile, in its order: five axes, and the inheritance of states. The latter is
+a part of the reward-scale axis, with a section of its own."""
 
 
 def axes_of(found: Found) -> tuple[Axis, ...]:
-    """Return every axis of a profile; what was not run has no measures."""
+    """Return every section of a profile; what was not run has no measures."""
     return tuple(axis(found) for axis in AXES)
 
 
@@ -354,17 +366,17 @@ def effect(
     at: Place,
     unit: str = "score",
     each: Callable[[Results], Floats | None] | None = None,
-) -> Line:
+) -> MeasureSource:
     """Return the line of a difference, which is the rule's alone."""
     digits = DIGITS.get(unit, 2)
-    return Line(key, title, assay, at, unit, None, digits, difference=True, each=each)
+    return MeasureSource(key, title, assay, at, unit, None, digits, difference=True, each=each)
 
 
 def axis_of(
     name: str,
     question: str,
     found: Found,
-    lines: Sequence[Line],
+    lines: Sequence[MeasureSource],
     verdict: Callable[[axis_sentences.Measures], str],
 ) -> Axis:
     """Return the axis with those ``lines`` that ``found`` can fill."""
@@ -372,7 +384,7 @@ def axis_of(
     return Axis(name, question, measures, verdict({measure.key: measure for measure in measures}))
 
 
-def _measured(found: Found, line: Line) -> Measure | None:
+def _measured(found: Found, line: MeasureSource) -> Measure | None:
     """Return what ``line`` asks for, if it could be estimated for the rule."""
     if line.assay not in found:
         return None
@@ -399,39 +411,39 @@ def _measured(found: Found, line: Line) -> Measure | None:
     )
 
 
-def _places(line: Line) -> dict[str, Place]:
+def _places(line: MeasureSource) -> dict[str, Place]:
     """Return where the estimate of each column stands."""
     if line.arms is None:  # it is the rule's alone
         return {RULE: line.place}
     return {column: line.place.replaced(arm=arm) for arm, column in line.arms.items()}
 
 
-def _effect(results: Results, line: Line) -> dict[str, Figure]:
+def _effect(results: Results, line: MeasureSource) -> dict[str, ProfileValue]:
     """Return a difference as the rule's own figure, none if it was not planned."""
     row = line.place.row(results.estimates)
     each = None if line.each is None else line.each(results)
     if row is not None:
         planned = row.estimate
-        return {RULE: Figure.of(planned if each is None else widen_to_student(planned, each))}
+        return {RULE: ProfileValue.of(planned if each is None else widen_to_student(planned, each))}
     if each is None or not np.isfinite(each).any():
         return {}
-    return {RULE: Figure.of(paired_estimate(each, np.zeros_like(each)))}
+    return {RULE: ProfileValue.of(paired_estimate(each, np.zeros_like(each)))}
 
 
-def _figure(row: Row, unit: str) -> Figure:
+def _figure(row: Row, unit: str) -> ProfileValue:
     """Return the estimate of ``row``, with what a mean or a width leaves out."""
-    made = Figure.of(row.estimate)
+    made = ProfileValue.of(row.estimate)
     if row.window is not None:
         made = replace(made, window=Scales.of(row.window))
-    return with_groups(made, row.seeds) if row.seeds is not None and unit in HUMPED else made
+    return with_groups(made, row.seeds) if row.seeds is not None and unit in GROUPED_UNITS else made
 
 
-def _differences(results: Results, line: Line) -> dict[str, Figure]:
+def _differences(results: Results, line: MeasureSource) -> dict[str, ProfileValue]:
     """Return the rule minus every other column, paired by seed, where seeds are known."""
     seeds = {column: at.seeds(results.estimates) for column, at in _places(line).items()}
     own = seeds.pop(RULE, None)
     return {
-        column: divided(Figure.of(paired_estimate(own, values)), line.size)
+        column: divided(ProfileValue.of(paired_estimate(own, values)), line.size)
         for column, values in seeds.items()
         if own is not None and values is not None and np.isfinite(own - values).any()
     }

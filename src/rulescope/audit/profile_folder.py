@@ -20,41 +20,33 @@ from rulescope.assays.figures import ENDINGS
 from rulescope.assays.panels import draw_estimate
 from rulescope.assays.results import Column, Table, Value
 from rulescope.audit import optimiser_profile
-from rulescope.audit.history_answer import LEAST_SEEDS, MARGIN, humps
+from rulescope.audit.history_answer import LEAST_SEEDS, MARGIN, describe_groups
 from rulescope.audit.profile import (
     FILE,
     FROZEN,
-    NULL,
-    PINNED,
     RULE,
     Axis,
-    Figure,
     Measure,
     Profile,
+    ProfileValue,
     columns,
 )
+from rulescope.audit.profile_axes import LEARNERS
 from rulescope.core.disk import write_whole
 from rulescope.render import palette
-from rulescope.render.arm_looks import Look
+from rulescope.render.arm_styles import ARMS, ArmStyle
 from rulescope.render.palette import GREY, PALE
 from rulescope.render.style import SMALL, WIDTH, Page, save, styled
 from rulescope.render.tables import cell, markdown, terminal, write_table
 from rulescope.stats import Estimate
 
-LOOKS = {
-    RULE: Look("", palette.BLUE, "o"),
-    PINNED: Look("", palette.VERMILION, "s"),
-    FROZEN: Look("", palette.SKY, "^"),
-    NULL: Look("", palette.SILVER, "X"),
-    "A2C": Look("", palette.GREEN, "v"),
-    "DQN": Look("", palette.BLACK, "D"),
-    "DQN, small replay": Look("", palette.BROWN, "<"),
-    "DQN, replay cleared": Look("", palette.OLIVE, ">"),
-    "Adam": Look("", palette.PURPLE, "D"),
-    "untrained": Look("", palette.STONE, "P"),
-    "random": Look("", palette.ASH, "X"),
+_ARMS = {**optimiser_profile.ARMS, **LEARNERS, "rule-freeze": FROZEN}
+STYLES = {column: ARMS[arm]._replace(name="") for arm, column in _ARMS.items()} | {
+    "Adam": ARMS["adam"]._replace(name="", marker="d"),
+    "untrained": ARMS["initial"]._replace(name="", marker="*"),
 }
-"""In the colours that these arms have everywhere, with markers that differ without lines, too.
+"""By column: the style that its arm has everywhere. (Two markers differ: profiles of optimisers and
+of learners have different arms in one style.)
 
 The column of the frozen state has its iteration in its name; here it is known by how it begins."""
 BOUNDED = ("score", "share", "return")
@@ -156,17 +148,17 @@ def _shown(measure: Measure, column: str) -> str | None:
     return None if found is None else shown(found, measure.digits)
 
 
-def shown(found: Figure, digits: int) -> str:
+def shown(found: ProfileValue, digits: int) -> str:
     """Return a number as it is read, with what it leaves out."""
     number, more = cell(found.estimate(), Column("", digits)), shown_beside(found)
     return f"{number}; {more}" if more else number
 
 
-def shown_beside(found: Figure) -> str:
+def shown_beside(found: ProfileValue) -> str:
     """Return what a number leaves out: class and ends of a window, or two groups of lifetimes."""
     if found.window is not None:
         return found.window.label
-    return "" if found.groups is None else humps(found.groups)
+    return "" if found.groups is None else describe_groups(found.groups)
 
 
 def _n(measure: Measure) -> str:
@@ -186,7 +178,7 @@ def write_profile(profile: Profile, parts: Mapping[str, str], folder: Path) -> l
 
 
 def _overview(profile: Profile, parts: Mapping[str, str]) -> str:
-    said = [
+    sentences = [
         f"- **{axis.name}.** {' '.join(filter(None, (axis.question, axis.verdict)))}"
         for axis in profile.axes
     ]
@@ -195,7 +187,7 @@ def _overview(profile: Profile, parts: Mapping[str, str]) -> str:
         *([f"**{profile.answer.sentence}**"] if profile.answer is not None else []),
         *filter(None, [rules(profile)]),
         f"{profile.learner}. Preset {profile.preset}.",
-        "\n".join(said),
+        "\n".join(sentences),
         "![The profile: every measure with its interval](profile.png)",
         markdown(table(profile)).strip(),
     ]
@@ -292,7 +284,7 @@ def _draw(axes: Axes, block: _Block, names: list[str]) -> None:
         present = [name for name in names if name in measure.figures]
         for turn, name in enumerate(present):
             shift = (turn - (len(present) - 1) / 2) * 0.8 / max(len(present), 3)
-            _mark(axes, row + shift, measure.figures[name], look_of(name))
+            _mark(axes, row + shift, measure.figures[name], style_of(name))
     axes.set_ylim(len(block.measures) - 0.45, -0.55)
     axes.set_yticks(range(len(block.measures)), [measure.title for measure in block.measures])
     axes.tick_params(axis="y", length=0)
@@ -314,7 +306,7 @@ def _draw(axes: Axes, block: _Block, names: list[str]) -> None:
     axes.set_xlabel(UNITS[block.unit], labelpad=1, size=SMALL)
 
 
-def _mark(axes: Axes, place: float, found: Figure, how: Look) -> None:
+def _mark(axes: Axes, place: float, found: ProfileValue, how: ArmStyle) -> None:
     """Draw a figure at a height; two groups of lifetimes as two dots, a window with its ends."""
     one = found.estimate()
     if found.groups is not None:
@@ -338,23 +330,23 @@ def _mark(axes: Axes, place: float, found: Figure, how: Look) -> None:
         )
 
 
-def look_of(column: str) -> Look:
+def style_of(column: str) -> ArmStyle:
     """Return how a column is drawn."""
     if column.startswith(FROZEN):
-        return LOOKS[FROZEN]
-    return LOOKS.get(column) or Look(column, palette.NOTE, "<")
+        return STYLES[FROZEN]
+    return STYLES.get(column) or ArmStyle(column, palette.NOTE, "<")
 
 
 def _legend(page: Page, profile: Profile, names: list[str]) -> None:
     """Name the colours, at the top."""
     handles = [
         Line2D([], [], color=how.colour, marker=how.marker, mfc=how.face, lw=1.3, ms=4.6)
-        for how in map(look_of, names)
+        for how in map(style_of, names)
     ]
-    said = [profile.rule if name == RULE else name for name in names]
+    labels = [profile.rule if name == RULE else name for name in names]
     page.figure.legend(
         handles,
-        said,
+        labels,
         loc="upper left",
         bbox_to_anchor=(0.05 / page.width, 1 - 0.05 / page.height),
         ncols=4,

@@ -30,8 +30,8 @@ from rulescope.learners.disco_config import AGENTS, AgentSizes, Disco
 from rulescope.learners.learner_config import LearnerSpec
 from rulescope.lifetime import Lifetime
 from rulescope.numerics.golden import RELEASED_RULE, Golden, GoldenError, default_directory
-from rulescope.numerics.parity_summary import NumericFamily, summarise_check
-from rulescope.numerics.parity_table import compare_all
+from rulescope.numerics.parity_checks import compare_all
+from rulescope.numerics.parity_table import ParityLine, summarise_check
 from rulescope.records import Record, Store
 from rulescope.records.store import Problem, read_each
 from rulescope.rules.rule_weights import load
@@ -67,7 +67,7 @@ def check_parity(inputs: Inputs) -> ExactCheck:
         found = summarise_check(list(compare_all(golden)), rules, runtime_identity())
     except GoldenError as fault:
         return cannot_check(f"arrays of the original program ({_first_line(fault)})")
-    families = {family.name: family for family in found.families}
+    families = {line.name: line for line in found.lines}
     missing = PARITY.keys() - families.keys()
     if missing:
         return cannot_check(f"arrays of the original program for {', '.join(sorted(missing))}")
@@ -83,8 +83,8 @@ def check_parity(inputs: Inputs) -> ExactCheck:
     )
 
 
-def _error(family: NumericFamily, measure: str) -> float:
-    error = family.relative if measure == "relative" else family.absolute
+def _error(line: ParityLine, measure: str) -> float:
+    error = line.relative if measure == "relative" else line.absolute
     return float("inf") if error is None else error  # None: an error that is not finite
 
 

@@ -35,7 +35,7 @@ def check(
         bool, typer.Option("--live", help="Also run the original `disco_rl` (JAX) and compare.")
     ] = False,
     every: Annotated[
-        bool, typer.Option("--all", help="List every comparison, not only the families.")
+        bool, typer.Option("--all", help="List every comparison, not only the kinds.")
     ] = False,
     device: Device = "cpu",
     out: Out = RESULTS,
@@ -54,8 +54,8 @@ def check(
         return
     from rulescope.core.disk import require_writable
     from rulescope.numerics.golden import Golden, default_directory
-    from rulescope.numerics.parity_summary import FOLDER
-    from rulescope.numerics.parity_table import compare_all
+    from rulescope.numerics.parity_checks import compare_all
+    from rulescope.numerics.parity_table import FOLDER
     from rulescope.numerics.tolerances import summarise
 
     runtime.require_device(device)
@@ -81,7 +81,7 @@ def check(
             "rules": list(arrays.rules().values()),
             "left_out": left_out,
             "files": [str(path) for path in paths],
-            "families": [line._asdict() for line in lines],
+            "kinds": [line._asdict() for line in lines],
         }
         if every:
             body["comparisons"] = [item._asdict() | {"passed": item.passed} for item in found]
@@ -89,7 +89,7 @@ def check(
     else:
         screen = Console()
         numbers = (">outputs", ">n", ">max abs", ">max rel", ">tolerance")
-        table = make_table("family", "precision", *numbers, "", no_wrap=True)
+        table = make_table("kind", "precision", *numbers, "", no_wrap=True)
         rows = found if every else lines
         for row in rows:
             table.add_row(*_cells(row, every))
@@ -107,7 +107,7 @@ def _write(
 ) -> list[Path]:
     """Write the published table with our numbers in it, and its data; return the paths."""
     from rulescope.core.disk import write_whole
-    from rulescope.numerics.parity_summary import FILE, numeric_table, summarise_check
+    from rulescope.numerics.parity_table import FILE, numeric_table, summarise_check
     from rulescope.render.tables import write_table
 
     summary = summarise_check(found, rules, runtime.runtime_identity(device))
@@ -120,10 +120,10 @@ def _cells(row: object, every: bool) -> list[str]:
 
     if every:
         assert isinstance(row, Comparison)
-        label, outputs, compared = f"{row.family}: {row.output}", "", ""
+        label, outputs, compared = f"{row.kind}: {row.output}", "", ""
     else:
         assert isinstance(row, Summary)
-        label, outputs, compared = row.family, str(row.outputs), str(row.comparisons)
+        label, outputs, compared = row.kind, str(row.outputs), str(row.comparisons)
     verdict = "[green]ok[/]" if row.passed else "[bold red]FAIL[/]"
     errors = [f"{row.absolute:.1e}", f"{row.relative:.1e}", f"{row.tolerance:.0e}"]
     return [label, row.precision, outputs, compared, *errors, verdict]

@@ -99,7 +99,7 @@ def _require_disco(rule: str) -> None:
     from rulescope.rules import released_rules, rule_weights
     from rulescope.rules.embedded import EMBEDDED
 
-    released = [name for name, each in released_rules.RULES.items() if each.family == "disco"]
+    released = [name for name, each in released_rules.RULES.items() if each.architecture == "disco"]
     drawn = rule.startswith(("random:", "sprout-random:", rule_weights.FRESH))
     if rule in released or rule in EMBEDDED or drawn or rule.startswith(rule_weights.CONTENT):
         return

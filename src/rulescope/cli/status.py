@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from rulescope.assays import ASSAYS, PRESETS
-from rulescope.assays.estimates import Label
+from rulescope.assays.estimates import label_text
 from rulescope.assays.plan import Plan, interactions
 from rulescope.cli.assay_options import OptionalAssay, SelectionOptions, require_preset
 from rulescope.cli.console import PLAIN_SECONDS, console, duration, make_table, printable
@@ -159,7 +159,7 @@ class StoreState:
         table = make_table(*plan.cells[0].labels, ">lifetimes", ">running", ">failed")
         for cell in plan.cells:
             table.add_row(
-                *map(format_label, cell.labels.values()),
+                *map(label_text, cell.labels.values()),
                 f"{plan.done(cell)}/{len(cell.runs)}",
                 _format_count(sum(run.id in self.running for run in cell.runs)),
                 _format_count(sum(run.id in self.failed for run in cell.runs)),
@@ -210,18 +210,13 @@ SHOWN = 12
 """Digits of a run id that are shown."""
 
 
-def format_label(label: Label) -> str:
-    """Return the label of a cell as text."""
-    return f"{label:g}" if isinstance(label, float) else label
-
-
 def describe_runs(plans: Sequence[Plan]) -> dict[str, str]:
     """Return assay, labels and seed of each run of ``plans``, by id."""
     found: dict[str, str] = {}
     for plan in plans:
         found |= dict.fromkeys(plan.donors, f"{plan.assay.id} donor")
         for cell in plan.cells:
-            labels = map(format_label, cell.labels.values())
+            labels = map(label_text, cell.labels.values())
             name = " ".join([plan.assay.id, *labels])
             found |= {run.id: f"{name} seed {run.seed}" for run in cell.runs}
     return found

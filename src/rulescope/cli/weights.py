@@ -45,13 +45,13 @@ def list_rules(source: From = None, as_json: AsJson = False) -> None:
     if as_json:
         _print_json(rows)
         return
-    headings = ("name", "family", ">parameters", ">size", "licence")
+    headings = ("name", "architecture", ">parameters", ">size", "licence")
     table = make_table(*headings, no_wrap=True)
     table.add_column("path", overflow="fold")
     for row in rows:
         table.add_row(
             row["name"],
-            row["family"],
+            row["architecture"],
             f"{row['parameters']:,}",
             f"{row['size']:,} B",
             row["licence"],
@@ -165,7 +165,7 @@ def _describe(rule: Rule, source: Path | None) -> dict[str, Any]:
         problem = str(fault)
     return {
         "name": rule.name,
-        "family": rule.family,
+        "architecture": rule.architecture,
         "description": rule.description,
         "parameters": rule.parameters,
         "size": rule.size,
@@ -183,7 +183,7 @@ def _check_copies(rule: Rule, source: Path | None, *, required: bool) -> Iterato
     for copy in copies:
         problem: str | None = None
         try:
-            rule_weights.read(rule.family, weight_files.verified(rule, copy))
+            rule_weights.read(rule.architecture, weight_files.verified(rule, copy))
         except WeightsError as fault:
             problem = str(fault)
         yield {"name": rule.name, "path": str(copy), "problem": problem}

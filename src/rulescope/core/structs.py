@@ -43,7 +43,7 @@ class Frozen(
 def without_defaults(part: Any) -> Any:
     """Return ``part`` as plain data without what equals its default.
 
-    (msgspec's own ``omit_defaults`` goes by identity: an equal Struct or tuple is written out.)
+    (msgspec's own ``omit_defaults`` compares by identity: an equal Struct or tuple is written out.)
     """
     if isinstance(part, msgspec.Struct):
         kept = _tag(part)

@@ -29,7 +29,7 @@ Rate = Annotated[float, Meta(gt=0.0, le=1.0)]
 
 
 class RuleSizes(Frozen, frozen=True):
-    """The free sizes of a Disco-family rule (see :class:`rulescope.rules.disco_format.DiscoSizes`).
+    """The free sizes of a Disco rule (see :class:`rulescope.rules.disco_format.DiscoSizes`).
 
     The two sub-networks have encoders of their own, of the same sizes.
     """

@@ -13,7 +13,7 @@ from rulescope.rules import rule_weights
 from rulescope.rules.disco_format import DiscoSizes
 
 Rule = dict[str, Tensor]
-"""Every array of a Disco-family rule by its key."""
+"""Every array of a Disco rule by its key."""
 
 
 def all_sizes(config: RuleSizes) -> DiscoSizes:

@@ -28,7 +28,7 @@ class BranchPlan:
     """Run id to the branch that it starts from; others start from the beginning."""
     parents: dict[str, str] = field(default_factory=dict)
     """Run id to the run that saves this branch; none if its checkpoint exists already."""
-    families: list[list[str]] = field(default_factory=list)
+    groups: list[list[str]] = field(default_factory=list)
     """Ids of runs that have their first iterations in common."""
     _users: dict[str, dict[int, tuple[str, ...]]] = field(default_factory=dict)
 
@@ -51,10 +51,10 @@ def plan_branches(missing: Mapping[str, RunSpec], existing: Collection[Branch] =
     ``existing`` are branches whose checkpoints were left by an earlier campaign.
     """
     plan = BranchPlan()
-    for family in _group_families(missing):
-        if len(family) > 1 or existing:
-            _plan_family(plan, family, existing)
-        plan.families.append(list(family))
+    for group in _group_runs(missing):
+        if len(group) > 1 or existing:
+            _plan_group(plan, group, existing)
+        plan.groups.append(list(group))
     return plan
 
 
@@ -75,25 +75,25 @@ def shared_fraction(specs: Iterable[RunSpec]) -> float:
     return sum(count_shared(specs).values()) / total if total else 0.0
 
 
-def _group_families(missing: Mapping[str, RunSpec]) -> list[dict[str, RunSpec]]:
+def _group_runs(missing: Mapping[str, RunSpec]) -> list[dict[str, RunSpec]]:
     """Return the runs that are equal for long enough to share anything, group by group."""
-    families: defaultdict[Branch, dict[str, RunSpec]] = defaultdict(dict)
+    groups: defaultdict[Branch, dict[str, RunSpec]] = defaultdict(dict)
     for run, spec in missing.items():
         first = spec.start + LEAST
         if can_share(spec) and first < spec.iterations:
-            families[branch_of(spec, first)][run] = spec
-    return list(families.values())
+            groups[branch_of(spec, first)][run] = spec
+    return list(groups.values())
 
 
-def _plan_family(
-    plan: BranchPlan, family: Mapping[str, RunSpec], existing: Collection[Branch]
+def _plan_group(
+    plan: BranchPlan, group: Mapping[str, RunSpec], existing: Collection[Branch]
 ) -> None:
-    points = {point for spec in family.values() for point in list_branch_points(spec)}
+    points = {point for spec in group.values() for point in list_branch_points(spec)}
     points |= {branch.iteration for branch in existing}
-    donors = {run: set(spec.donors) for run, spec in family.items()}
+    donors = {run: set(spec.donors) for run, spec in group.items()}
     passing: dict[Branch, str] = {}  # the first run that passes each branch
-    for run in sorted(family, key=lambda run: len(donors[run])):
-        spec = family[run]
+    for run in sorted(group, key=lambda run: len(donors[run])):
+        spec = group[run]
         own = [point for point in points if spec.start + LEAST <= point < spec.iterations]
         branches = [branch_of(spec, point) for point in sorted(own, reverse=True)]
         for branch in branches:

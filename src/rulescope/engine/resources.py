@@ -67,15 +67,15 @@ def require(specs: Iterable[RunSpec], workers: int, root: Path, device: str = "c
 def _branch_bytes(specs: Iterable[RunSpec], workers: int) -> int:
     """Return the bytes of the branch checkpoints that exist at once.
 
-    A run from a branch starts before any other, so they are those of one family for each worker.
+    A run from a branch starts before any other, so they are those of one group for each worker.
     """
     known = {spec.id: spec for spec in specs}
     plan = plan_branches(known)
-    families = [
-        sum(len(plan.users(run)) * estimate(known[run]).checkpoint for run in family)
-        for family in plan.families
+    groups = [
+        sum(len(plan.users(run)) * estimate(known[run]).checkpoint for run in group)
+        for group in plan.groups
     ]
-    return sum(sorted(families, reverse=True)[:workers])
+    return sum(sorted(groups, reverse=True)[:workers])
 
 
 def require_disk(specs: Iterable[RunSpec], workers: int, root: Path, branches: int = 0) -> None:

@@ -30,6 +30,7 @@ class NetworkSizes(Frozen, frozen=True):
 class A2C(LearnerBase, frozen=True, tag="a2c", tag_field="kind"):
     """Advantage actor-critic: one update on each rollout, which is then discarded."""
 
+    builds: ClassVar[str] = "a2c:A2CLearner"
     CARRIERS: ClassVar[tuple[str, ...]] = ("moments", "params")
     scheduled: ClassVar[bool] = False
 
@@ -48,6 +49,7 @@ class A2C(LearnerBase, frozen=True, tag="a2c", tag_field="kind"):
 class PPO(LearnerBase, frozen=True, tag="ppo", tag_field="kind"):
     """Proximal policy optimisation: several passes over each rollout in minibatches."""
 
+    builds: ClassVar[str] = "ppo:PPOLearner"
     CARRIERS: ClassVar[tuple[str, ...]] = ("moments", "params")
     scheduled: ClassVar[bool] = False
 
@@ -77,6 +79,7 @@ class A2CPopArt(LearnerBase, frozen=True, tag="a2c-popart", tag_field="kind"):
     learning at reward scale 1e-3, where the deviation is well above the floor) fit ``raw`` only.
     """
 
+    builds: ClassVar[str] = "a2c_popart:PopArtLearner"
     CARRIERS: ClassVar[tuple[str, ...]] = ("averages", "moments", "params")
     scheduled: ClassVar[bool] = False
 
@@ -101,6 +104,7 @@ class DQN(LearnerBase, frozen=True, tag="dqn", tag_field="kind"):
     to the target network depend. Clearing the replay does not change it.
     """
 
+    builds: ClassVar[str] = "dqn:DQNLearner"
     CARRIERS: ClassVar[tuple[str, ...]] = ("target", "moments", "replay", "schedule", "params")
 
     agent: NetworkSizes = NetworkSizes()
@@ -154,11 +158,13 @@ class DQN(LearnerBase, frozen=True, tag="dqn", tag_field="kind"):
 class RandomPolicy(LearnerBase, frozen=True, tag="random", tag_field="kind"):
     """Uniformly random actions without learning."""
 
+    builds: ClassVar[str] = "learner:UniformLearner"
     CARRIERS: ClassVar[tuple[str, ...]] = ()
     scheduled: ClassVar[bool] = False
 
 
 Baseline = A2C | PPO | A2CPopArt | DQN | RandomPolicy
+"""All baselines; a new one is added here, and by a name to :data:`VARIANTS`."""
 
 VARIANTS: dict[str, Baseline] = {
     "a2c": A2C(),

@@ -114,7 +114,7 @@ class AgentSizes(Frozen, frozen=True):
 
 
 class Disco(LearnerBase, frozen=True, tag="disco", tag_field="kind"):
-    """A learner whose targets are set by a Disco-family rule network."""
+    """A learner whose targets are set by a Disco rule network."""
 
     CARRIERS: ClassVar[tuple[str, ...]] = (
         "recurrent",
@@ -162,14 +162,6 @@ class Disco(LearnerBase, frozen=True, tag="disco", tag_field="kind"):
                 f"batch: {self.batch} is more than learner.capacity ({self.capacity}), so learning "
                 "would never start"
             )
-
-    def describe(self, rule: str) -> str:
-        """Return the learner in words; ``rule`` is the printed name of its rule."""
-        hidden = "×".join(str(size) for size in self.agent.hidden)
-        return (
-            f"Disco learner under {rule}: hidden layers {hidden}, learning rate "
-            f"{self.learning_rate:g}, batches of {self.batch} trajectories"
-        )
 
 
 SPROUT = Disco(

@@ -114,7 +114,15 @@ class UniformLearner(Learner):
 
     metrics = ()
 
-    def __init__(self, actions: int, seed: int) -> None:
+    def __init__(
+        self,
+        config: object,  # noqa: ARG002
+        observation_shape: tuple[int, ...],  # noqa: ARG002
+        actions: int,
+        seed: int,
+        device: str = "cpu",  # noqa: ARG002
+    ) -> None:
+        """Take the arguments of every baseline, of which two are needed."""
         self.actions = actions
         self.streams = {"action": seeds.stream(seed, "action")}
         self.carriers: dict[str, Carrier] = {}

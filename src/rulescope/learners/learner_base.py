@@ -45,6 +45,10 @@ class LearnerBase(Frozen, frozen=True):
 
     CARRIERS: ClassVar[tuple[str, ...]] = ()
     """Names of the parts of its persistent state."""
+    builds: ClassVar[str] = ""
+    """Module and class of a baseline, such as ``ppo:PPOLearner``. The class is called with the
+    configuration, the shape of observations, the number of actions, the seed and the keyword
+    ``device``; if :attr:`scheduled`, also with the keyword ``interactions``."""
     usual_shape: ClassVar[RunShape] = RunShape()
     """The shape of a run where nothing else is asked for."""
     scheduled: ClassVar[bool] = True
@@ -91,10 +95,6 @@ class LearnerBase(Frozen, frozen=True):
         """Return the configuration for a MinAtar game: a torso for its channels."""
         agent = getattr(self, "agent", None)
         return self if agent is None else replace(self, agent=replace(agent, torso="channel"))
-
-    def describe(self, rule: str) -> str:  # noqa: ARG002
-        """Return the learner in words; ``rule`` is the printed name of its rule."""
-        return f"The learner {self.kind}"
 
 
 def minibatch_problems(minibatches: int, interactions: int) -> Iterator[str]:

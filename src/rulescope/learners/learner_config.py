@@ -9,8 +9,8 @@ from msgspec import Meta
 
 from rulescope.core.structs import Rate, Sha256
 from rulescope.envs.world_config import EnvironmentSpec, MinAtar
-from rulescope.learners.baseline_config import A2C, DQN, PPO, A2CPopArt, NetworkSizes, RandomPolicy
 from rulescope.learners.baseline_config import VARIANTS as BASELINES
+from rulescope.learners.baseline_config import Baseline, NetworkSizes
 from rulescope.learners.disco_config import VARIANTS as DISCO
 from rulescope.learners.disco_config import Disco
 from rulescope.learners.learner_base import HISTORY, LearnerBase
@@ -59,12 +59,8 @@ class Plugin(LearnerBase, frozen=True, tag="plugin", tag_field="kind"):
             message += f" (the rule {self.rule!r} has no history under that name to intervene on)"
         return message
 
-    def describe(self, rule: str) -> str:  # noqa: ARG002
-        """Return the learner in words."""
-        return f"The plug-in rule {self.rule}"
 
-
-LearnerSpec = Disco | A2C | PPO | A2CPopArt | DQN | RandomPolicy | Open | OpenAdam | Plugin
+LearnerSpec = Disco | Baseline | Open | OpenAdam | Plugin
 
 VARIANTS: dict[str, LearnerSpec] = {**DISCO, **BASELINES, **OPEN}
 """Learners of the published assays, by the names of the command line."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 from rulescope.core.errors import SpecError
-from rulescope.learners.baseline_config import A2C, DQN, PPO, A2CPopArt, RandomPolicy
+from rulescope.learners.baseline_config import Baseline
 from rulescope.learners.disco_config import Disco
 from rulescope.learners.learner import Learner
 from rulescope.learners.learner_config import LearnerSpec, Plugin
@@ -30,34 +32,12 @@ def make(
     """Build a new learner for rollouts of ``steps`` interactions per lane.
 
     ``weights`` is the file or folder of its rule, if not in the usual places. A learner with a
-    schedule needs the length of the lifetime: in ``interactions`` over all lanes (DQN) or in
+    schedule needs the length of the lifetime: in ``interactions`` over all lanes (baselines) or in
     ``iterations`` (OPEN and its Adam).
     """
     match config:
         case Disco():
             return _disco(config, observation_shape, actions, steps, seed, device, weights)
-        case A2C():
-            from rulescope.learners.a2c import A2CLearner
-
-            return A2CLearner(config, observation_shape, actions, seed, device)
-        case PPO():
-            from rulescope.learners.ppo import PPOLearner
-
-            return PPOLearner(config, observation_shape, actions, seed, device)
-        case A2CPopArt():
-            from rulescope.learners.a2c_popart import PopArtLearner
-
-            return PopArtLearner(config, observation_shape, actions, seed, device)
-        case RandomPolicy():
-            from rulescope.learners.learner import UniformLearner
-
-            return UniformLearner(actions, seed)
-        case DQN():
-            from rulescope.learners.dqn import DQNLearner
-
-            if interactions is None:
-                raise ValueError("a DQN learner needs the lifetime's interactions")
-            return DQNLearner(config, observation_shape, actions, seed, interactions, device)
         case Open() | OpenAdam():
             from rulescope.learners.open_ppo import OpenLearner
 
@@ -68,6 +48,26 @@ def make(
         case Plugin(learning_rate=rate, agent=agent):
             setup = Setup(observation_shape, actions, steps, seed, rate, agent, iterations, device)
             return make_plugin_learner(config, setup)
+        case _:
+            return _baseline(config, observation_shape, actions, seed, device, interactions)
+
+
+def _baseline(
+    config: Baseline,
+    observation_shape: tuple[int, ...],
+    actions: int,
+    seed: int,
+    device: str,
+    interactions: int | None,
+) -> Learner:
+    """Build the class that ``config`` names; one with a schedule is given its length."""
+    module, name = config.builds.split(":")
+    build: Callable[..., Learner] = getattr(import_module(f"rulescope.learners.{module}"), name)
+    if not config.scheduled:
+        return build(config, observation_shape, actions, seed, device=device)
+    if interactions is None:
+        raise ValueError(f"the learner {config.kind!r} needs the lifetime's interactions")
+    return build(config, observation_shape, actions, seed, interactions=interactions, device=device)
 
 
 def _open_rule(config: Open, weights: Path | None) -> RuleWeights:

@@ -69,10 +69,6 @@ class Open(_Loop, frozen=True, tag="open", tag_field="kind"):
         own = self.rule == Open().rule
         return replace(self, rule=f"open-{game}") if own else self
 
-    def describe(self, rule: str) -> str:  # noqa: ARG002
-        """Return the learner in words."""
-        return "PPO whose optimiser is the rule, in MinAtar"
-
 
 class OpenAdam(_Loop, frozen=True, tag="open-adam", tag_field="kind"):
     """The same PPO with Adam, the baseline of OPEN.

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from rulescope.assays.results import Results
 from rulescope.mechanism.figure_parts import Floats, full_caption
-from rulescope.render.arm_looks import look
+from rulescope.render.arm_styles import arm_style
 from rulescope.render.line_labels import End, name_ends
 from rulescope.render.palette import GREY, PALE
 from rulescope.render.style import Page, absent, styled
@@ -71,7 +71,7 @@ def _draw_measured_share(axes: Axes, found: Results, arms: Sequence[str], since:
     bins = int(after.sum()) // SMOOTHING
     x = since[after][: bins * SMOOTHING].reshape(bins, SMOOTHING).mean(axis=1)
     for arm in arms:
-        how = look(arm)
+        how = arm_style(arm)
         axes.plot(since, found.series[f"fifo/{arm}/before"], color=how.colour, ls=how.line, lw=1.2)
         sampled = found.series[f"measured/{arm}/drawn/before"].mean(axis=0)[after]
         sampled = sampled[: bins * SMOOTHING].reshape(bins, SMOOTHING)
@@ -93,7 +93,7 @@ def _draw_published_share(axes: Axes, found: Results, arms: Sequence[str]) -> li
     since = iteration - iteration[-1] / 2
     ends = []
     for arm in arms:
-        how, line = look(arm), found.series[f"published/{arm}/before"]
+        how, line = arm_style(arm), found.series[f"published/{arm}/before"]
         axes.plot(since, line, color=how.colour, ls=how.line, lw=1.4)
         ends.append(_end(arm, since, line))
     _set_share_axis(axes, float(since[-1]))
@@ -103,12 +103,12 @@ def _draw_published_share(axes: Axes, found: Results, arms: Sequence[str]) -> li
 def _end(arm: str, since: Floats, line: Floats) -> End:
     """Return the label at the end of ``line``; its level is the mean after the change."""
     level = float(np.nanmean(line[since > 0]))
-    return End(look(arm).name, look(arm), float(since[-1]), float(line[-1]), level)
+    return End(arm_style(arm).name, arm_style(arm), float(since[-1]), float(line[-1]), level)
 
 
 def _draw_ages(axes: Axes, found: Results, arms: Sequence[str], since: Floats) -> None:
     for arm in arms:
-        how = look(arm)
+        how = arm_style(arm)
         ages = found.series[f"measured/{arm}/held/quantiles"].mean(axis=0)
         axes.plot(since, ages[:, 2], color=how.colour, ls=how.line, lw=1.4)
         axes.plot(since, ages[:, -1], color=how.colour, ls=how.line, lw=0.6)
@@ -122,7 +122,7 @@ def _draw_scores(axes: Axes, found: Results, arms: Sequence[str], change: float)
     since = found.series["logged"] - change
     ends = []
     for arm in arms:
-        how, mean = look(arm), found.series[f"measured/{arm}/score"].mean(axis=0)
+        how, mean = arm_style(arm), found.series[f"measured/{arm}/score"].mean(axis=0)
         axes.plot(since, mean, color=how.colour, ls=how.line, lw=1.3)
         ends.append(_end(arm, since, mean))
     for level in (0.0, 1.0):

@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 from msgspec.structs import replace
 
-from rulescope.assays.analysis import exactly
+from rulescope.assays.analysis import without_interval
 from rulescope.assays.change.switch_readouts import change, switch
 from rulescope.assays.estimates import Estimates
 from rulescope.assays.results import Column, Results, Table, Value
@@ -32,7 +32,7 @@ from rulescope.mechanism.view_request import (
     View,
     ViewRequest,
 )
-from rulescope.render.arm_looks import arm_name
+from rulescope.render.arm_styles import arm_name
 from rulescope.render.display_names import subject_name
 from rulescope.run_spec import Reset, RunSpec
 
@@ -159,7 +159,7 @@ def analyse(request: ViewRequest, observations: list[Observations]) -> Results:
         for delay in TABLE_DELAYS:
             if at + delay <= request.iterations:
                 shares = series[f"measured/{arm}/held/before"][:, at + delay - 1]
-                share = exactly(float(shares.mean()), request.seeds)
+                share = without_interval(float(shares.mean()), request.seeds)
                 estimates.add("before", share, {"arm": arm, "delay": float(delay)})
         summary = {
             "drawn": _mean_sampling_gap(series, arm, at),
@@ -167,7 +167,7 @@ def analyse(request: ViewRequest, observations: list[Observations]) -> Results:
             "off": _largest_gap(series, arm),
         }
         for kind, value in summary.items():
-            estimates.add(kind, exactly(value, request.seeds), {"arm": arm})
+            estimates.add(kind, without_interval(value, request.seeds), {"arm": arm})
     table = _table(request, runs, estimates)
     return request.results(VIEW, {"arm": tuple(runs)}, estimates, table, series)
 

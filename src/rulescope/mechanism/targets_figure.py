@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from rulescope.assays.results import Results
 from rulescope.mechanism.figure_parts import Floats, full_caption, set_update_axis
-from rulescope.render.arm_looks import DOTTED, Look, look
+from rulescope.render.arm_styles import DOTTED, ArmStyle, arm_style
 from rulescope.render.line_labels import End, name_apart
 from rulescope.render.palette import GREY
 from rulescope.render.style import Page, absent, styled
@@ -26,9 +26,9 @@ CAPTION = (
 SMALLEST_KL = 1e-7
 """Smaller KL divergences are drawn here: they are rounding errors."""
 SWAPS = {
-    "pin": look("pin"),
-    "match": look("match-clamp"),
-    "cross": look("cross-clamp"),
+    "pin": arm_style("pin"),
+    "match": arm_style("match-clamp"),
+    "cross": arm_style("cross-clamp"),
 }
 DIVERGENCES = {"kl_policy": "Policy target", "kl_y": "Target of y", "kl_z": "Target of z"}
 ROWS = {**DIVERGENCES, "agree": "Gradient"}
@@ -90,7 +90,7 @@ def _draw_swaps(axes: Axes, found: Results, row: str, scale: float, updates: Flo
         ends.append(End(how.name, how, 0.0, 0.0, -float(rank)))
     if row in DIVERGENCES:
         loss = found.series[f"loss_{row.removeprefix('kl_')}/{scale:g}/live"]
-        how = Look("own loss", GREY, ".", DOTTED)
+        how = ArmStyle("own loss", GREY, ".", DOTTED)
         mean = _geometric_mean(np.maximum(loss, SMALLEST_KL))
         axes.plot(updates, mean, color=how.colour, ls=how.line, lw=1.3, zorder=1)
         ends.append(End(how.name, how, 0.0, 0.0, -9.0))
@@ -98,7 +98,7 @@ def _draw_swaps(axes: Axes, found: Results, row: str, scale: float, updates: Flo
 
 
 def _draw_lifetimes_and_mean(
-    axes: Axes, updates: Floats, lines: Floats, how: Look, *, kl: bool
+    axes: Axes, updates: Floats, lines: Floats, how: ArmStyle, *, kl: bool
 ) -> None:
     """Draw each of ``lines`` [seeds, moments] thin, and their mean thick."""
     known = np.maximum(lines, SMALLEST_KL) if kl else lines

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from rulescope.assays.results import Results
 from rulescope.mechanism.figure_parts import Floats, full_caption, set_update_axis
-from rulescope.render.arm_looks import DOTTED, Look
+from rulescope.render.arm_styles import DOTTED, ArmStyle
 from rulescope.render.line_labels import End, name_ends
 from rulescope.render.palette import COLD, DARK, GREY, PALE, SILVER, VERMILION, WARM, WHITE
 from rulescope.render.style import Page, absent, styled
@@ -33,7 +33,7 @@ RING_UPDATES = (1, 3, 10, 30, 100)
 MARKERS = ("v", "s", "o", "D", "^", "p", "h")
 
 
-def scale_look(scale: float, scales: Sequence[float]) -> Look:
+def scale_style(scale: float, scales: Sequence[float]) -> ArmStyle:
     """Return how a reward scale is drawn: blue below one, red above, the further the stronger."""
     reach = max(abs(float(np.log10(s))) for s in scales) or 1.0
     place = float(np.log10(scale)) / reach
@@ -41,14 +41,14 @@ def scale_look(scale: float, scales: Sequence[float]) -> Look:
     end, start = np.array(to_rgb(WARM if place > 0 else COLD)), np.array(to_rgb(SILVER))
     colour = DARK if place == 0 else str(to_hex(start + (end - start) * strength))
     marker = MARKERS[list(scales).index(scale) % len(MARKERS)]
-    return Look(f"×{scale:g}", colour, marker)
+    return ArmStyle(f"×{scale:g}", colour, marker)
 
 
 class _Data(NamedTuple):
     """What the panels draw."""
 
     series: Mapping[str, Floats]
-    looks: Mapping[float, Look]
+    styles: Mapping[float, ArmStyle]
     """By scale."""
     updated: NDArray[np.bool_]
     """[moments]: whether there was an update by then."""
@@ -85,7 +85,7 @@ def draw_trajectory(results: Mapping[str, Results]) -> Figure:
     updated = iteration >= first_update
     data = _Data(
         found.series,
-        {scale: scale_look(scale, scales) for scale in scales},
+        {scale: scale_style(scale, scales) for scale in scales},
         updated,
         iteration[updated] - first_update + 1,
     )
@@ -106,12 +106,12 @@ def draw_trajectory(results: Mapping[str, Results]) -> Figure:
 
 def _draw_plane(axes: Axes, data: _Data) -> None:
     rings = np.isin(data.updates, RING_UPDATES)
-    for scale, look in data.looks.items():
+    for scale, style in data.styles.items():
         for path in data.of_scale("path/live", scale):
             x, y = path[data.updated, :2].T
-            axes.plot(x, y, color=look.colour, lw=0.9, alpha=0.85, zorder=2)
-            axes.plot(x[rings], y[rings], "o", mfc=WHITE, mec=look.colour, ms=2.4, mew=0.6)
-            axes.plot(x[-1:], y[-1:], look.marker, color=look.colour, ms=5.0, mec=WHITE, mew=0.5)
+            axes.plot(x, y, color=style.colour, lw=0.9, alpha=0.85, zorder=2)
+            axes.plot(x[rings], y[rings], "o", mfc=WHITE, mec=style.colour, ms=2.4, mew=0.6)
+            axes.plot(x[-1:], y[-1:], style.marker, color=style.colour, ms=5.0, mec=WHITE, mew=0.5)
     initial = data.series["birth"]
     axes.plot(initial[:1], initial[1:2], "*", color=DARK, ms=9, mec=WHITE, mew=0.6, zorder=4)
     axes.margins(0.07)
@@ -123,37 +123,37 @@ def _draw_plane(axes: Axes, data: _Data) -> None:
 
 def _draw_first_coordinate(axes: Axes, data: _Data) -> list[End]:
     ends = []
-    for scale, look in data.looks.items():
+    for scale, style in data.styles.items():
         lines = [path[data.updated, 0] for path in data.of_scale("path/live", scale)]
         for line in lines:
-            axes.plot(data.updates, line, color=look.colour, lw=0.9, alpha=0.85)
-        ends.append(_mean_end(look.name, look, data, lines))
+            axes.plot(data.updates, line, color=style.colour, lw=0.9, alpha=0.85)
+        ends.append(_mean_end(style.name, style, data, lines))
     axes.set_ylabel("first coordinate")
     return ends
 
 
-def _mean_end(name: str, look: Look, data: _Data, lines: list[Floats]) -> End:
+def _mean_end(name: str, style: ArmStyle, data: _Data, lines: list[Floats]) -> End:
     """Return the label at the end of the mean of ``lines``, each [updates]."""
     mean = np.mean(lines, axis=0)
-    return End(name, look, float(data.updates[-1]), float(mean[-1]), float(mean.mean()))
+    return End(name, style, float(data.updates[-1]), float(mean[-1]), float(mean.mean()))
 
 
 def _draw_directions(axes: Axes, data: _Data) -> list[End]:
-    looks = {
-        "same": Look("same scale", DARK, "o"),
-        "other": Look("other scale", VERMILION, "s"),
-        "between": Look("var. between", GREY, "x", DOTTED),
+    styles = {
+        "same": ArmStyle("same scale", DARK, "o"),
+        "other": ArmStyle("other scale", VERMILION, "s"),
+        "between": ArmStyle("var. between", GREY, "x", DOTTED),
     }
     ends = []
-    for kind, look in looks.items():
+    for kind, style in styles.items():
         line = data.series[f"{kind}/h"][data.updated]
         known = np.flatnonzero(np.isfinite(line))
         if not len(known):
             continue
-        axes.plot(data.updates, line, color=look.colour, ls=look.line, lw=1.3)
+        axes.plot(data.updates, line, color=style.colour, ls=style.line, lw=1.3)
         last = int(known[-1])
         level = float(np.nanmean(line))
-        ends.append(End(look.name, look, float(data.updates[last]), float(line[last]), level))
+        ends.append(End(style.name, style, float(data.updates[last]), float(line[last]), level))
     axes.set_ylim(min(-0.05, axes.get_ylim()[0]), 1.05)
     axes.axhline(0.0, color=PALE, lw=0.8, zorder=0)
     axes.axhline(1.0, color=PALE, lw=0.8, zorder=0)
@@ -164,14 +164,14 @@ def _draw_directions(axes: Axes, data: _Data) -> list[End]:
 def _draw_crossed(axes: Axes, data: _Data, plane: Axes) -> None:
     # Until the first update the state is the donor's.
     start = max(np.flatnonzero(data.updated)[0] - 1, 0)
-    for scale, look in data.looks.items():
+    for scale, style in data.styles.items():
         for path in data.of_scale("path/live", scale):
-            axes.plot(*path[data.updated, :2].T, color=look.colour, lw=0.7, alpha=0.18, zorder=1)
+            axes.plot(*path[data.updated, :2].T, color=style.colour, lw=0.7, alpha=0.18, zorder=1)
         for path in data.of_scale("path/cross", scale):
             x, y = path[start:, :2].T
-            axes.plot(x, y, color=look.colour, lw=0.9, zorder=2)
-            axes.plot(x[:1], y[:1], "x", color=look.colour, ms=4.5, mew=1.1, zorder=3)
-            axes.plot(x[-1:], y[-1:], look.marker, color=look.colour, ms=5.0, mec=WHITE, mew=0.5)
+            axes.plot(x, y, color=style.colour, lw=0.9, zorder=2)
+            axes.plot(x[:1], y[:1], "x", color=style.colour, ms=4.5, mew=1.1, zorder=3)
+            axes.plot(x[-1:], y[-1:], style.marker, color=style.colour, ms=5.0, mec=WHITE, mew=0.5)
     axes.set(xlim=plane.get_xlim())
     axes.margins(y=0.09)
     # No shares: the axes were fitted to live states alone.
@@ -182,16 +182,16 @@ def _draw_crossed(axes: Axes, data: _Data, plane: Axes) -> None:
 
 def _draw_line_positions(axes: Axes, data: _Data) -> list[End]:
     ends = []
-    for scale, look in data.looks.items():
+    for scale, style in data.styles.items():
         along, off = (
             [line[data.updated] for line in data.of_scale(kind, scale)] for kind in ("along", "off")
         )
         for line in along:
-            axes.plot(data.updates, line, color=look.colour, lw=0.9, alpha=0.85)
+            axes.plot(data.updates, line, color=style.colour, lw=0.9, alpha=0.85)
         for line in off:
-            axes.plot(data.updates, line, color=look.colour, lw=0.8, alpha=0.7, ls=DOTTED)
+            axes.plot(data.updates, line, color=style.colour, lw=0.8, alpha=0.7, ls=DOTTED)
         if along:
-            ends.append(_mean_end(f"into {look.name}", look, data, along))
+            ends.append(_mean_end(f"into {style.name}", style, data, along))
     for level in (0.0, 1.0):
         axes.axhline(level, color=PALE, lw=0.8, zorder=0)
     axes.set_ylabel("along the line, or off it")

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 import numpy as np
 from msgspec.structs import replace
 
-from rulescope.assays.analysis import exactly
+from rulescope.assays.analysis import without_interval
 from rulescope.assays.estimates import Estimates
 from rulescope.assays.results import Column, Results, Table, Value, scale_label
 from rulescope.core.arrays import Arrays
@@ -111,13 +111,13 @@ def analyse(request: ViewRequest, observations: list[Observations]) -> Results:
         live = _live_states(request, states, part)
         components = fit_components(live[:, :, updated].reshape(-1, live.shape[-1]), COMPONENTS)
         for place, share in enumerate(components.explained, 1):
-            found = exactly(float(share), request.seeds)
+            found = without_interval(float(share), request.seeds)
             estimates.add("explained", found, {"part": part, "component": float(place)})
         same, other = mean_cosines(live)
         lines = {"same": same, "other": other, "between": between_scale_share(live)}
         for kind, line in lines.items():
             series[f"{kind}/{part}"] = line
-            estimates.add(kind, exactly(float(line[-1]), request.seeds), {"part": part})
+            estimates.add(kind, without_interval(float(line[-1]), request.seeds), {"part": part})
         if part == "h":
             series["explained"] = components.explained
             for key, state in states.items():
@@ -128,10 +128,10 @@ def analyse(request: ViewRequest, observations: list[Observations]) -> Results:
         series |= {f"along/{key}": position.along, f"off/{key}": position.off}
         scale, seed = key.split("/")
         labels = {"scale": float(scale), "seed": float(seed)}
-        estimates.add("along", exactly(float(position.along[-1]), 1), labels)
-        estimates.add("off", exactly(float(position.off[-1]), 1), labels)
+        estimates.add("along", without_interval(float(position.along[-1]), 1), labels)
+        estimates.add("off", without_interval(float(position.off[-1]), 1), labels)
         updates = settling_moment(when, position.along) - request.first_update + 1
-        estimates.add("turned", exactly(updates, 1), labels)
+        estimates.add("turned", without_interval(updates, 1), labels)
     table = _table(request, states, estimates)
     return request.results(VIEW, {"scale": request.scales}, estimates, table, series)
 

@@ -48,7 +48,7 @@ AVERAGE = ("moment1", "moment2", "decay_product")  # in the order of ours
 BOARD, ACTIONS, UPDATES = (4, 4, 1), 3, 3
 """Of the small agent: observation shape, number of actions, updates in a comparison."""
 LIVE_TOLERANCES = {("forward", "float32"): 2e-4, ("gradients", "float32"): 1e-4}
-"""Fresh inputs need wider tolerances than stored ones in these families."""
+"""Fresh inputs need wider tolerances than stored ones in these kinds."""
 
 NamedArrays = dict[str, NDArray[Any]]
 
@@ -66,8 +66,8 @@ def compare_with_original(seed: int = 0, device: str = "cpu") -> Iterator[Compar
         _compare_rule(original, rules, seed, device),
         _compare_updates(original, rules, seed, device),
     ):
-        tolerance = LIVE_TOLERANCES.get((item.family, item.precision), item.tolerance)
-        live = item._replace(family=f"live {item.family}", tolerance=tolerance)
+        tolerance = LIVE_TOLERANCES.get((item.kind, item.precision), item.tolerance)
+        live = item._replace(kind=f"live {item.kind}", tolerance=tolerance)
         yield widen_for(live, device)
 
 

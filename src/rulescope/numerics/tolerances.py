@@ -17,7 +17,7 @@ PRECISIONS = {"float64": ("f64", torch.float64), "float32": ("f32", torch.float3
 class Comparison(NamedTuple):
     """One output against its expected value."""
 
-    family: str
+    kind: str
     precision: str
     """``float32`` or ``float64``"""
     output: str
@@ -79,7 +79,7 @@ def widen_for(item: Comparison, device: str) -> Comparison:
 
 
 def compare(
-    family: str,
+    kind: str,
     precision: str,
     output: str,
     actual: ArrayLike | Tensor,
@@ -96,16 +96,16 @@ def compare(
     units in their last place count as rounding, and pass.
     """
     ours, theirs = (np.asarray(_on_host(array), np.float64) for array in (actual, expected))
-    tolerance = TOLERANCES[family, precision]
+    tolerance = TOLERANCES[kind, precision]
     if ours.shape != theirs.shape:
-        return Comparison(family, precision, output, np.inf, np.inf, tolerance)
+        return Comparison(kind, precision, output, np.inf, np.inf, tolerance)
     absolute = float(np.max(np.abs(ours - theirs), initial=0.0))
     largest = float(np.max(np.abs(theirs), initial=0.0))
     if scale is None:
         scale = largest if precision == "float64" else max(largest, 1.0)
     relative = absolute / scale if scale else (0.0 if absolute == 0.0 else np.inf)
     floor = ROUNDINGS * magnitude * float(np.finfo(precision).eps)
-    return Comparison(family, precision, output, absolute, relative, tolerance, floor)
+    return Comparison(kind, precision, output, absolute, relative, tolerance, floor)
 
 
 def _on_host(array: ArrayLike | Tensor) -> ArrayLike:
@@ -114,9 +114,9 @@ def _on_host(array: ArrayLike | Tensor) -> ArrayLike:
 
 
 class Summary(NamedTuple):
-    """One family of comparisons as a line of a table."""
+    """One kind of comparison as a line of a table."""
 
-    family: str
+    kind: str
     precision: str
     outputs: int
     """Number of different outputs."""
@@ -131,12 +131,12 @@ class Summary(NamedTuple):
 
 
 def summarise(comparisons: Iterable[Comparison]) -> list[Summary]:
-    """Return one line for each family and precision, in order of first appearance."""
+    """Return one line for each kind and precision, in order of first appearance."""
     groups: dict[tuple[str, str], list[Comparison]] = {}
     for item in comparisons:
-        groups.setdefault((item.family, item.precision), []).append(item)
+        groups.setdefault((item.kind, item.precision), []).append(item)
     lines = []
-    for (family, precision), items in groups.items():
+    for (kind, precision), items in groups.items():
         # NaN counts as the largest error, so that it is shown. Rounding counts as the smallest,
         # because its relative error has no meaning.
         worst = max(
@@ -145,7 +145,7 @@ def summarise(comparisons: Iterable[Comparison]) -> list[Summary]:
         )
         lines.append(
             Summary(
-                family,
+                kind,
                 precision,
                 outputs=len({item.output.rpartition(": ")[2] for item in items}),
                 comparisons=len(items),

@@ -148,7 +148,7 @@ def _compare_parameters(
     theirs: Arrays,
 ) -> Iterator[Comparison]:
     """Compare gradients, parameters and target parameters that the golden arrays have."""
-    for family, prefix, vector in (
+    for kind, prefix, vector in (
         ("gradients", "grad", step.gradient),
         ("updated parameters", "params", state.params),
         ("updated parameters", "target", state.target),
@@ -157,7 +157,7 @@ def _compare_parameters(
         if expected:
             ours: dict[str, NDArray[Any]] = to_original_names(update.agent.layout.views(vector))
             for name, array in expected.items():
-                yield compare(family, precision, f"{where}: {prefix}/{name}", ours[name], array)
+                yield compare(kind, precision, f"{where}: {prefix}/{name}", ours[name], array)
 
 
 CASES = {"k1_zero_warm": 1, "k2_nonzero_warm": 2, "k1_nonzero_fresh": 1}
@@ -236,7 +236,7 @@ def _case_state(golden: Golden, state: LearnerState, case: str) -> LearnerState:
 
 
 def _compare(
-    family: str,
+    kind: str,
     precision: str,
     where: str,
     ours: dict[str, Tensor],
@@ -253,7 +253,7 @@ def _compare(
         if theirs is None:
             theirs = stored[f"slice/{name}"]
             found = found.reshape(-1)[:: int(stored[f"stride/{name}"])]
-        yield compare(family, precision, f"{where}: {name}", found, theirs, scales[name], most)
+        yield compare(kind, precision, f"{where}: {name}", found, theirs, scales[name], most)
 
 
 def _scales(largest: Mapping[str, float]) -> dict[str, float]:

@@ -1,6 +1,6 @@
-"""Names as tables and figures print them: of the rule under audit and of learning rates.
+"""Names as tables and figures print them: of the rule under audit, worlds, learning rates.
 
-Printed names of arms stand with their colours in :mod:`rulescope.render.arm_looks`.
+Printed names of arms stand with their colours in :mod:`rulescope.render.arm_styles`.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ class OfRule(Protocol):
 
 SUBJECTS = {"disco103": "Disco103", "sprout": "Sprout", "open": "OPEN"}
 """Names of rules that are written otherwise than they are typed."""
+CATCH_NAMES = {"catch": "Catch", "catch-dense": "CatchDense", "catch-long": "CatchLong"}
+"""Printed names of the worlds of E1."""
 UNKNOWN = "rule"
 """Name of the rule under audit where no results tell."""
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from matplotlib.axes import Axes
 
-from rulescope.render.arm_looks import Look
+from rulescope.render.arm_styles import ArmStyle
 from rulescope.render.style import END_LABEL, SMALL
 
 
@@ -15,7 +15,7 @@ class End(NamedTuple):
     """The end of a line, and its label."""
 
     text: str
-    look: Look
+    style: ArmStyle
     x: float
     y: float
     level: float
@@ -71,7 +71,7 @@ def name_ends(
         axes.plot(
             [places[i][0], at],
             [places[i][1], y],
-            color=ends[i].look.colour,
+            color=ends[i].style.colour,
             lw=0.6,
             alpha=0.6,
             transform=axes.transAxes,
@@ -92,9 +92,9 @@ def _name(axes: Axes, end: End, x: float, y: float, size: float) -> None:
     axes.plot(
         [x],
         [y],
-        marker=end.look.marker,
-        color=end.look.colour,
-        mfc=end.look.face,
+        marker=end.style.marker,
+        color=end.style.colour,
+        mfc=end.style.face,
         ms=3.8,
         ls="",
         transform=axes.transAxes,
@@ -104,7 +104,7 @@ def _name(axes: Axes, end: End, x: float, y: float, size: float) -> None:
         x + 0.06 / inches(axes)[0],
         y,
         end.text,
-        color=end.look.ink,
+        color=end.style.ink,
         size=size,
         va="center_baseline",
         transform=axes.transAxes,

@@ -23,7 +23,7 @@ STONE, ASH, SILVER = "#6E6E6E", "#9A9A9A", "#B4B4B4"
 """Greys of controls and references, from dark to light."""
 
 SPARE = ("#332288", "#44AA99", "#CC6677", "#117733", "#AA4499")
-"""Colours of arms that have no look of their own; no other arm has one of these."""
+"""Colours of arms that have no style of their own; no other arm has one of these."""
 
 TITLE, DARK, NOTE = "#111111", "#333333", "#555555"
 """Ink of headings, of labels and axes, and of captions and remarks."""

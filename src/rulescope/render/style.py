@@ -18,7 +18,7 @@ from matplotlib.text import Text
 from matplotlib.transforms import Bbox, BboxBase
 
 from rulescope.core.disk import write_whole
-from rulescope.render.arm_looks import naming, subject
+from rulescope.render.arm_styles import naming, subject
 from rulescope.render.display_names import OfRule, subject_of
 from rulescope.render.palette import DARK, GREY, NOTE, PALE, TITLE
 

@@ -73,11 +73,11 @@ class Table:
     note: str
     """Below the table: whose lifetimes, their length, estimator, kind of interval."""
     tells_n: bool = True
-    """Whether n is told below the table, rather than in a column of its own."""
+    """Whether n stands below the table, rather than in a column of its own."""
 
     @property
     def n(self) -> tuple[int, int] | None:
-        """The fewest and the most lifetimes behind an estimate, if that is told below the table."""
+        """The fewest and the most lifetimes behind an estimate, if that stands below the table."""
         cells = [cell for row in self.rows for cell in row if isinstance(cell, Estimate)]
         found = [cell.n for cell in cells if not cell.missing]
         return (min(found), max(found)) if found and self.tells_n else None

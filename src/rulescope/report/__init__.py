@@ -3,6 +3,6 @@
 - ``report_inputs``, ``plan_search``, ``plan_selection``: records, results and the plans with a page
 - ``site_model``, ``site_builder``: the data of a report, and from a store to a folder of pages
 - ``front_page``, ``assay_page``, ``mechanism_page``, ``provenance_page``, ``explorer_data``: pages
-- ``page_templates``, ``estimate_tables``, ``learning_curves``, ``arm_styles``, ``svg``: their parts
+- ``page_templates``, ``estimate_tables``, ``learning_curves``, ``css_styles``, ``svg``: their parts
 - ``publication``, ``publication_readme``: figures and tables for print
 """

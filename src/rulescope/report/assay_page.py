@@ -10,14 +10,15 @@ from typing import Any
 import rulescope.assays
 from rulescope.assays import Assay
 from rulescope.assays.comparison import remarks
+from rulescope.assays.estimates import label_text
 from rulescope.assays.figure_data import explain_arms
 from rulescope.assays.figures import FIGURES
 from rulescope.assays.plan import interactions
 from rulescope.assays.results import counted
 from rulescope.core.disk import stem
-from rulescope.render.arm_looks import naming
+from rulescope.render.arm_styles import naming
 from rulescope.render.display_names import subject_name
-from rulescope.report.arm_styles import style_data
+from rulescope.report.css_styles import style_data
 from rulescope.report.estimate_tables import Kind, estimate_kinds, interval_methods
 from rulescope.report.learning_curves import Panel, page_styles, panel_index
 from rulescope.report.page_templates import (
@@ -28,7 +29,7 @@ from rulescope.report.page_templates import (
     table_view,
 )
 from rulescope.report.publication import figure_assays
-from rulescope.report.site_model import AssayPage, Site, label_text
+from rulescope.report.site_model import AssayPage, Site
 from rulescope.report.svg import Mark, shared_axis, strip
 
 SCRIPTS = ("load.js", "chart.js", "values.js", "curves.js")

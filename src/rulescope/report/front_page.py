@@ -10,12 +10,12 @@ from rulescope.assays.comparison import in_words
 from rulescope.assays.published_agreement import AGREEMENT_RULE, Verdict
 from rulescope.assays.results import Column, counted
 from rulescope.audit.profile import FROZEN, RULE, Axis, Measure, Profile
-from rulescope.audit.profile_folder import BOUNDED, LOOKS, UNITS, look_of, rules, shown_beside
+from rulescope.audit.profile_folder import BOUNDED, STYLES, UNITS, rules, shown_beside, style_of
 from rulescope.claims.ledger_tables import in_order, summarise
-from rulescope.render.arm_looks import look
+from rulescope.render.arm_styles import arm_style
 from rulescope.render.tables import cell
-from rulescope.report.arm_styles import css_colours, style_data
 from rulescope.report.claims_page import DECIDED, badge_class
+from rulescope.report.css_styles import css_colours, style_data
 from rulescope.report.estimate_tables import compared_texts
 from rulescope.report.learning_curves import (
     MEASURES,
@@ -169,7 +169,7 @@ def _measure(measure: Measure, profile: Profile, pages: Pages) -> dict[str, Any]
     zero = 0.0 if measure.difference else None
     rows = []
     for name, one in found.items():
-        style = look_of(name) if name in LOOKS or name.startswith(FROZEN) else look(name)
+        style = style_of(name) if name in STYLES or name.startswith(FROZEN) else arm_style(name)
         marks = [] if one.missing else [Mark(one, "arm", css_colours(style))]
         rows.append(
             {

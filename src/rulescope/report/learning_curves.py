@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from rulescope.assays import Cell
+from rulescope.assays.estimates import label_text
 from rulescope.episode_stats import HEADLINES
-from rulescope.render.arm_looks import Look, in_order
+from rulescope.render.arm_styles import ArmStyle, in_order
 from rulescope.render.display_names import subject_name
-from rulescope.report.arm_styles import distinct_styles, style_data
+from rulescope.report.css_styles import distinct_styles, style_data
 from rulescope.report.report_inputs import json_numbers
-from rulescope.report.site_model import AssayPage, Floats, RecordedRun, label_text
+from rulescope.report.site_model import AssayPage, Floats, RecordedRun
 from rulescope.stats import trimmed_mean
 
 STATE_NORMS = {"hidden_norm": "norm of the recurrent state h", "cell_norm": "norm of the cell c"}
@@ -61,7 +62,7 @@ def panels(page: AssayPage, recorded: Mapping[str, RecordedRun]) -> list[Panel]:
     ]
 
 
-def page_styles(page: AssayPage) -> dict[str, Look]:
+def page_styles(page: AssayPage) -> dict[str, ArmStyle]:
     """Return the styles of the arms of ``page``, in their usual order."""
     named = {label_text(cell.labels[ARM]) for cell in page.plan.cells if ARM in cell.labels}
     return distinct_styles(in_order(named or {"all"}), subject_name(page.results.rule))

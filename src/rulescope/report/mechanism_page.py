@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from rulescope.assays.estimates import label_text
 from rulescope.report.page_templates import Sizes, figure_view, render_page, table_view
-from rulescope.report.site_model import MechanismView, Site, label_text
+from rulescope.report.site_model import MechanismView, Site
 from rulescope.rules.rule_weights import short
 from rulescope.run_spec import RunSpec
 

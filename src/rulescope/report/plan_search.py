@@ -28,7 +28,7 @@ from rulescope.learners.learner_base import RunShape
 from rulescope.learners.learner_config import Plugin
 from rulescope.learners.open_config import Open
 from rulescope.rules.rule_weights import CONTENT, FRESH
-from rulescope.run_spec import RunSpec, with_donors
+from rulescope.run_spec import RunSpec
 from rulescope.stats import updates_for_depth
 
 PRESET_ORDER = ("paper", "standard", "quick", "smoke")
@@ -92,15 +92,6 @@ def search_lengths(specs: Sequence[RunSpec], known: Known, rules: Sequence[Varia
     return list(_without_shared(found, known))
 
 
-def expand_plan(assay: Assay, budget: Budget, cells: Sequence[Cell], known: Known) -> Plan:
-    """Return the plan of these cells."""
-    runs = {run.id: run for cell in cells for run in cell.runs}
-    everything = with_donors(runs.values())
-    donors = {key: run for key, run in everything.items() if key not in runs}
-    present = frozenset(key for key, run in everything.items() if run in known)
-    return Plan(assay, budget, tuple(cells), runs, donors, present)
-
-
 def present_runs(plan: Plan) -> list[RunSpec]:
     """Return the runs of a plan that the store has."""
     return [run for key, run in plan.runs.items() if key in plan.present]
@@ -127,7 +118,7 @@ def search_preset(
             for cell in (wide[0] if wide else cells)
             if cell.runs in planned or known.intersection(cell.runs)
         ]
-        yield expand_plan(assay, budget, kept, known)
+        yield Plan.of_cells(assay, budget, kept, lambda _, run: run in known)
 
 
 def _distinct_presets(assay: Assay) -> list[str]:
@@ -164,7 +155,7 @@ def _other_lengths(
                     cell._replace(runs=tuple(run for run in cell.runs if run.seed in seeds))
                     for cell in cells
                 ]
-                yield expand_plan(assay, budget, cells, known)
+                yield Plan.of_cells(assay, budget, cells, lambda _, run: run in known)
 
 
 def _without_shared(found: list[Plan], known: Known) -> Iterator[Plan]:
@@ -180,7 +171,7 @@ def _without_shared(found: list[Plan], known: Known) -> Iterator[Plan]:
         conditions = {tuple(_condition(cell)) for cell in cells}
         if own:
             kept = [cell for cell in plan.cells if tuple(_condition(cell)) in conditions]
-            yield expand_plan(plan.assay, plan.budget, kept, known)
+            yield Plan.of_cells(plan.assay, plan.budget, kept, lambda _, run: run in known)
         seen |= own
 
 

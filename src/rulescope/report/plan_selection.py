@@ -15,7 +15,6 @@ from rulescope.learners.learner_config import Plugin
 from rulescope.report.plan_search import (
     PUBLISHED,
     Known,
-    expand_plan,
     present_runs,
     search_lengths,
     search_preset,
@@ -129,7 +128,7 @@ def _united_plan(assay: Assay, budgets: Sequence[Budget], known: Known) -> Plan 
     if not cells:
         return None
     if len(budgets) == 1:
-        return expand_plan(assay, budgets[0], list(cells.values()), known)
+        return Plan.of_cells(assay, budgets[0], list(cells.values()), lambda _, run: run in known)
     whole = replace(
         max(budgets, key=lambda each: each.seeds),
         arms=tuple(arm for arm in assay.arms if any(arm in each.arms for each in budgets)),
@@ -141,7 +140,9 @@ def _united_plan(assay: Assay, budgets: Sequence[Budget], known: Known) -> Plan 
     )
     order = {labels: i for i, labels in enumerate(_grid(assay, whole))}
     ordered = sorted(cells, key=lambda labels: order.get(labels, len(order)))
-    return expand_plan(assay, whole, [cells[labels] for labels in ordered], known)
+    return Plan.of_cells(
+        assay, whole, [cells[labels] for labels in ordered], lambda _, run: run in known
+    )
 
 
 def _grid(assay: Assay, budget: Budget) -> dict[Labels, Cell]:

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from rulescope.assays import Cell
+from rulescope.assays.estimates import label_text
 from rulescope.core.runtime import Identity
 from rulescope.report.page_templates import render_page
-from rulescope.report.site_model import AssayPage, RecordedRun, Site, label_text
+from rulescope.report.site_model import AssayPage, RecordedRun, Site
 
 IDENTITY_NAMES = {
     "blas": "BLAS",

@@ -202,11 +202,11 @@ def _view_place(view: str) -> int:
 
 def find_checks(results: Path) -> tuple[tuple[Table, ...], Unreadable]:
     """Return the tables of ``rulescope check`` in the folder ``results``, and unreadable ones."""
-    from rulescope.numerics import parity_summary
+    from rulescope.numerics import parity_table
 
     recorded: dict[Path, Callable[[Path], tuple[Table, ...]]] = {
-        results / parity_summary.FOLDER / parity_summary.FILE: lambda path: (
-            parity_summary.numeric_table(parity_summary.read_check(path)),
+        results / parity_table.FOLDER / parity_table.FILE: lambda path: (
+            parity_table.numeric_table(parity_table.read_check(path)),
         ),
         results / world_checks.FOLDER / world_checks.FILE: lambda path: world_checks.tables(
             world_checks.read(path)

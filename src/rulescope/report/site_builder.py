@@ -60,10 +60,10 @@ STATIC = (
     "values.js",
     "curves.js",
     "filters.js",
-    "detail.js",
+    "lifetime_page.js",
     "runs.js",
 )
-EXPLORER_SCRIPTS = ("load.js", "chart.js", "values.js", "filters.js", "detail.js", "runs.js")
+EXPLORER_SCRIPTS = ("load.js", "chart.js", "values.js", "filters.js", "lifetime_page.js", "runs.js")
 
 Panels = Mapping[str, list[Panel]]
 """Learning curves by page name."""

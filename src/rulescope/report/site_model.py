@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from rulescope.assays.comparison import Comparison, compare, tally
 from rulescope.assays.comparison import table as comparison_table
+from rulescope.assays.estimates import label_text
 from rulescope.assays.plan import Plan
 from rulescope.assays.published_agreement import JUDGED, Verdict
 from rulescope.assays.results import Results, Table
@@ -242,11 +243,6 @@ class Site:
             for run in view.exhibit.runs:
                 found.setdefault(run.spec.id, []).append((view, run.name))
         return found
-
-
-def label_text(label: str | float) -> str:
-    """Return a label of a grid as it is printed."""
-    return f"{label:g}" if isinstance(label, float) else label
 
 
 def distinct_slugs(names: Iterable[str]) -> list[str]:

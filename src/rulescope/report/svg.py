@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rulescope.render.arm_looks import Look
-from rulescope.report.arm_styles import css_colours, svg_dashes
+from rulescope.render.arm_styles import ArmStyle
+from rulescope.report.css_styles import css_colours, svg_dashes
 from rulescope.report.learning_curves import MEASURES, Panel, default_measure, mean_curve
 from rulescope.report.site_model import Floats
 from rulescope.stats import Estimate
@@ -55,7 +55,7 @@ class Thumbnail:
     height: int = HEIGHT
 
 
-def thumbnail(panel: Panel, styles: Mapping[str, Look]) -> Thumbnail:
+def thumbnail(panel: Panel, styles: Mapping[str, ArmStyle]) -> Thumbnail:
     """Return the mean curves of ``panel`` as a small picture."""
     measure = default_measure(panel)
     curves: dict[str, tuple[Floats, Floats]] = {}
@@ -94,7 +94,9 @@ def _path(x: Floats, y: Floats, x_axis: Axis, y_axis: Axis) -> str:
     return "".join(parts)
 
 
-def _final_values(curves: Mapping[str, tuple[Floats, Floats]], styles: Mapping[str, Look]) -> str:
+def _final_values(
+    curves: Mapping[str, tuple[Floats, Floats]], styles: Mapping[str, ArmStyle]
+) -> str:
     texts = []
     for arm, (_, y) in curves.items():
         last = y[np.isfinite(y)]

@@ -10,7 +10,7 @@ from typing import Literal
 
 from rulescope.core.errors import WeightsError, nearest
 
-Family = Literal["disco", "open"]
+Architecture = Literal["disco", "open"]
 
 # Commits, not branches: the file behind the address must not change.
 _DISCO = (
@@ -28,7 +28,7 @@ class Rule:
     """One released file of rule weights."""
 
     name: str
-    family: Family
+    architecture: Architecture
     """``disco`` sets the targets of the learner; ``open`` is an optimiser for its parameters."""
     file: str
     """Path of the file inside a folder of weights, with ``/`` between the parts."""
@@ -59,7 +59,7 @@ def _open(task: str, sha256: str, description: str, *, large: bool = False) -> R
 _ALL = (
     Rule(
         name="disco103",
-        family="disco",
+        architecture="disco",
         file="disco_103.npz",
         url=_DISCO + "disco_103.npz",
         sha256="dac840a15b81e8805326363458c33979626172618f620d9e6e170315388530aa",

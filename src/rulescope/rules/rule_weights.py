@@ -1,6 +1,6 @@
 """Rule weights as read-only arrays, from an untrusted file or from a seed.
 
-The null rule of a rule is one of its sizes with random weights (:func:`twin_of`).
+The null rule of a rule is one of its sizes with random weights (:func:`null_rule_name`).
 
 Nothing here unpickles. A file is read once and the same bytes are hashed and parsed, so a file that
 is replaced in between cannot pass the check.
@@ -99,7 +99,8 @@ def load(name: str, explicit: Path | None = None, *, download: bool = True) -> R
 
     ``random:SEED`` is a random Disco rule, ``open-random:SEED`` a small and
     ``open-random-large:SEED`` a large OPEN rule. ``sprout-random:SEED`` is a rule of Sprout's size
-    as it is before any discovery, ``fresh-SIZES:SEED`` one of other sizes (see :func:`twin_of`).
+    as it is before any discovery, ``fresh-SIZES:SEED`` one of other sizes (see
+    :func:`null_rule_name`).
     ``sha256:CONTENT`` is the rule in the file ``explicit``, which must have that content (see
     :func:`name_of`).
 
@@ -121,15 +122,15 @@ def load(name: str, explicit: Path | None = None, *, download: bool = True) -> R
         return _random_open(name, _RANDOM_OPEN[kind], _seed(name))
     rule = released_rules.get(name)
     path = weight_files.ensure(rule, explicit, download=download)
-    weights = read(rule.family, path)
+    weights = read(rule.architecture, path)
     if weights.sha256 != rule.sha256:
         raise WeightsError(f"{path}: changed while it was being read; try again")
     return replace(weights, name=name)
 
 
-def read(family: released_rules.Family, path: Path) -> RuleWeights:
-    """Read a rule file of the given family, registered or not."""
-    return read_disco(path) if family == "disco" else read_open(path)
+def read(architecture: released_rules.Architecture, path: Path) -> RuleWeights:
+    """Read a rule file of the given architecture, registered or not."""
+    return read_disco(path) if architecture == "disco" else read_open(path)
 
 
 def read_disco(path: Path) -> RuleWeights:
@@ -197,7 +198,7 @@ def name_of(path: Path) -> str:
 
 
 def read_any(path: Path) -> RuleWeights:
-    """Read a rule file of either family: an archive of arrays is Disco's, one array is OPEN's."""
+    """Read a rule file: an archive of arrays is Disco's, one array is OPEN's."""
     return read("open" if _bytes(path).startswith(b"\x93NUMPY") else "disco", path)
 
 
@@ -210,10 +211,10 @@ def short(name: str) -> str:
     return name[: len(CONTENT) + 12] if name.startswith(CONTENT) else name
 
 
-def twin_of(sizes: disco_format.DiscoSizes, seed: int = 0) -> str:
+def null_rule_name(sizes: disco_format.DiscoSizes, seed: int = 0) -> str:
     """Return the name of a rule of these ``sizes`` with random weights.
 
-    >>> twin_of(disco_format.SPROUT)
+    >>> null_rule_name(disco_format.SPROUT)
     'fresh-16-64-32-1-16-16-16-16-4-16-16-16-16-4:0'
     """
     return f"{FRESH}{'-'.join(map(str, sizes))}:{seed}"
@@ -292,9 +293,9 @@ _ADVICE = {
 }
 
 
-def _refusal(path: Path, problem: str, family: released_rules.Family) -> WeightsError:
+def _refusal(path: Path, problem: str, architecture: released_rules.Architecture) -> WeightsError:
     return WeightsError(
-        f"{path}: {problem}; {_ADVICE[family]}. For a released rule, delete the file and run "
+        f"{path}: {problem}; {_ADVICE[architecture]}. For a released rule, delete the file and run "
         "`rulescope weights fetch`"
     )
 

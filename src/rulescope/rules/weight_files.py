@@ -102,7 +102,7 @@ def copies_in(rule: Rule, place: Path) -> Iterator[Path]:
 
 
 def within(rule: Rule, folder: Path) -> Path | None:
-    """Return the file of ``rule`` in ``folder``, with or without the family's sub-folder."""
+    """Return the file of ``rule`` in ``folder``, with or without the architecture's sub-folder."""
     choices = (folder / rule.file, folder / rule.basename)
     return next((path for path in choices if _exists(path)), None)
 

@@ -78,7 +78,7 @@ from rulescope.stats.intervals import (
     tail,
 )
 from rulescope.stats.resampling import (
-    Estimates,
+    EstimateArray,
     Statistic,
     bootstrap,
     estimate,
@@ -120,7 +120,7 @@ __all__ = [
     "Counts",
     "DataError",
     "Estimate",
-    "Estimates",
+    "EstimateArray",
     "Family",
     "Interval",
     "Method",

@@ -67,7 +67,7 @@ def bootstrap(
 
 
 @dataclass(frozen=True, slots=True)
-class Estimates:
+class EstimateArray:
     """A stack of estimates over cells ``[...]``, with the draws behind them.
 
     ``samples [draws, ...]`` is kept because derived statistics (widths, contrasts of cells) must
@@ -104,7 +104,7 @@ def estimates(
     blocks: IntArray,
     statistic: Statistic = trimmed_mean,
     family: int = 1,
-) -> Estimates:
+) -> EstimateArray:
     """Estimate every cell of ``values [..., n]`` from one common resampling of the seeds.
 
     A cell with fewer than three finite values gets their observed range instead of an interval.
@@ -116,7 +116,7 @@ def estimates(
     enough = n >= MIN_BOOTSTRAP
     if enough.any():
         low[enough], high[enough] = percentile_interval(samples[:, enough], family)
-    return Estimates(np.asarray(statistic(array)), low, high, n, samples, family)
+    return EstimateArray(np.asarray(statistic(array)), low, high, n, samples, family)
 
 
 def estimate(

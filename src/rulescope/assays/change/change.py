@@ -16,11 +16,11 @@ import numpy as np
 
 from rulescope.assays.analysis import (
     CORE_DRAWS,
-    absent,
     collect_tail_warnings,
     estimate_cells,
     make_results,
-    missing,
+    missing_estimate,
+    note_missing,
 )
 from rulescope.assays.assay import Assay
 from rulescope.assays.budget import Budget
@@ -63,27 +63,43 @@ REPLAYS = {"100k": "dqn", "28672": "dqn-28672", "cleared": "dqn-cleared"}
 """The arm of DQN with each replay memory, in the order of the primary family."""
 DQN_TASK = "catch"
 """The board on which DQN runs, too."""
-ARMS = (*DISCO, *REPLAYS.values())
-CONTROLS = ("dqn-cleared-interactions",)
-"""Not in a preset: DQN whose updates go on at once after the clearing, see
-:attr:`rulescope.learners.baseline_config.DQN.start_counts`."""
 THRESHOLDS = (0.8, 0.9)
 """Scores that count as competent again."""
 FROZEN_FROM = 3
 """The frozen arm keeps its state from a third of the lifetime on: 1,000 of 3,000 iterations."""
 
 
+def _clear_replay(budget: Budget) -> tuple[Reset]:
+    """Return the intervention that empties the replay at the switch."""
+    return (Reset(carrier="replay", at=switch(budget.iterations, budget.log_every)),)
+
+
+ARMS = {
+    "rule": Arm("rule"),
+    "rule-freeze": frozen(FROZEN_FROM),
+    "rule-no-aux": Arm("rule-no-aux", words="without auxiliary losses"),
+    "dqn": Arm("dqn"),
+    "dqn-28672": Arm(
+        "dqn-28672", words="as many transitions in replay as the learner of Disco103 has"
+    ),
+    "dqn-cleared": Arm("dqn", _clear_replay, words="replay emptied at the switch"),
+    "dqn-cleared-interactions": Arm("dqn-start-interactions", _clear_replay),
+}
+PUBLISHED = (*DISCO, *REPLAYS.values())
+"""All arms but the last, which is in no preset: DQN whose updates go on at once after the clearing,
+see :attr:`rulescope.learners.baseline_config.DQN.start_counts`."""
+
+
 def grid(budget: Budget) -> list[Cell]:
     """Return a cell for every condition, task and arm of ``budget``; DQN runs on one board."""
     require_unit_scale(budget, "E3")
     at = switch(budget.iterations, budget.log_every)
-    arms = _arms(budget.iterations, at)
 
     def runs(labels: dict[str, Label]) -> tuple[RunSpec, ...]:
         condition, task, arm = map(str, labels.values())
         if arm not in DISCO and task != DQN_TASK:
             return ()
-        return make_runs(budget, arms[arm], task=task, change=change(condition, at))
+        return make_runs(budget, ARMS[arm], task=task, change=change(condition, at))
 
     axes = {"condition": budget.conditions, "task": budget.tasks, "arm": budget.arms}
     cells = sweep(axes, runs)
@@ -92,27 +108,10 @@ def grid(budget: Budget) -> list[Cell]:
     return cells
 
 
-def _arms(iterations: int, at: int) -> dict[str, Arm]:
-    """Return every arm, for lifetimes of so many iterations with the switch after ``at``."""
-    clear = (Reset(carrier="replay", at=at),)
-    return {
-        "rule": Arm("rule"),
-        "rule-freeze": frozen(iterations, FROZEN_FROM),
-        "rule-no-aux": Arm("rule-no-aux", words="without auxiliary losses"),
-        "dqn": Arm("dqn"),
-        "dqn-28672": Arm(
-            "dqn-28672",
-            words="as many transitions in replay as the learner of Disco103 has",
-        ),
-        "dqn-cleared": Arm("dqn", clear, words="replay emptied at the switch"),
-        "dqn-cleared-interactions": Arm("dqn-start-interactions", clear),
-    }
-
-
 def analyse(frame: Frame) -> Results:
     """Estimate levels, times to competence, the rule minus DQN, and what auxiliary losses do."""
     read = readouts(frame)
-    notes = missing(frame)
+    notes = note_missing(frame)
     found = Estimates()
     with collect_tail_warnings(notes):
         for readout in ("pre", "auc", "final"):
@@ -179,7 +178,9 @@ def _replay_contrasts(frame: Frame, auc: Floats) -> Estimates:
         each = _differences(frame, auc, "rule", arm, condition, DQN_TASK)
         labels = {"condition": condition, "replay": replay}
         for quantity, statistic in statistics.items():
-            one = absent(size) if each is None else estimate(each, blocks, statistic, size)
+            one = (
+                missing_estimate(size) if each is None else estimate(each, blocks, statistic, size)
+            )
             found.add(quantity, one, labels, seeds=each)
     return found
 
@@ -209,7 +210,7 @@ def _differences(
     return None if pair[0] is None or pair[1] is None else paired_differences(pair[0], pair[1])
 
 
-PAPER = Budget(seeds=18, iterations=3000, arms=ARMS, tasks=TASKS, conditions=CONDITIONS)
+PAPER = Budget(seeds=18, iterations=3000, arms=PUBLISHED, tasks=TASKS, conditions=CONDITIONS)
 _FLIP = replace(PAPER, tasks=("catch",), conditions=("action-flip",))
 PRESETS = {
     "smoke": replace(
@@ -226,7 +227,7 @@ ASSAY = Assay(
     id="E3",
     name="change",
     question="How is competence rebuilt after a change, and does retained experience help?",
-    arms=(*ARMS, *CONTROLS),
+    arms=tuple(ARMS),
     tasks=TASKS,
     presets=PRESETS,
     grid=grid,
@@ -234,6 +235,14 @@ ASSAY = Assay(
     conditions=CONDITIONS,
     columns=("score", "episodes", clear_event.COLUMN),
     states=(),
+    tables=(
+        "tab:e3-all",
+        "tab:e3-thresholds",
+        "tab:unified-recovery-action_flip",
+        "tab:unified-recovery-reward_move",
+        "tab:unified-recovery-none",
+        "tab:unified-recovery-noaux",
+    ),
     figures=(
         "fig:detail-replay",
         "v5:fig:recovery-overview",
@@ -241,5 +250,5 @@ ASSAY = Assay(
         "change-streams",
         "orig:behavior",
     ),
-    arm_words=arm_words(_arms(PAPER.iterations, at=1)),
+    arm_words=arm_words(ARMS),
 )

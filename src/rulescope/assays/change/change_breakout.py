@@ -66,6 +66,7 @@ ASSAY = Assay(
     conditions=CONDITIONS,
     columns=(RETURN,),
     states=(),
+    tables=("tab:unified-recovery-breakout",),
     figures=("fig:behavior", "v5:fig:recovery-overview", "change-streams", "orig:behavior"),
     arm_words={"rule-freeze": FROZEN_WORDS},
 )

@@ -30,7 +30,7 @@ from rulescope.assays.panels import (
     set_score_axis_across,
     write_beside,
 )
-from rulescope.render.arm_looks import Look, look, subject
+from rulescope.render.arm_styles import ArmStyle, arm_style, subject
 from rulescope.render.line_labels import End, name_ends
 from rulescope.render.palette import DARK, GREY
 from rulescope.render.style import Page, absent, styled
@@ -61,9 +61,9 @@ SWITCH = (0, (4, 2))
 """The line style of the switch and of the horizon."""
 
 
-def replay_look(arm: str) -> Look:
-    """Return the look of ``arm``; beside other replays, DQN is named by the size of its own."""
-    return look(arm)._replace(name="DQN 100,000") if arm == "dqn" else look(arm)
+def replay_style(arm: str) -> ArmStyle:
+    """Return the style of ``arm``; beside other replays, DQN is named by the size of its own."""
+    return arm_style(arm)._replace(name="DQN 100,000") if arm == "dqn" else arm_style(arm)
 
 
 def draw_logs(
@@ -75,7 +75,7 @@ def draw_logs(
     """
     lines = trajectories(results, arms, *labels)
     ends = draw_curves(
-        axes, [(replay_look(arm), line) for arm, line in lines.items()], markers=False
+        axes, [(replay_style(arm), line) for arm, line in lines.items()], markers=False
     )
     if results is not None and lines:
         at, last = float(results.series["switch"][0]), float(results.series["iteration"][-1])
@@ -131,7 +131,7 @@ def _draw_contrasts(axes: Axes, results: Results | None, condition: str) -> bool
         for replay, arm in REPLAYS.items()
         if (e := cell(results, "contrast", condition=condition, replay=replay)) is not None
     }
-    rows = [arm_row(replay_look(arm), e) for arm, e in found.items()]
+    rows = [arm_row(replay_style(arm), e) for arm, e in found.items()]
     # the caption names the family
     write_beside(axes, [interval_text(e, "{:.3f}".format) for e in found.values()])
     return draw_forest(axes, rows, labelsize=None)
@@ -165,14 +165,14 @@ def draw_catch_recovery(results: Mapping[str, Results]) -> Figure:
 
 
 def area_and_final(
-    name: str, how: Look, area: Estimate | None, final: Estimate | None, ink: str = DARK
+    name: str, how: ArmStyle, area: Estimate | None, final: Estimate | None, ink: str = DARK
 ) -> Row:
     """Return a row with an area (hollow) above a final window (filled)."""
     return Row(name, [(how._replace(filled=False), area), (how._replace(filled=True), final)], ink)
 
 
 def _draw_levels(axes: Axes, results: Results, arms: Sequence[str], **labels: str) -> None:
-    looks = {arm: replay_look(arm) for arm in arms}
+    styles = {arm: replay_style(arm) for arm in arms}
     rows = [
         area_and_final(
             how.name,
@@ -181,7 +181,7 @@ def _draw_levels(axes: Axes, results: Results, arms: Sequence[str], **labels: st
             cell(results, "final", arm=arm, **labels),
             how.ink,
         )
-        for arm, how in looks.items()
+        for arm, how in styles.items()
     ]
     draw_forest(axes, rows, labelsize=None)
     set_score_axis_across(axes, rows)
@@ -190,9 +190,9 @@ def _draw_levels(axes: Axes, results: Results, arms: Sequence[str], **labels: st
 def _draw_delays(axes: Axes, results: Results, arms: Sequence[str], **labels: str) -> None:
     at: dict[str, Label] = {"threshold": 0.8, **labels}
     shares = [cell(results, "attained", arm=arm, **at) for arm in arms]
-    looks = [replay_look(arm)._replace(filled=True) for arm in arms]
+    styles = [replay_style(arm)._replace(filled=True) for arm in arms]
     times = [cell(results, "time", arm=arm, **at) for arm in arms]
-    draw_forest(axes, [arm_row(how, e, "") for how, e in zip(looks, times, strict=True)])
+    draw_forest(axes, [arm_row(how, e, "") for how, e in zip(styles, times, strict=True)])
     write_beside(axes, ["" if share is None else count_text(share) or "" for share in shares])
     horizon = float(results.series["horizon"][0])
     axes.axvline(horizon, color=DARK, lw=0.8, ls=SWITCH, zorder=1)

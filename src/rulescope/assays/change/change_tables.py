@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rulescope.assays.analysis import CORE_DRAWS, adjusted, below
+from rulescope.assays.analysis import CORE_DRAWS, adjusted, table_note
 from rulescope.assays.change.switch_readouts import FINAL, switch_of
 from rulescope.assays.comparison_families import PRIMARY
 from rulescope.assays.estimates import Estimates, Label, count_text
@@ -69,7 +69,7 @@ def _contrasts(frame: Frame, found: Estimates) -> Table:
             Column("Exact IQM [adjusted CI]", 4),
         ),
         tuple(rows),
-        below(
+        table_note(
             frame,
             f"{area(frame)}; differences of each seed, then the mean over seeds; {SCORE}",
             CORE_DRAWS,
@@ -104,7 +104,7 @@ def _thresholds(frame: Frame, found: Estimates) -> Table:
             Column("RM time (10³ interactions)", 1),
         ),
         tuple(rows),
-        below(
+        table_note(
             frame,
             f"attained: lifetimes with a log row at or above the threshold, {COMPETENT}; RM time: "
             f"mean time from the switch over all lifetimes, those that never attain counting with "
@@ -134,7 +134,7 @@ def _recovery(condition: str, frame: Frame, found: Estimates) -> Table:
             Entry(Column("Target"), "attained", target, lambda row: count_text(row.estimate)),
             Entry(Column("RMD", 1, interval=False), "rmd", target),
         ),
-        below(
+        table_note(
             frame,
             f"{REWARD_MOVE if condition == 'reward-move' else ''}{area(frame)}; final window: "
             f"{int(FINAL * last):,} to {last:,}; {TRIMMED}; {SCORE}; target: a score of {TARGET}, "
@@ -156,7 +156,7 @@ def _auxiliary(frame: Frame, found: Estimates) -> Table:
             Index("Metric", "readout", {"auc": "AUC", "final": "Final window"}),
         ),
         (Entry(Column("Paired difference [95% CI]"), "no-aux"),),
-        below(
+        table_note(
             frame,
             f"{area(frame)}; differences of each seed, then the {TRIMMED}; {SCORE}",
             CORE_DRAWS,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from rulescope.assays.analysis import (
     CORE_DRAWS,
-    below,
     collect_tail_warnings,
     estimate_cells,
     make_results,
-    missing,
+    note_missing,
+    table_note,
 )
 from rulescope.assays.budget import Budget
 from rulescope.assays.change.change_tables import CONDITION_NAMES, TRIMMED, area, systems
@@ -37,7 +37,7 @@ def level_grid(assay: str, budget: Budget, task: str, frozen_from: int) -> list[
     """
     require_unit_scale(budget, assay)
     at = switch(budget.iterations, budget.log_every)
-    arms = {"rule-freeze": frozen(budget.iterations, frozen_from)}
+    arms = {"rule-freeze": frozen(frozen_from)}
 
     def runs(labels: dict[str, Label]) -> tuple[RunSpec, ...]:
         condition, arm = map(str, labels.values())
@@ -56,7 +56,7 @@ def analyse_levels(
     describes the column.
     """
     read = readouts(frame, column)
-    notes = missing(frame)
+    notes = note_missing(frame)
     found = Estimates()
     with collect_tail_warnings(notes):
         for readout in READOUTS:
@@ -79,7 +79,7 @@ def _table(label: str, title: str, unit: str, frame: Frame, found: Estimates) ->
             Entry(Column("Post-switch AUC [95% CI]"), "auc"),
             Entry(Column("Endpoint [95% CI]"), "endpoint"),
         ),
-        below(
+        table_note(
             frame,
             f"pre: mean of the last {PRE_ROWS} log rows up to the switch; {area(frame)}; endpoint: "
             f"the last log row; {TRIMMED}; {unit}",

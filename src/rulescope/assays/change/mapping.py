@@ -61,6 +61,7 @@ ASSAY = Assay(
     conditions=CONDITIONS,
     columns=("score",),
     states=(),
+    tables=("tab:unified-recovery-mapping",),
     figures=("v5:fig:recovery-overview", "v5:fig:recovery-mapping", "change-streams"),
     arm_words={"rule-freeze": FROZEN_WORDS},
 )

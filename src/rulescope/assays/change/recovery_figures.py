@@ -17,7 +17,7 @@ from rulescope.assays.change.change_figures import (
     SWITCHED,
     area_and_final,
     draw_logs,
-    replay_look,
+    replay_style,
 )
 from rulescope.assays.estimates import Label
 from rulescope.assays.figure_data import (
@@ -49,7 +49,7 @@ from rulescope.assays.panels import (
     write_not_run,
 )
 from rulescope.render import palette
-from rulescope.render.arm_looks import DOTTED, in_order, look, subject
+from rulescope.render.arm_styles import DOTTED, arm_style, in_order, subject
 from rulescope.render.line_labels import End
 from rulescope.render.palette import DARK, GREY
 from rulescope.render.style import SMALL, Page, absent, styled
@@ -125,7 +125,7 @@ def _draw_areas(
     axes = page.axes(*corner, width, height)
     names = [CONDITIONS[str(labels["condition"])].replace(" ", "\n") for labels in columns]
     areas = [
-        (replay_look(arm), [planned_cell(results, "auc", arm=arm, **labels) for labels in columns])
+        (replay_style(arm), [planned_cell(results, "auc", arm=arm, **labels) for labels in columns])
         for arm in arms
     ]
     draw_heatmap(axes, areas, list(zip(places, names, strict=True)), scale)
@@ -137,7 +137,7 @@ def _draw_auxiliary(axes: Axes, results: Results | None) -> None:
     rows = [
         area_and_final(
             f"{board}, {CONDITIONS[condition]}",
-            look("rule-no-aux"),
+            arm_style("rule-no-aux"),
             cell(results, "no-aux", readout="auc", condition=condition, task=task),
             cell(results, "no-aux", readout="final", condition=condition, task=task),
         )
@@ -195,7 +195,7 @@ def _draw_path(
         marks = [cell(results, quantity, condition=condition, arm=arm) for quantity in PATH]
         if all(e is None for e in marks):
             continue
-        how = replay_look(arm)
+        how = replay_style(arm)
         places = [place + 0.09 * (turn - (len(arms) - 1) / 2) for place in range(len(PATH))]
         heights = np.array([[np.nan] * 3 if e is None else [e.value, e.low, e.high] for e in marks])
         axes.plot(places, heights[:, 0], color=how.colour, ls=how.line, lw=1.0, alpha=0.6)
@@ -227,7 +227,7 @@ def _draw_areas_below(
         found = [cell(results, "auc", condition=condition, arm=arm) for arm in arms]
         for turn, (arm, e) in enumerate(zip(arms, found, strict=True)):
             place = centre + 0.45 * (turn - (len(arms) - 1) / 2)
-            draw_estimate(axes, place, e, replay_look(arm))
+            draw_estimate(axes, place, e, replay_style(arm))
             if e is not None:
                 axes.text(place + 0.07, e.value, signed(f"{e.value:.2f}"), size=SMALL, va="center")
                 lines.append(point(e))

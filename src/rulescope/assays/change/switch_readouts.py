@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from rulescope.assays.analysis import final, trajectories
+from rulescope.assays.analysis import last_row, trajectories
+from rulescope.assays.budget import Budget
 from rulescope.assays.estimates import Label
 from rulescope.assays.frame import Floats, Frame
 from rulescope.assays.grid import Arm
@@ -50,13 +51,16 @@ def change(condition: str, at: int) -> Change | None:
     return None if condition == NO_CHANGE else CHANGES[condition](at=at)
 
 
-def frozen(iterations: int, part: int) -> Arm:
+def frozen(part: int) -> Arm:
     """Return the arm that keeps its recurrent state from one ``part``-th of a lifetime on.
 
     Never before it has learned anything, unless the lifetime would be over by then.
     """
-    freeze = Freeze(carrier="recurrent", at=frozen_at(iterations, part))
-    return Arm("rule", (freeze,), words=FROZEN_WORDS)
+
+    def freeze(budget: Budget) -> tuple[Freeze]:
+        return (Freeze(carrier="recurrent", at=frozen_at(budget.iterations, part)),)
+
+    return Arm("rule", freeze, words=FROZEN_WORDS)
 
 
 def frozen_at(iterations: int, part: int) -> int:
@@ -89,7 +93,7 @@ def readouts(frame: Frame, column: str = "score") -> dict[str, Floats]:
         "trough": lowest,
         "auc": post_switch_auc(grid, log, at, last),
         "final": tail_mean(log, tail_from(grid, FINAL, last)),
-        "endpoint": final(frame, column),
+        "endpoint": last_row(frame, column),
     }
 
 

@@ -18,11 +18,11 @@ import numpy as np
 
 from rulescope.assays.analysis import (
     CORE_DRAWS,
-    below,
     collect_tail_warnings,
-    exactly,
     make_results,
-    missing,
+    note_missing,
+    table_note,
+    without_interval,
 )
 from rulescope.assays.assay import Assay
 from rulescope.assays.budget import Budget
@@ -33,7 +33,7 @@ from rulescope.assays.exploration.staircase import grid as staircase_grid
 from rulescope.assays.frame import Floats, Frame
 from rulescope.assays.grid import Arm, Cell, make_runs
 from rulescope.assays.results import Column, Results, Table, Value
-from rulescope.render.arm_looks import arm_name
+from rulescope.render.arm_styles import arm_name
 from rulescope.stats import (
     deep_sea_tail,
     estimate,
@@ -151,7 +151,7 @@ def expected_first(depth: int, episodes: int) -> float:
 
 def analyse(frame: Frame) -> Results:
     """Estimate the share that found the goal, when, and how often it is reached in the end."""
-    notes = missing(frame)
+    notes = note_missing(frame)
     found = Estimates()
     series: dict[str, Floats] = {}
     unlogged: dict[int, int] = {}
@@ -175,7 +175,7 @@ def analyse(frame: Frame) -> Results:
                     ("chance", random_discovery(depth, episodes)),
                     ("chance-first", expected_first(depth, episodes)),
                 ):
-                    found.add(quantity, exactly(value, share.n), {"depth": float(depth)})
+                    found.add(quantity, without_interval(value, share.n), {"depth": float(depth)})
             series[join_labels("incidence", *labels.values())] = incidence(cell)
             unlogged[depth] = cell.unlogged
     notes += _unlogged(unlogged)
@@ -228,7 +228,7 @@ def _profile(frame: Frame, found: Estimates) -> Table:
             Column("By chance, exact", 4),
         ),
         tuple(rows),
-        below(
+        table_note(
             frame,
             f"{FOUND}; tail success: share of episodes with a goal in the last fifth of a "
             "lifetime, integer-trimmed mean over seeds; by chance: 1 − (1 − 2^(1−N))^E at depth "
@@ -262,7 +262,7 @@ def _times(frame: Frame, found: Estimates) -> Table:
             Column("Episodes by chance, exact", 0),
         ),
         tuple(rows),
-        below(
+        table_note(
             frame,
             "restricted mean: arithmetic mean over lifetimes, in which one without a goal counts "
             "with the horizon",
@@ -295,6 +295,7 @@ ASSAY = Assay(
     analyse=analyse,
     columns=("episodes", "goals", "success", "first_goal_interaction", "first_goal_episode"),
     states=(),
+    tables=("tab:deepsea",),
     figures=("deepsea-discovery",),
     cohort=EVENTS,
 )

@@ -13,7 +13,7 @@ from matplotlib.ticker import StrMethodFormatter
 from rulescope.assays.estimates import join_labels
 from rulescope.assays.figure_data import arms_run, caption, cell, cells, evidence, labels_run
 from rulescope.assays.panels import Row, draw_forest, draw_levels, set_share_axis
-from rulescope.render.arm_looks import look
+from rulescope.render.arm_styles import arm_style
 from rulescope.render.line_labels import End, name_ends
 from rulescope.render.palette import GREY
 from rulescope.render.style import SMALL, Page, absent, styled
@@ -66,7 +66,7 @@ def _draw_incidence(axes: Axes, results: Results | None, depth: float) -> list[E
     axes.plot(grid, chance, color=GREY, lw=0.8, zorder=1)
     ends = []
     for arm, (episodes, shares) in lines.items():
-        how = look(arm)
+        how = arm_style(arm)
         axes.step(episodes, shares, where="post", color=how.colour, ls=how.line, lw=1.3)
         level = float(np.sum(np.diff(episodes) * shares[:-1])) / max(last, 1.0)
         ends.append(End(how.name, how, float(episodes[-1]), float(shares[-1]), level))
@@ -83,7 +83,7 @@ def _draw_outcome(axes: Axes, results: Results | None, depth: float) -> None:
     rows = []
     for arm in arms_run(results, "found", depth=depth):
         found, kept = (cell(results, name, arm=arm, depth=depth) for name in ("found", "success"))
-        how = look(arm)
+        how = arm_style(arm)
         pair = [(how._replace(filled=False), found), (how._replace(filled=True), kept)]
         # the first word of its name: there is little room below a panel
         rows.append(Row(how.name.split()[0].rstrip(","), pair))

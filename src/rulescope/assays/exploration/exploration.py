@@ -38,5 +38,6 @@ ASSAY = Assay(
     analyse=analyse,
     columns=("mean_return",),
     states=(),
+    tables=("v5:tab:app-exploration-reference",),
     figures=("fig:behavior", "v5:fig:app-exploration", "orig:behavior"),
 )

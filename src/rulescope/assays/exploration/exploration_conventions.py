@@ -10,7 +10,7 @@ shifts the comparison.)
 from __future__ import annotations
 
 from rulescope.assays import cohorts
-from rulescope.assays.analysis import below, collect_tail_warnings, make_results, missing
+from rulescope.assays.analysis import collect_tail_warnings, make_results, note_missing, table_note
 from rulescope.assays.assay import Assay
 from rulescope.assays.budget import Budget
 from rulescope.assays.estimates import Estimates, count_text
@@ -48,7 +48,7 @@ def grid(chosen: Budget) -> list[Cell]:
 
 def analyse(frame: Frame) -> Results:
     """Estimate, for each convention, how much higher the rule's returns are than A2C's by seed."""
-    notes = missing(frame)
+    notes = note_missing(frame)
     found = Estimates()
     blocks = seed_blocks(len(frame.seeds), DRAWS)
     arms = frame.axes["arm"]
@@ -89,7 +89,7 @@ def _table(frame: Frame, found: Estimates) -> Table:
             Column(f"{frame.subject} minus A2C [95% CI]", 5),
         ),
         tuple(rows),
-        below(
+        table_note(
             frame,
             "tail return: mean logged return of the last fifth of a lifetime; its difference is "
             "taken within each seed, then the integer-trimmed mean over seeds; solved: a tail "
@@ -118,6 +118,7 @@ ASSAY = Assay(
     analyse=analyse,
     columns=("mean_return",),
     states=(),
+    tables=("v5:tab:app-exploration-f1",),
     figures=("v5:fig:app-exploration",),
     cohort=cohorts.CONVENTIONS,
 )

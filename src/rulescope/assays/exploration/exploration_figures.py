@@ -20,8 +20,8 @@ from rulescope.assays.figure_data import (
     evidence,
     labels_run,
 )
-from rulescope.assays.panels import draw_estimate, draw_shares, name_rows, with_looks
-from rulescope.render.arm_looks import look, subject
+from rulescope.assays.panels import draw_estimate, draw_shares, name_rows, with_styles
+from rulescope.render.arm_styles import arm_style, subject
 from rulescope.render.line_labels import End, inches, name_ends
 from rulescope.render.palette import GREY
 from rulescope.render.style import SMALL, Page, absent, styled
@@ -98,7 +98,7 @@ def draw_staircase(
     label = "mean return" if quantity == "return" else "share of lifetimes"
     ends = draw_shares(
         axes,
-        with_looks(curves),
+        with_styles(curves),
         apart,
         threshold=THRESHOLDS[quantity],
         lifetimes=lifetimes,
@@ -136,7 +136,7 @@ def _draw_conventions(axes: Axes, results: Results | None) -> None:
             if found is not None:
                 places.append(2.6 * group + side)
                 names.append(f"{convention}\n{_solved(results, arm, depth)}")
-                draw_estimate(axes, places[-1], found, look(arm), size=5.0)
+                draw_estimate(axes, places[-1], found, arm_style(arm), size=5.0)
         axes.annotate(
             f"depth {depth:g} (A2C {_solved(results, 'a2c', depth)})",
             (2.6 * group + 0.5, 0.0),
@@ -173,7 +173,7 @@ def _draw_deepest(axes: Axes, results: Results | None) -> None:
         absent(axes)
         return
     for turn, arm in enumerate(arms):
-        found, how = cell(results, "deepest", arm=arm), look(arm)
+        found, how = cell(results, "deepest", arm=arm), arm_style(arm)
         value = 0.0 if found is None else found.value
         axes.plot([0.0, value], [-turn, -turn], color=how.colour, lw=1.3, alpha=0.6)
         if found is not None:
@@ -186,6 +186,6 @@ def _draw_deepest(axes: Axes, results: Results | None) -> None:
             va="center",
             size=SMALL,
         )
-    name_rows(axes, [(look(arm).name, look(arm).ink) for arm in arms])
+    name_rows(axes, [(arm_style(arm).name, arm_style(arm).ink) for arm in arms])
     axes.tick_params(axis="y", labelsize=6.8)
     axes.set(xlim=(0.0, max(labels_run(results, "solved", "depth")) * 1.1), xlabel="depth")

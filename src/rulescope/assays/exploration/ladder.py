@@ -6,9 +6,11 @@ later (agent ``legacy``). No number of this ladder was published.
 
 from __future__ import annotations
 
-from rulescope.assays.assay import Assay
+from dataclasses import replace
+
 from rulescope.assays.cohorts import LADDER
-from rulescope.assays.exploration.staircase import ARMS, budget, grid, task_at
+from rulescope.assays.exploration.exploration import ASSAY as EXPLORATION
+from rulescope.assays.exploration.staircase import ARMS, budget, task_at
 from rulescope.assays.exploration.staircase import analyse as analyse_staircase
 from rulescope.assays.frame import Frame
 from rulescope.assays.results import Results
@@ -28,17 +30,15 @@ PRESETS = {
     "paper": budget(15, ARMS, DEPTHS),
 }
 
-ASSAY = Assay(
+ASSAY = replace(
+    EXPLORATION,
     id="ladder",
     name="ladder",
     question="Where does each learner stop, from a sea of depth 4 to one of depth 30?",
-    arms=ARMS,
     tasks=tuple(task_at(depth) for depth in DEPTHS),
     presets=PRESETS,
-    grid=grid,
     analyse=analyse,
-    columns=("mean_return",),
-    states=(),
+    tables=(),
     figures=("ladder",),
     cohort=LADDER,
 )

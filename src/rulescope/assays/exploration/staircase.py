@@ -12,11 +12,11 @@ import numpy as np
 
 from rulescope.assays.analysis import (
     ATLAS_DRAWS,
-    below,
     collect_tail_warnings,
-    exactly,
     make_results,
-    missing,
+    note_missing,
+    table_note,
+    without_interval,
 )
 from rulescope.assays.budget import Budget
 from rulescope.assays.estimates import Estimates, Label
@@ -25,7 +25,7 @@ from rulescope.assays.grid import Arm, Cell, make_runs, require_unit_scale, swee
 from rulescope.assays.results import Column, Results, Table, Value
 from rulescope.core.errors import SpecError
 from rulescope.envs.world_config import WORLDS, DeepSea
-from rulescope.render.arm_looks import arm_name
+from rulescope.render.arm_styles import arm_name
 from rulescope.render.display_names import in_printed_order
 from rulescope.run_spec import RunSpec
 from rulescope.stats import (
@@ -132,7 +132,7 @@ def analyse(frame: Frame, assay: str, label: str, depths: tuple[int, ...]) -> Re
 
     ``label`` is that of the table, ``depths`` are all that the assay has.
     """
-    notes = missing(frame)
+    notes = note_missing(frame)
     found = Estimates()
     flags = []
     with collect_tail_warnings(notes):
@@ -165,7 +165,7 @@ def _deepest(frame: Frame, flags: Floats, depths: tuple[int, ...]) -> tuple[Esti
         value = deepest_majority(every[kept], each[kept]) if kept.any() else np.nan
         found.add(
             "deepest",
-            exactly(float(value), int(n[kept].min(initial=n.max()))),
+            without_interval(float(value), int(n[kept].min(initial=n.max()))),
             {"arm": arm},
             other_grid=set(every[kept].tolist()) != set(depths),
         )
@@ -210,6 +210,6 @@ def _table(label: str, frame: Frame, found: Estimates) -> Table:
             Column("Deepest majority solved"),
         ),
         tuple(rows),
-        below(frame, READOUTS, ATLAS_DRAWS),
+        table_note(frame, READOUTS, ATLAS_DRAWS),
         tells_n=False,
     )

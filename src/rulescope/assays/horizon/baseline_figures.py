@@ -26,9 +26,9 @@ from rulescope.assays.panels import (
     set_log_axis,
     set_scale_axis,
     set_score_axis,
-    with_looks,
+    with_styles,
 )
-from rulescope.render.arm_looks import look
+from rulescope.render.arm_styles import arm_style
 from rulescope.render.line_labels import name_ends
 from rulescope.render.palette import BLACK, GREY
 from rulescope.render.style import SMALL, Page, absent, styled
@@ -52,7 +52,7 @@ def draw_baselines(results: Mapping[str, Results]) -> Figure:
     curves = {arm: line for arm, line in lines.items() if line is not None}
     for turn, arm in enumerate(ARMS):
         box = (0.58 + turn * 1.3, 0.35, 1.18, 1.5)
-        axes = page.panel("ABC"[turn], look(arm).name, box, 0.14 if turn else 0.42)
+        axes = page.panel("ABC"[turn], arm_style(arm).name, box, 0.14 if turn else 0.42)
         if rates is None or arm not in curves:
             absent(axes)
             continue
@@ -68,7 +68,7 @@ def draw_baselines(results: Mapping[str, Results]) -> Figure:
 
 def _draw_rates(axes: Axes, results: Results, arm: str, line: Curve) -> None:
     """Draw scores over learning rates: a ring at the usual rate, the number of the best above."""
-    draw_curves_beside(axes, [(look(arm), line)])
+    draw_curves_beside(axes, [(arm_style(arm), line)])
     at = np.isclose(line.x, usual_rate(arm))
     axes.plot(line.x[at], line.y[at], "o", ms=9, mfc="none", mec=BLACK, mew=0.9, zorder=4)
     rate, score = cell(results, "rate", arm=arm), cell(results, "selected", arm=arm)
@@ -82,7 +82,7 @@ def _draw_rates(axes: Axes, results: Results, arm: str, line: Curve) -> None:
         textcoords="offset points",
         ha="center",
         size=SMALL,
-        color=look(arm).ink,
+        color=arm_style(arm).ink,
     )
 
 
@@ -104,7 +104,7 @@ def _set_axes(axes: Axes, curves: Sequence[Curve]) -> None:
 def _draw_scales(axes: Axes, results: Results | None) -> None:
     """Draw A2C with and without PopArt over reward scale."""
     curves = curves_by_arm(results, "score")
-    ends = draw_curves_beside(axes, with_looks(curves))
+    ends = draw_curves_beside(axes, with_styles(curves))
     if curves:
         set_scale_axis(axes, [line.x for line in curves.values()])
         set_score_axis(axes, curves.values())

@@ -32,7 +32,7 @@ from rulescope.assays.panels import (
     set_level_axis,
     set_score_axis_across,
 )
-from rulescope.render.arm_looks import Look, look, subject
+from rulescope.render.arm_styles import ArmStyle, arm_style, subject
 from rulescope.render.line_labels import End, inches, name_ends, spread
 from rulescope.render.palette import WHITE
 from rulescope.render.style import SMALL, Page, absent, styled
@@ -113,11 +113,11 @@ def _draw_shared(page: Page, results: Mapping[str, Results]) -> None:
 
 def _draw_level_and_pace(axes: Axes, results: Results | None) -> None:
     """Draw the endpoint of each configuration over the interactions until its mastery."""
-    pairs: list[tuple[Look, Estimate, Estimate]] = []
+    pairs: list[tuple[ArmStyle, Estimate, Estimate]] = []
     for arm in arms_run(results, "endpoint"):
         level, pace = (cell(results, kind, arm=arm) for kind in ("endpoint", "mastery"))
         if level is not None and pace is not None:
-            pairs.append((look(arm), level, pace))
+            pairs.append((arm_style(arm), level, pace))
     if not pairs:
         absent(axes)
         return
@@ -138,7 +138,7 @@ def _draw_level_and_pace(axes: Axes, results: Results | None) -> None:
     _name_points(axes, [(how, pace.value, level.value) for how, level, pace in pairs])
 
 
-def _name_points(axes: Axes, points: Sequence[tuple[Look, float, float]]) -> None:
+def _name_points(axes: Axes, points: Sequence[tuple[ArmStyle, float, float]]) -> None:
     """Write the name of each point beside it, moved up or down where names would meet.
 
     Call this last: it reads the limits of the axes.
@@ -146,7 +146,7 @@ def _name_points(axes: Axes, points: Sequence[tuple[Look, float, float]]) -> Non
     width, height = inches(axes)
     axes.get_xlim(), axes.get_ylim()  # matplotlib computes limits when they are read
     flat = axes.transData + axes.transAxes.inverted()
-    placed: list[tuple[float, float, Look]] = []
+    placed: list[tuple[float, float, ArmStyle]] = []
     for how, across, up in points:
         x, y = flat.transform((across, up))
         placed.append((float(x), float(y), how))
@@ -182,7 +182,8 @@ def _draw_streams(axes: Axes, results: Mapping[str, Results]) -> None:
         arms = arms_run(results.get(name), "score", planned=False, **labels)
         rows.append(Row(world if arms else f"{world}: not run", ()))
         rows += [
-            arm_row(look(arm), cell(results.get(name), "score", arm=arm, **labels)) for arm in arms
+            arm_row(arm_style(arm), cell(results.get(name), "score", arm=arm, **labels))
+            for arm in arms
         ]
     if draw_forest(axes, rows):
         set_score_axis_across(axes, rows, (0.8,), "score of the reward rate")
@@ -197,7 +198,7 @@ def _draw_flip(axes: Axes, results: Results | None) -> None:
         return
     ends: list[End] = []
     for turn, arm in enumerate(arms):
-        how, shift = look(arm), 0.04 * (turn - (len(arms) - 1) / 2)
+        how, shift = arm_style(arm), 0.04 * (turn - (len(arms) - 1) / 2)
         before, after = (cell(results, kind, arm=arm, **FLIP) for kind in ("pre", "endpoint"))
         if before is not None and after is not None:
             heights = [before.value, after.value]
@@ -219,7 +220,7 @@ def _draw_replays(areas: Axes, differences: Axes, results: Results | None) -> No
         arm: cell(results, "auc", task="catch", arm=arm, **FLIP) for arm in ("rule", *REPLAYS)
     }
     found = {arm: area for arm, area in areas_of.items() if area is not None}
-    rows = [arm_row(look(arm), area) for arm, area in found.items()]
+    rows = [arm_row(arm_style(arm), area) for arm, area in found.items()]
     if not draw_forest(areas, rows):
         differences.set_axis_off()
         return
@@ -228,7 +229,7 @@ def _draw_replays(areas: Axes, differences: Axes, results: Results | None) -> No
         arm: cell(results, "contrast", replay=REPLAYS[arm], **FLIP) if arm in REPLAYS else None
         for arm in found
     }
-    draw_forest(differences, [arm_row(look(arm), e, "") for arm, e in contrasts.items()])
+    draw_forest(differences, [arm_row(arm_style(arm), e, "") for arm, e in contrasts.items()])
     differences.set_yticks([])
     differences.spines["left"].set_visible(False)
     set_difference_axis([differences], f"{subject()} − DQN", room=0.06)

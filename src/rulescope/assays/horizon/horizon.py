@@ -6,28 +6,30 @@ apart: the score at the end, and when a lifetime first comes within a tenth of i
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
 from rulescope.assays.analysis import (
     ATLAS_DRAWS,
-    below,
     collect_tail_warnings,
     estimate_cells,
-    final,
+    last_row,
     make_results,
-    missing,
+    note_missing,
+    table_note,
 )
 from rulescope.assays.assay import Assay
 from rulescope.assays.budget import Budget
-from rulescope.assays.estimates import Estimates, Row
+from rulescope.assays.estimates import Estimates, Label, Row
 from rulescope.assays.frame import Floats, Frame
 from rulescope.assays.grid import CONTROLS, Arm, Cell, make_runs, require_unit_scale, sweep
 from rulescope.assays.pivot import Entry, Index, keep_filled, names, pivot_table
 from rulescope.assays.results import Column, Results, Table, Value
+from rulescope.render.arm_styles import arm_name
 from rulescope.render.display_names import rate_label
-from rulescope.run_spec import Freeze
+from rulescope.run_spec import Freeze, RunSpec
 from rulescope.stats import Estimate, estimate, mastery, paired_differences, seed_blocks
 
 TASK = "catch-big"
@@ -57,27 +59,30 @@ def first(iterations: int) -> int:
     return min(CAPTURE, iterations - 1)
 
 
-def arm_of(name: str, budget: Budget) -> Arm:
-    """Return the learner called ``name`` with its interventions."""
-    captured = {"rule-freeze": early(budget.iterations), FIRST_FREEZE: first(budget.iterations)}
-    if name in captured:
-        return Arm("rule", (Freeze(carrier="recurrent", at=captured[name]),))
-    return CONTROLS.get(name, Arm(name))
+def frozen_after(time: Callable[[int], int]) -> Arm:
+    """Return the arm that keeps its recurrent state from ``time(iterations)`` on."""
+    return Arm("rule", lambda budget: (Freeze(carrier="recurrent", at=time(budget.iterations)),))
+
+
+INTERVENED = {**CONTROLS, "rule-freeze": frozen_after(early), FIRST_FREEZE: frozen_after(first)}
+"""Arms with interventions; the others are named after their learner."""
 
 
 def grid(budget: Budget) -> list[Cell]:
     """Return a cell for every arm of ``budget``."""
     require_unit_scale(budget, "F2")
-    return sweep(
-        {"arm": budget.arms},
-        lambda at: make_runs(budget, arm_of(str(at["arm"]), budget), task=TASK),
-    )
+
+    def runs(at: dict[str, Label]) -> tuple[RunSpec, ...]:
+        arm = str(at["arm"])
+        return make_runs(budget, INTERVENED.get(arm, Arm(arm)), task=TASK)
+
+    return sweep({"arm": budget.arms}, runs)
 
 
 def analyse(frame: Frame) -> Results:
     """Estimate endpoint and mastery of every arm, and differences within seeds."""
-    readouts = {"endpoint": final(frame), "mastery": mastered(frame)}
-    notes = missing(frame)
+    readouts = {"endpoint": last_row(frame), "mastery": mastered(frame)}
+    notes = note_missing(frame)
     found = Estimates()
     blocks = seed_blocks(len(frame.seeds), ATLAS_DRAWS)
     with collect_tail_warnings(notes):
@@ -115,9 +120,7 @@ def _names(frame: Frame) -> dict[str, str]:
     """Return the arms that were run, with their printed names."""
     printed = {
         **{arm: _with_rate(frame, arm) for arm in ("rule", "rule-lr3e4")},
-        "a2c": "A2C",
-        "ppo": "PPO",
-        "dqn": "DQN",
+        **{arm: arm_name(arm, frame.subject) for arm in ("a2c", "ppo", "dqn")},
         "rule-pin": "Pinned 0",
         "rule-freeze": f"Frozen {early(frame.iterations)}",
         FIRST_FREEZE: f"Frozen {first(frame.iterations)}",
@@ -142,7 +145,7 @@ def _levels(frame: Frame, found: Estimates) -> Table:
             Entry(Column("Endpoint [95% CI]", 4), "endpoint"),
             Entry(Column("Mastery [95% CI]", 1), "mastery", show=_thousands_of),
         ),
-        below(frame, READOUTS, ATLAS_DRAWS),
+        table_note(frame, READOUTS, ATLAS_DRAWS),
     )
 
 
@@ -177,7 +180,7 @@ def _paired(frame: Frame, found: Estimates) -> Table:
             Column("Mastery difference [95% CI]", 1),
         ),
         tuple(rows),
-        below(
+        table_note(
             frame,
             f"{READOUTS}; differences are reference minus comparator within each seed",
             ATLAS_DRAWS,
@@ -204,5 +207,6 @@ ASSAY = Assay(
     analyse=analyse,
     columns=("score",),
     states=(),
+    tables=("v5:tab:app-f2-paired",),
     figures=("fig:behavior",),
 )

@@ -15,14 +15,14 @@ from dataclasses import replace
 from rulescope.assays.analysis import (
     ATLAS_DRAWS,
     SCORE,
-    absent,
-    below,
     collect_tail_warnings,
-    exactly,
-    final,
+    last_row,
     make_results,
-    missing,
+    missing_estimate,
+    note_missing,
+    table_note,
     tail15,
+    without_interval,
 )
 from rulescope.assays.assay import Assay
 from rulescope.assays.budget import Budget
@@ -35,11 +35,11 @@ from rulescope.assays.marginals import difference_of_cells
 from rulescope.assays.pivot import Entry, Index, names, pivot_table
 from rulescope.assays.results import Column, Results, Table, Value
 from rulescope.learners.baseline_config import VARIANTS, RandomPolicy
+from rulescope.render.arm_styles import arm_name
 from rulescope.stats import estimates, seed_blocks
 
 ARMS = ("a2c", "ppo", "dqn")
 RATES = ("0.0001", "0.0003", "0.0007", "0.001")
-NAMES = {"a2c": "A2C", "ppo": "PPO", "dqn": "DQN"}
 
 
 def usual_rate(arm: str) -> float:
@@ -66,13 +66,13 @@ def grid(budget: Budget) -> list[Cell]:
 
 def analyse(frame: Frame) -> Results:
     """Estimate every cell, differences from the scalar of F2, and the rate that scores best."""
-    notes = missing(frame)
+    notes = note_missing(frame)
     found = Estimates()
     rates = _rates(frame)
     with collect_tail_warnings(notes):
         blocks = seed_blocks(len(frame.seeds), ATLAS_DRAWS)
         scores = tail15(frame)
-        cells, ends = estimates(scores, blocks), estimates(final(frame), blocks)
+        cells, ends = estimates(scores, blocks), estimates(last_row(frame), blocks)
         for i, arm in enumerate(str(arm) for arm in frame.axes["arm"]):
             for j, rate in enumerate(rates):
                 found.add("score", cells[i, j], {"arm": arm, "rate": rate}, seeds=scores[i, j])
@@ -94,10 +94,10 @@ def _add_selected(found: Estimates, arm: str) -> None:
     """Add the rate with the largest trimmed mean, and its score."""
     scores = [row for row in found.where("score", arm=arm) if row.known]
     other_grid = [row.labels["rate"] for row in scores] != [float(rate) for rate in RATES]
-    rate = score = absent()
+    rate = score = missing_estimate()
     if scores:
         best = max(scores, key=lambda row: row.estimate.value)
-        rate, score = exactly(float(best.labels["rate"]), best.estimate.n), best.estimate
+        rate, score = without_interval(float(best.labels["rate"]), best.estimate.n), best.estimate
     found.add("rate", rate, {"arm": arm}, other_grid=other_grid)
     found.add("selected", score, {"arm": arm}, other_grid=other_grid)
 
@@ -116,7 +116,11 @@ def _table(frame: Frame, found: Estimates) -> Table:
         "Baselines in Catch 24×24 by learning rate",
         found,
         (
-            Index("Learner", "arm", names(frame.axes["arm"], NAMES)),
+            Index(
+                "Learner",
+                "arm",
+                {arm: arm_name(str(arm), frame.subject) for arm in frame.axes["arm"]},
+            ),
             Index("Learning rate", "rate", names(_rates(frame))),
         ),
         (
@@ -124,7 +128,7 @@ def _table(frame: Frame, found: Estimates) -> Table:
             Entry(Column("Difference from the F2 endpoint [95% CI]", 5), "difference"),
             Entry(Column("Remark"), "score", show=remark),
         ),
-        below(
+        table_note(
             frame,
             f"{SCORE.format(part='15 % of the log')}; F2 endpoint: the last log row at the usual "
             "rate, trimmed mean; differences are between trimmed means; "

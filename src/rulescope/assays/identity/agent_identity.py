@@ -21,14 +21,14 @@ import numpy as np
 from rulescope.assays import published
 from rulescope.assays.analysis import (
     CORE_DRAWS,
-    below,
     collect_tail_warnings,
-    exactly,
-    final,
+    last_row,
     make_results,
-    missing,
+    note_missing,
+    table_note,
     tail15,
     tail20,
+    without_interval,
 )
 from rulescope.assays.assay import Assay
 from rulescope.assays.budget import Budget
@@ -36,11 +36,11 @@ from rulescope.assays.change.switch_readouts import readouts, switch, switch_of
 from rulescope.assays.cohorts import EVERY_AGENT
 from rulescope.assays.estimates import Estimates, Label
 from rulescope.assays.frame import Floats, Frame
-from rulescope.assays.grid import Cell, make_run
+from rulescope.assays.grid import Cell, make_run, resolve_interventions
 from rulescope.assays.published import Published
 from rulescope.assays.published_agreement import as_estimate
 from rulescope.assays.results import Column, Results, Table, Value
-from rulescope.assays.scale.scale import ARMS as SCALE_ARMS
+from rulescope.assays.scale.scale_arms import ARMS as SCALE_ARMS
 from rulescope.core.errors import SpecError
 from rulescope.envs.world_config import ActionFlip
 from rulescope.learners.disco_config import AGENTS, Conventions, Disco
@@ -88,7 +88,7 @@ CROSSING_EVERY = 40
 LEVEL = 0.05
 """A candidate is excluded from a cohort below this probability, shared over the cohort's cells."""
 LEAST = 6
-"""Lifetimes of every cell without which a candidate is not said to fit."""
+"""Lifetimes of every cell without which no candidate is reported to fit."""
 
 CohortName = Literal["reference-indexed", "historical"]
 Part = Callable[[str], Frame]
@@ -153,7 +153,7 @@ def _crossing(part: Part) -> Floats:
 
 def _gap(part: Part) -> Floats:
     """Return live minus pinned at scale 1,000 in the last row, in units of scaled reward."""
-    live, pin = (1000.0 * final(part(cell), "mean_return") for cell in ("live-1000", "pin-1000"))
+    live, pin = (1000.0 * last_row(part(cell), "mean_return") for cell in ("live-1000", "pin-1000"))
     return paired_differences(live, pin)
 
 
@@ -277,7 +277,7 @@ def _lifetime(budget: Budget, cell: str, arm: str, seed: int) -> RunSpec:
         msgspec.structs.replace(learner, conventions=CANDIDATES[arm]),
         seed,
         scale=scale,
-        interventions=SCALE_ARMS[intervention].interventions,
+        interventions=resolve_interventions(budget, SCALE_ARMS[intervention]),
         change=change,
     )
 
@@ -294,7 +294,7 @@ class Fit(NamedTuple):
 
 def analyse(frame: Frame) -> Results:
     """Place each printed number among those that cohorts of each candidate would print."""
-    notes = missing(frame)
+    notes = note_missing(frame)
     arms = [str(arm) for arm in frame.axes["arm"]]
     fits: dict[tuple[ReadoutKey, str], Fit] = {}
     with collect_tail_warnings(notes):
@@ -308,7 +308,7 @@ def analyse(frame: Frame) -> Results:
         found.add(quantity, fit.ours, {**_labels(quantity, about), "arm": arm}, seeds=seeds)
     for ((quantity, about), arm), fit in fits.items():
         labels = {"readout": quantity, "cell": about, "arm": arm}
-        found.add("probability", exactly(fit.probability, fit.ours.n), labels)
+        found.add("probability", without_interval(fit.probability, fit.ours.n), labels)
     tables, sentences = [_values(frame, fits, arms)], []
     if frame.rule != Disco().rule or not _as_published(frame):
         notes.append(
@@ -364,12 +364,12 @@ def _fit(readout: Readout, part: Part, seeds: int) -> Fit:
     states = values[:, np.isfinite(values).all(axis=(0, 2))]
     n = states.shape[1]
     if n < LEAST:  # with fewer, radii are mostly the noise of the draw
-        return Fit(exactly(math.nan, n), math.nan, np.empty(0))
+        return Fit(without_interval(math.nan, n), math.nan, np.empty(0))
 
     def shift(chosen: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> float:
         return float(displacement(states[:, chosen], 0)[1])
 
-    ours = exactly(shift(np.arange(n)), n)
+    ours = without_interval(shift(np.arange(n)), n)
     probability = statistic_probability(shift, n, printed.n, printed.value, readout.margin)
     return Fit(ours, probability, np.empty(0))
 
@@ -435,18 +435,18 @@ def verdict(cohort: str, judged: Sequence[Judged]) -> str:
     }
     fitting, open_ones = by["fits"], by["too few seeds to tell"]
     if len(fitting) == 1 and not open_ones:
-        said = f"{cohort} cohort: of these agents only {fitting[0].arm} fits"
+        text = f"{cohort} cohort: of these agents only {fitting[0].arm} fits"
     elif len(left := [each.arm for each in (*fitting, *open_ones)]) > 1:
-        said = f"{cohort} cohort: undecided between {', '.join(left[:-1])} and {left[-1]}"
+        text = f"{cohort} cohort: undecided between {', '.join(left[:-1])} and {left[-1]}"
     elif left:
-        said = f"{cohort} cohort: only {left[0]} is left, with too few seeds to say that it fits"
+        text = f"{cohort} cohort: only {left[0]} is left, with too few seeds to say that it fits"
     else:
-        said = f"{cohort} cohort: none of these agents fits"
+        text = f"{cohort} cohort: none of these agents fits"
     out = [
         f"{each.arm} ({READOUTS[each.worst].title}, p = {each.probability:.3f})"
         for each in by["excluded"]
     ]
-    return f"{said}; excluded: {', '.join(out)}" if out else said
+    return f"{text}; excluded: {', '.join(out)}" if out else text
 
 
 def _values(frame: Frame, fits: Mapping[tuple[ReadoutKey, str], Fit], arms: Sequence[str]) -> Table:
@@ -466,7 +466,7 @@ def _values(frame: Frame, fits: Mapping[tuple[ReadoutKey, str], Fit], arms: Sequ
         "What each candidate agent gives where candidates differ",
         (*columns, *(Column(arm, 3) for arm in arms)),
         tuple(rows),
-        below(
+        table_note(
             frame,
             "the same readout and estimator as the published number; a lifetime that never crosses "
             "counts with its whole length",
@@ -490,7 +490,7 @@ def _probabilities(
         "How probable the printed numbers are under each candidate",
         (*columns, *(Column(arm, 3) for arm in arms)),
         tuple(rows),
-        below(
+        table_note(
             frame,
             "share of cohorts of the published size, drawn from our lifetimes, that print a value "
             "or a bound at least as far out, both tails; within the margin counts as equal",
@@ -518,7 +518,7 @@ def _verdicts(frame: Frame, judged: Mapping[CohortName, Sequence[Judged]]) -> Ta
             Column("Verdict"),
         ),
         tuple(rows),
-        below(
+        table_note(
             frame,
             "probability: the least of the cohort's numbers, adjusted for the number of conditions "
             "and for how many numbers are read from the same lifetimes; excluded: below "

@@ -15,11 +15,11 @@ import numpy as np
 
 from rulescope.assays.analysis import (
     ATLAS_DRAWS,
-    below,
     collect_tail_warnings,
-    final,
+    last_row,
     make_results,
-    missing,
+    note_missing,
+    table_note,
 )
 from rulescope.assays.assay import Assay
 from rulescope.assays.budget import Budget
@@ -61,12 +61,12 @@ MOST_SEEDS = 18
 
 def last_return(frame: Frame) -> Floats:
     """Return the mean return of the most recent episodes at the end: [arms, seeds]."""
-    return final(frame, "mean_return")
+    return last_row(frame, "mean_return")
 
 
 def last_rate(frame: Frame) -> Floats:
     """Return the recent reward per interaction at the end: [arms, seeds]."""
-    return final(frame, "reward_rate")
+    return last_row(frame, "reward_rate")
 
 
 def late_return(frame: Frame) -> Floats:
@@ -177,7 +177,7 @@ def grid(budget: Budget) -> list[Cell]:
 
 def analyse(frame: Frame) -> Results:
     """Estimate each comparison under both conventions, and the shift from one to the other."""
-    notes = missing(frame)
+    notes = note_missing(frame)
     found = Estimates()
     with collect_tail_warnings(notes):
         for name in (str(name) for name in frame.axes["comparison"]):
@@ -236,7 +236,7 @@ def _table(frame: Frame, found: Estimates) -> Table:
             Column("Shift [95% CI]", 5),
         ),
         tuple(rows),
-        below(
+        table_note(
             frame,
             f"gap: {frame.subject} minus the other arm within each seed, in reward units: mean "
             "return at the end (A1, A2, A4), reward per interaction at the end (A3), mean return "
@@ -279,4 +279,5 @@ ASSAY = Assay(
     columns=("mean_return", "reward_rate"),
     states=(),
     cohort=CONVENTIONS,
+    tables=("v5:tab:app-convention-gaps",),
 )

@@ -8,43 +8,33 @@ each with an interval that includes zero; how it was made is ours.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 from rulescope.assays.analysis import (
     CORE_DRAWS,
     SCORE,
-    absent,
-    below,
     collect_tail_warnings,
-    exactly,
     make_results,
-    missing,
+    missing_estimate,
+    note_missing,
+    table_note,
     tail20,
+    without_interval,
 )
 from rulescope.assays.assay import Assay
 from rulescope.assays.budget import Budget, prefix
-from rulescope.assays.estimates import Estimates, Label, Row, label_text
+from rulescope.assays.estimates import Estimates, Row, label_text
 from rulescope.assays.frame import Frame
-from rulescope.assays.grid import Arm, Cell, make_runs, subject_learner, sweep
+from rulescope.assays.grid import Arm, Cell, make_runs, subject_learner, sweep, table_names
 from rulescope.assays.pivot import Entry, Index, count_of, keep_filled, known, names, pivot_table
 from rulescope.assays.results import Column, Results, Table, Value
-from rulescope.run_spec import Ablate, Intervention, RunSpec
+from rulescope.run_spec import Ablate, RunSpec
 from rulescope.stats import Estimate, estimate, estimates, paired_differences, seed_blocks
 
 LIVE = "live"
-WITHOUT: dict[str, Literal["principal", "random", "complement"]] = {
-    "without-principal": "principal",
-    "without-random": "random",
-    "only-principal": "complement",
-}
-"""The directions that each arm is without, as the intervention names them."""
-ARMS = (LIVE, *WITHOUT)
-ARM_NAMES = {
-    "live": "Live",
-    "without-principal": "Without the principal directions",
-    "without-random": "Without random directions",
-    "only-principal": "With the principal directions only",
-}
+Which = Literal["principal", "random", "complement"]
+"""Directions that an arm is without, as the intervention names them."""
 CONTRASTS = {
     "necessary": ("without-principal", LIVE),
     "sufficient": ("only-principal", LIVE),
@@ -94,37 +84,48 @@ def prefixes(budget: Budget) -> tuple[RunSpec, ...]:
     )
 
 
+def _ablate(which: Which) -> Callable[[Budget], tuple[Ablate]]:
+    """Return the intervention that removes these directions, from the age of the prefixes on."""
+
+    def interventions(budget: Budget) -> tuple[Ablate]:
+        return (
+            Ablate(
+                carrier="recurrent",
+                donors=prefixes(budget),
+                components=COMPONENTS,
+                which=which,
+                at=budget.prefix,
+                mode="clamp",
+            ),
+        )
+
+    return interventions
+
+
+ARMS = {
+    LIVE: Arm(table_name="Live"),
+    "without-principal": Arm(
+        interventions=_ablate("principal"), table_name="Without the principal directions"
+    ),
+    "without-random": Arm(interventions=_ablate("random"), table_name="Without random directions"),
+    "only-principal": Arm(
+        interventions=_ablate("complement"), table_name="With the principal directions only"
+    ),
+}
+
+
 def grid(budget: Budget) -> list[Cell]:
     """Return a cell for every recipient scale and arm of ``budget``."""
-    arms: dict[Label, Arm] = {
-        arm: Arm(interventions=_interventions(budget, arm)) for arm in budget.arms
-    }
     return sweep(
         {"scale": budget.scales, "arm": budget.arms},
-        lambda at: make_runs(budget, arms[at["arm"]], scale=float(at["scale"])),
-    )
-
-
-def _interventions(budget: Budget, arm: str) -> tuple[Intervention, ...]:
-    """Return the interventions of ``arm``, from the age of the prefixes on."""
-    if arm == LIVE:
-        return ()
-    return (
-        Ablate(
-            carrier="recurrent",
-            donors=prefixes(budget),
-            components=COMPONENTS,
-            which=WITHOUT[arm],
-            at=budget.prefix,
-            mode="clamp",
-        ),
+        lambda at: make_runs(budget, ARMS[str(at["arm"])], scale=float(at["scale"])),
     )
 
 
 def analyse(frame: Frame) -> Results:
     """Estimate every cell, and the contrasts at each recipient scale within seeds."""
     scores = tail20(frame)
-    notes = missing(frame)
+    notes = note_missing(frame)
     blocks = seed_blocks(len(frame.seeds), CORE_DRAWS)
     found = Estimates()
     with collect_tail_warnings(notes):
@@ -137,7 +138,7 @@ def analyse(frame: Frame) -> Results:
                 each = None
                 if set(pair) <= set(arms):
                     each = paired_differences(*(arms[arm] for arm in pair))
-                one = absent() if each is None else estimate(each, blocks)
+                one = missing_estimate() if each is None else estimate(each, blocks)
                 found.add("contrast", one, {"scale": scale, "contrast": contrast}, seeds=each)
     contrasts = [row.estimate for row in found.where("contrast")]
     found.add("spanning", _spanning(contrasts), {}, other_grid=not _whole(frame, contrasts))
@@ -149,8 +150,10 @@ def _spanning(contrasts: list[Estimate]) -> Estimate:
     """Count the contrasts whose interval includes zero, of those that have one."""
     judged = [one for one in contrasts if one.method == "bootstrap"]
     if not judged:
-        return absent()
-    return exactly(sum(one.low <= 0.0 <= one.high for one in judged), min(o.n for o in judged))
+        return missing_estimate()
+    return without_interval(
+        sum(one.low <= 0.0 <= one.high for one in judged), min(o.n for o in judged)
+    )
 
 
 def _whole(frame: Frame, contrasts: list[Estimate]) -> bool:
@@ -161,7 +164,7 @@ def _whole(frame: Frame, contrasts: list[Estimate]) -> bool:
 
 def _note(frame: Frame, what: str) -> str:
     count = len(TRAINING_SCALES) * len(training_seeds(frame.iterations))
-    return below(
+    return table_note(
         frame,
         f"{what}; directions: the first {COMPONENTS} principal ones of {count} prefixes of "
         f"{prefix(frame.iterations):,} iterations at scales "
@@ -179,7 +182,7 @@ def _scores(frame: Frame, found: Estimates) -> Table:
         found,
         (
             Index("Recipient scale", "scale", names(frame.axes["scale"])),
-            Index("State", "arm", names(arms, ARM_NAMES)),
+            Index("State", "arm", names(arms, table_names(ARMS))),
         ),
         (Entry(Column("n"), "score", show=count_of), Entry(Column("Score [95% CI]", 4), "score")),
         _note(frame, SCORE.format(part="fifth")),
@@ -217,15 +220,15 @@ PRESETS = {
     "quick": Budget(
         seeds=2, iterations=600, arms=(LIVE, "without-principal", "without-random"), scales=(1e-3,)
     ),
-    "standard": Budget(seeds=4, iterations=2000, arms=ARMS, scales=SCALES),
-    "paper": Budget(seeds=12, iterations=2000, arms=ARMS, scales=SCALES),
+    "standard": Budget(seeds=4, iterations=2000, arms=tuple(ARMS), scales=SCALES),
+    "paper": Budget(seeds=12, iterations=2000, arms=tuple(ARMS), scales=SCALES),
 }
 
 ASSAY = Assay(
     id="directions",
     name="directions",
     question="Which directions of the rule's state carry what it does at extreme reward scales?",
-    arms=ARMS,
+    arms=tuple(ARMS),
     tasks=("catch",),
     presets=PRESETS,
     grid=grid,

@@ -15,14 +15,14 @@ from rulescope.assays.panels import (
     set_difference_axis,
     set_score_axis_across,
 )
-from rulescope.render.arm_looks import Look, look
+from rulescope.render.arm_styles import ArmStyle, arm_style
 from rulescope.render.palette import DARK
 from rulescope.render.style import Page, styled
 
 if TYPE_CHECKING:
     from rulescope.assays.results import Results
 
-DIFFERENCE = Look("difference", DARK, "o")
+DIFFERENCE = ArmStyle("difference", DARK, "o")
 WORDS = (
     "Principal: the two directions along which the states of other lifetimes, of four reward "
     "scales, vary most; random: two drawn from all directions in which they vary. Taken out from a "
@@ -44,7 +44,7 @@ def draw_directions(results: Mapping[str, Results]) -> Figure:
         left = page.panel(letters[0], title, (1.3, top, 1.75, HIGH), 1.15)
         right = page.panel(letters[1], "Difference of scores", (5.25, top, 1.75, HIGH), 1.95)
         arms = arms_run(found, "score", scale=scale)
-        rows = [arm_row(look(arm), cell(found, "score", scale=scale, arm=arm)) for arm in arms]
+        rows = [arm_row(arm_style(arm), cell(found, "score", scale=scale, arm=arm)) for arm in arms]
         if draw_forest(left, rows):
             set_score_axis_across(left, rows)
         gaps = [

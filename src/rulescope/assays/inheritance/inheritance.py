@@ -12,13 +12,13 @@ from collections.abc import Mapping
 from rulescope.assays.analysis import (
     CORE_DRAWS,
     SCORE,
-    absent,
     adjusted,
-    below,
     collect_tail_warnings,
     estimate_cells,
     make_results,
-    missing,
+    missing_estimate,
+    note_missing,
+    table_note,
     tail20,
     trajectories,
 )
@@ -30,7 +30,7 @@ from rulescope.assays.frame import Floats, Frame
 from rulescope.assays.grid import Cell, make_run, subject_learner, sweep
 from rulescope.assays.pivot import Entry, Index, count_of, keep_filled, known, names, pivot_table
 from rulescope.assays.results import Column, Results, Table
-from rulescope.assays.scale.scale import ARMS as SCALE_ARMS
+from rulescope.assays.scale.scale_arms import ARMS as SCALE_ARMS
 from rulescope.core.errors import SpecError
 from rulescope.run_spec import (
     Freeze,
@@ -176,7 +176,7 @@ def reciprocal(scale: float) -> float:
 def analyse(frame: Frame) -> Results:
     """Estimate every cell, the interaction at each recipient scale, and learning curves."""
     scores = tail20(frame)
-    notes = missing(frame)
+    notes = note_missing(frame)
     with collect_tail_warnings(notes):
         found = estimate_cells(frame, "score", scores, CORE_DRAWS)
         series = {"iteration": frame.iteration, **trajectories(frame, "score", CORE_DRAWS)}
@@ -201,7 +201,7 @@ def _interactions(frame: Frame, scores: Floats) -> Estimates:
             each = interaction_differences(*scores[scales.index(scale)][where])
         for quantity, centre in (("interaction", trimmed_mean), ("interaction-iqm", exact_iqm)):
             one = (
-                absent(PRIMARY.size)
+                missing_estimate(PRIMARY.size)
                 if each is None
                 else estimate(each, blocks, centre, PRIMARY.size)
             )
@@ -219,7 +219,7 @@ def _note(frame: Frame) -> str:
         f"{TAIL}; donors run for {prefix(frame.iterations):,} iterations; init: inherited once "
         "and let go, clamp: restored after every iteration"
     )
-    return below(frame, words, CORE_DRAWS)
+    return table_note(frame, words, CORE_DRAWS)
 
 
 def _arms(frame: Frame, found: Estimates) -> Table:
@@ -263,7 +263,7 @@ def _interaction_table(frame: Frame, found: Estimates) -> Table:
             Entry(Column("Interaction, trimmed mean [adjusted CI]", 5), "interaction"),
             Entry(Column("Interaction, exact IQM [adjusted CI]", 5), "interaction-iqm"),
         ),
-        below(
+        table_note(
             frame,
             "(match clamp − cross clamp) − (match init − cross init) of each seed, then the mean "
             f"over seeds; {TAIL}",
@@ -292,6 +292,10 @@ ASSAY = Assay(
     presets=PRESETS,
     grid=grid,
     analyse=analyse,
+    tables=(
+        "tab:e2-arms",
+        "v5:tab:app-transplant",
+    ),
     figures=("fig:scale", "fig:detail-inheritance", "orig:scale"),
     arm_words=ARM_WORDS,
 )

@@ -10,7 +10,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from rulescope.assays.figure_data import (
-    TASKS,
     adjusted,
     arms_run,
     caption,
@@ -34,10 +33,11 @@ from rulescope.assays.panels import (
     scale_text,
     set_score_axis,
     set_score_axis_across,
-    with_looks,
+    with_styles,
 )
 from rulescope.assays.scale.scale_figures import THRESHOLD, draw_windows
-from rulescope.render.arm_looks import look
+from rulescope.render.arm_styles import arm_style
+from rulescope.render.display_names import CATCH_NAMES
 from rulescope.render.line_labels import End, name_ends
 from rulescope.render.palette import DARK
 from rulescope.render.style import SMALL, Page, absent, styled
@@ -109,7 +109,7 @@ def _make_page(results: Mapping[str, Results], scales: Sequence[float]) -> Page:
     curves = page.panel("A", "Catch: final score over reward scale", (0.62, 0.35, 2.55, 1.95))
     name_ends(curves, draw_scores_over_scale(curves, curves_by_arm(e1, "score", task="catch")))
     windows = page.panel("B", "Usable window (score at least 0.8)", (4.45, 0.35, 2.6, 1.95))
-    draw_windows(windows, e1, TASKS, {"0.8": ""}, label="decades")
+    draw_windows(windows, e1, CATCH_NAMES, {"0.8": ""}, label="decades")
     return page
 
 
@@ -160,13 +160,13 @@ def _draw_donors(
     shifts = {"match": -0.03, "cross": 0.03}
     for donor, shift in shifts.items():
         pair = [found[f"{donor}-{way}"] for way in ("natural", "clamp")]
-        how = look(f"{donor}-clamp")
+        how = arm_style(f"{donor}-clamp")
         if pair[0] is not None and pair[1] is not None:
             heights = [pair[0].value, pair[1].value]
             axes.plot([shift, 1 + shift], heights, color=how.colour, lw=1.0, alpha=0.55, zorder=1)
         for place, way in enumerate(("natural", "clamp")):
             draw_estimate(
-                axes, place + shift, found[f"{donor}-{way}"], look(f"{donor}-{way}"), size=5.5
+                axes, place + shift, found[f"{donor}-{way}"], arm_style(f"{donor}-{way}"), size=5.5
             )
         for place, e in enumerate(pair):
             if e is not None:
@@ -214,7 +214,7 @@ def _draw_trajectories(
     drawn = {axes: trajectories(results, arms, scale) for axes, arms in panels.items()}
     every = [line for lines in drawn.values() for line in lines.values()]
     for turn, (axes, lines) in enumerate(drawn.items()):
-        ends = draw_curves(axes, with_looks(lines), markers=False)
+        ends = draw_curves(axes, with_styles(lines), markers=False)
         if not lines:
             continue
         axes.set(xlim=(0, max(float(line.x[-1]) for line in lines.values())), xlabel="iteration")
@@ -229,7 +229,7 @@ def _draw_trajectories(
 def _draw_finals(page: Page, axes: Axes, results: Results | None, scale: float) -> None:
     """Draw the final score of every arm, a row each, and print the interaction below."""
     rows = [
-        arm_row(look(arm), _score(results, scale, arm), arm.replace("-", ", "))
+        arm_row(arm_style(arm), _score(results, scale, arm), arm.replace("-", ", "))
         for arm in arms_run(results, "score", scale=scale)
     ]
     if draw_forest(axes, rows):

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from rulescope.assays.analysis import (
     ATLAS_DRAWS,
     SCORE,
-    below,
     collect_tail_warnings,
     make_results,
-    missing,
+    note_missing,
+    table_note,
     tail15,
 )
 from rulescope.assays.assay import Assay
@@ -45,7 +45,7 @@ def grid(budget: Budget) -> list[Cell]:
 def analyse(frame: Frame) -> Results:
     """Estimate score and effective bins of every interface, and differences from the default."""
     scores, bins = tail15(frame), tail15(frame, "effective_bins")
-    notes = missing(frame)
+    notes = note_missing(frame)
     found = Estimates()
     blocks = seed_blocks(len(frame.seeds), ATLAS_DRAWS)
     arms = frame.axes["arm"]
@@ -86,7 +86,7 @@ def _table(frame: Frame, found: Estimates) -> Table:
             Column("Score difference [95% CI]", 5),
         ),
         tuple(rows),
-        below(
+        table_note(
             frame,
             f"{SCORE.format(part='15 % of the log')}; differences are between trimmed means",
             ATLAS_DRAWS,
@@ -110,5 +110,6 @@ ASSAY = Assay(
     presets=PRESETS,
     grid=grid,
     analyse=analyse,
+    tables=("v5:tab:app-interface",),
     figures=("fig:scale", "v5:fig:app-interface", "orig:scale"),
 )

@@ -30,7 +30,7 @@ from rulescope.assays.panels import (
     power,
     scale_text,
 )
-from rulescope.render.arm_looks import Look, look
+from rulescope.render.arm_styles import ArmStyle, arm_style
 from rulescope.render.palette import (
     BLUE,
     DARK,
@@ -46,7 +46,7 @@ from rulescope.render.style import SMALL, Page, styled
 if TYPE_CHECKING:
     from rulescope.assays.results import Results
 
-MEASURED = Look("measured", DARK, "o")
+MEASURED = ArmStyle("measured", DARK, "o")
 
 
 def hyperbolic(x: Floats) -> Floats:
@@ -57,7 +57,7 @@ def hyperbolic(x: Floats) -> Floats:
 def draw_measured(axes: Axes, results: Results | None, quantity: str) -> None:
     """Draw a measured quantity for each interface, on an axis that zooms in on it."""
     found = {arm: cell(results, quantity, arm=arm) for arm in arms_run(results, quantity)}
-    rows = [Row(look(arm).name, [(MEASURED, one)]) for arm, one in found.items()]
+    rows = [Row(arm_style(arm).name, [(MEASURED, one)]) for arm, one in found.items()]
     if not draw_forest(axes, rows, upright=True, size=3.6, labelsize=None):
         return
     ends = reach(found.values())
@@ -223,7 +223,7 @@ def draw_interface_state(results: Mapping[str, Results]) -> Figure:
     rows = [
         Row(
             scale_text(scale),
-            [(look(arm), cell(found, "effect", arm=arm, scale=scale)) for arm in arms],
+            [(arm_style(arm), cell(found, "effect", arm=arm, scale=scale)) for arm in arms],
         )
         for scale in scales
     ]
@@ -235,9 +235,9 @@ def draw_interface_state(results: Mapping[str, Results]) -> Figure:
             wide = cell(found, "effect", arm=arm, scale=scale, level="family")
             if wide is not None:
                 at = place + apart * (turn - (len(arms) - 1) / 2)
-                axes.vlines(at, wide.low, wide.high, color=look(arm).colour, lw=0.6, zorder=1)
+                axes.vlines(at, wide.low, wide.high, color=arm_style(arm).colour, lw=0.6, zorder=1)
                 ends += reach([wide])
-    name_marks(axes, map(look, arms))
+    name_marks(axes, map(arm_style, arms))
     axes.axhline(0.0, color=GREY, lw=0.7, zorder=1)
     axes.set(ylim=(min(ends) - 0.06, max(ends) + 0.06))
     axes.set(xlabel="reward scale", ylabel="score difference")

@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from rulescope.assays.analysis import (
     CORE_DRAWS,
     SCORE,
-    absent,
     adjusted,
-    below,
     collect_tail_warnings,
     estimate_cells,
     make_results,
-    missing,
+    missing_estimate,
+    note_missing,
+    table_note,
     tail20,
 )
 from rulescope.assays.assay import Assay
@@ -62,7 +62,7 @@ def grid(budget: Budget) -> list[Cell]:
 def analyse(frame: Frame) -> Results:
     """Estimate every cell, what the state does in each interface, and how that differs."""
     scores = tail20(frame)
-    notes = missing(frame)
+    notes = note_missing(frame)
     with collect_tail_warnings(notes):
         found = estimate_cells(frame, "score", scores, CORE_DRAWS)
         found.update(_contrasts(frame, scores))
@@ -99,7 +99,7 @@ def _add_both(
     at = {"arm": interface, "scale": scale}
     for labels, family in ((at, 1), ({**at, "level": "family"}, INTERFACE_STATE.size)):
         if each is None:
-            found.add(quantity, absent(family), labels)
+            found.add(quantity, missing_estimate(family), labels)
             continue
         one = estimate(each, seed_blocks(each.size, CORE_DRAWS), trimmed_mean, family)
         found.add(quantity, one, labels, seeds=each)
@@ -120,7 +120,7 @@ def _complete(frame: Frame, found: Estimates) -> Table:
         "What the state does in each value interface (Δ: live minus pinned)",
         (Column("Contrast"), Column("Scale"), *columns),
         tuple(rows),
-        below(
+        table_note(
             frame,
             f"differences of each seed, then the trimmed mean; {TAIL}",
             CORE_DRAWS,
@@ -137,7 +137,7 @@ def _scores(frame: Frame, found: Estimates) -> Table:
         found,
         [Index("Arm", "arm", names(frame.axes["arm"]))],
         [Entry(Column(f"Scale {t}", 4), "score", {"scale": s}) for s, t in scales.items()],
-        below(frame, TAIL, CORE_DRAWS),
+        table_note(frame, TAIL, CORE_DRAWS),
     )
 
 
@@ -157,5 +157,6 @@ ASSAY = Assay(
     presets=PRESETS,
     grid=grid,
     analyse=analyse,
+    tables=("tab:p1-complete",),
     figures=("interface-state",),
 )

@@ -12,11 +12,11 @@ from dataclasses import replace
 
 from rulescope.assays.analysis import (
     ATLAS_DRAWS,
-    below,
     collect_tail_warnings,
     estimate_cells,
     make_results,
-    missing,
+    note_missing,
+    table_note,
     tail10,
 )
 from rulescope.assays.assay import Assay
@@ -27,7 +27,7 @@ from rulescope.assays.frame import Floats, Frame
 from rulescope.assays.grid import EPISODIC, MASKED, Arm, Cell, make_runs, require_unit_scale, sweep
 from rulescope.assays.results import Column, Results, Table, Value
 from rulescope.assays.streams.stream_readouts import RATE
-from rulescope.render.arm_looks import arm_name
+from rulescope.render.arm_styles import arm_name
 from rulescope.stats import (
     estimate,
     paired_differences,
@@ -55,7 +55,7 @@ def grid(budget: Budget) -> list[Cell]:
 
 def analyse(frame: Frame) -> Results:
     """Estimate rates, masked minus episodic within seeds, and the rule's effect minus others'."""
-    notes = missing(frame)
+    notes = note_missing(frame)
     rates = tail10(frame, "reward_rate")
     with collect_tail_warnings(notes):
         blocks = seed_blocks(len(frame.seeds), ATLAS_DRAWS)
@@ -100,7 +100,7 @@ def _levels_table(frame: Frame, found: Estimates) -> Table:
             Column("Masked minus episodic [95% CI]", 7),
         ),
         tuple(rows),
-        below(
+        table_note(
             frame,
             f"rates: {RAW}, integer-trimmed mean over seeds; differences: within seeds first, "
             "then trimmed",
@@ -125,7 +125,7 @@ def _paired_table(frame: Frame, found: Estimates) -> Table:
         f"The effect of masking on {frame.subject}, minus that on other learners",
         (Column("Contrast"), Column("n"), Column("Paired difference [95% CI]", 7)),
         tuple(rows),
-        below(
+        table_note(
             frame,
             f"effect: masked minus episodic, {RAW}; both differences within seeds, then trimmed",
             ATLAS_DRAWS,
@@ -161,6 +161,10 @@ ASSAY = Assay(
     analyse=analyse,
     columns=("reward_rate",),
     states=(),
+    tables=(
+        "v5:tab:app-minatar-masking",
+        "v5:tab:app-minatar-masking-paired",
+    ),
     figures=("v5:fig:app-streams",),
     cohort=HISTORICAL,
 )

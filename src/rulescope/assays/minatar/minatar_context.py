@@ -11,10 +11,10 @@ from dataclasses import replace
 
 from rulescope.assays.analysis import (
     adjusted,
-    below,
     collect_tail_warnings,
     make_results,
-    missing,
+    note_missing,
+    table_note,
     tail10,
 )
 from rulescope.assays.assay import Assay
@@ -71,7 +71,7 @@ def _runs(budget: Budget, arm: str, task: str, scale: float) -> tuple[RunSpec, .
 
 def analyse(frame: Frame) -> Results:
     """Estimate the rate of every cell and the differences between learners."""
-    notes = missing(frame)
+    notes = note_missing(frame)
     with collect_tail_warnings(notes):
         each = rates(frame)
         cells = Marginals.of(
@@ -135,7 +135,9 @@ def _table(frame: Frame, found: Estimates) -> Table:
         "MinAtar: learners at one number of interactions",
         (Column("Game"), Column("Scale"), *(Column(name, 5) for name in pairs.values())),
         tuple(rows),
-        below(frame, f"differences of marginal centres; {RATE}", DRAWS, adjusted(MINATAR_CONTEXT)),
+        table_note(
+            frame, f"differences of marginal centres; {RATE}", DRAWS, adjusted(MINATAR_CONTEXT)
+        ),
     )
 
 
@@ -159,7 +161,7 @@ def _levels(frame: Frame, found: Estimates) -> Table:
             *(Column(NAMES[arm].format(frame.subject), 5) for arm in arms),
         ),
         rows,
-        below(frame, RATE, DRAWS),
+        table_note(frame, RATE, DRAWS),
     )
 
 
@@ -183,6 +185,7 @@ ASSAY = Assay(
     analyse=analyse,
     columns=("reward_rate",),
     states=(),
+    tables=("tab:minatar-context",),
     figures=("minatar-context",),
     cohort=HISTORICAL,
 )

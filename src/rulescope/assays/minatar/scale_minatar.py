@@ -13,13 +13,13 @@ from dataclasses import replace
 import numpy as np
 
 from rulescope.assays.analysis import (
-    below,
     collect_tail_warnings,
     estimate_cells,
-    exactly,
     make_results,
-    missing,
+    note_missing,
+    table_note,
     tail10,
+    without_interval,
 )
 from rulescope.assays.assay import Assay
 from rulescope.assays.budget import Budget
@@ -28,6 +28,7 @@ from rulescope.assays.estimates import Estimates, Label, label_text
 from rulescope.assays.frame import Floats, Frame
 from rulescope.assays.grid import Arm, Cell, make_runs, sweep
 from rulescope.assays.results import Column, Results, Table, Value
+from rulescope.render.arm_styles import arm_name
 from rulescope.run_spec import Hold, Pin
 from rulescope.stats import (
     estimate,
@@ -40,8 +41,8 @@ from rulescope.stats import (
 TASKS = ("minatar-breakout", "minatar-freeway")
 ARMS = {
     "rule": Arm("rule"),
-    "rule-pin": Arm("rule", (Pin(carrier="recurrent"),)),
-    "rule-hold": Arm("rule", (Hold(carrier="averages"),)),
+    "rule-pin": Arm("rule", (Pin(carrier="recurrent"),), table_name="Pinned 0"),
+    "rule-hold": Arm("rule", (Hold(carrier="averages"),), table_name="Frozen EMA"),
     "a2c": Arm("a2c"),
 }
 SCALES = (1e-2, 1e-1, 1.0, 1e1, 1e2)
@@ -49,8 +50,7 @@ DRAWS = 4_000
 PASSING = 0.8
 """The retention at which a scale is usable."""
 GAMES = {"minatar-breakout": "Breakout", "minatar-freeway": "Freeway"}
-NAMES = {"a2c": "A2C", "rule": "{}", "rule-hold": "Frozen EMA", "rule-pin": "Pinned 0"}
-"""As printed, in the printed order; in braces, the rule under audit."""
+PRINTED_ORDER = ("a2c", "rule", "rule-hold", "rule-pin")
 RATE = "rate: reward per interaction without the multiplier, mean of the last 10 % of the log"
 RETENTION = (
     "retention: a seed's rate over its own rate at scale 1, where the rate there is at least 0.001"
@@ -72,7 +72,7 @@ def grid(budget: Budget) -> list[Cell]:
 def analyse(frame: Frame) -> Results:
     """Estimate rates, what is retained of them, and how many scales are usable."""
     rates = tail10(frame, "reward_rate")
-    notes = missing(frame)
+    notes = note_missing(frame)
     with collect_tail_warnings(notes):
         found = estimate_cells(frame, "rate", rates, DRAWS)
         for i, task in enumerate(frame.axes["task"]):
@@ -94,7 +94,7 @@ def _add_retention(
         ratios = retention_ratios(unit, values)
         kept = estimate(ratios, blocks)
         known = math.isfinite(retention(unit, values))
-        retained.append(kept if known else exactly(math.nan, kept.n))
+        retained.append(kept if known else without_interval(math.nan, kept.n))
         found.add("retention", retained[-1], {**cell, "scale": scale}, seeds=ratios)
     usable = usable_scales(scales, [one.value for one in retained], PASSING)
     fewest = min((one.n for one in retained if one.n), default=0)
@@ -105,13 +105,18 @@ def _add_retention(
         ("usable-low", usable.low),
         ("usable-high", usable.high),
     ):
-        found.add(quantity, exactly(value, fewest), cell, other_grid=run != SCALES)
+        found.add(quantity, without_interval(value, fewest), cell, other_grid=run != SCALES)
 
 
 def _names(frame: Frame) -> list[tuple[str, str]]:
     """Return the tasks and arms that were run, in the printed order."""
-    arms = [arm for arm in NAMES if arm in frame.axes["arm"]]
+    arms = [arm for arm in PRINTED_ORDER if arm in frame.axes["arm"]]
     return [(str(task), arm) for task in frame.axes["task"] for arm in arms]
+
+
+def _table_name(arm: str, frame: Frame) -> str:
+    """Return the name of ``arm`` in tables."""
+    return ARMS[arm].table_name or arm_name(arm, frame.subject)
 
 
 def _retention(frame: Frame, found: Estimates) -> Table:
@@ -124,7 +129,7 @@ def _retention(frame: Frame, found: Estimates) -> Table:
             )
             passing = None if kept.missing else "yes" if kept.value >= PASSING else "no"
             n = kept.n if 1.0 in frame.axes["scale"] else rate.n
-            name = NAMES[arm].format(frame.subject)
+            name = _table_name(arm, frame)
             rows.append((GAMES[task], name, label_text(scale), n, rate, kept, passing))
     return Table(
         "v5:tab:app-minatar-retention",
@@ -139,7 +144,7 @@ def _retention(frame: Frame, found: Estimates) -> Table:
             Column("Passing"),
         ),
         tuple(rows),
-        below(frame, f"{RATE}; {RETENTION}; {PAIRS}; integer-trimmed means over seeds", DRAWS),
+        table_note(frame, f"{RATE}; {RETENTION}; {PAIRS}; integer-trimmed means over seeds", DRAWS),
         tells_n=False,
     )
 
@@ -152,7 +157,7 @@ def _usable(frame: Frame, found: Estimates) -> Table:
             for quantity in ("usable", "usable-low", "usable-high")
         )
         ends = [None if end.missing else label_text(end.value) for end in (low, high)]
-        rows.append((GAMES[task], NAMES[arm].format(frame.subject), count, *ends))
+        rows.append((GAMES[task], _table_name(arm, frame), count, *ends))
     return Table(
         "v5:tab:app-minatar-usable",
         "MinAtar: usable reward scales",
@@ -164,7 +169,7 @@ def _usable(frame: Frame, found: Estimates) -> Table:
             Column("High scale"),
         ),
         tuple(rows),
-        below(frame, f"usable: retention at least {PASSING}; {RATE}; {RETENTION}", DRAWS),
+        table_note(frame, f"usable: retention at least {PASSING}; {RATE}; {RETENTION}", DRAWS),
     )
 
 
@@ -189,4 +194,8 @@ ASSAY = Assay(
     columns=("reward_rate",),
     states=(),
     cohort=HISTORICAL,
+    tables=(
+        "v5:tab:app-minatar-retention",
+        "v5:tab:app-minatar-usable",
+    ),
 )

@@ -17,7 +17,13 @@ from dataclasses import replace
 import msgspec
 import numpy as np
 
-from rulescope.assays.analysis import adjusted, below, collect_tail_warnings, make_results, missing
+from rulescope.assays.analysis import (
+    adjusted,
+    collect_tail_warnings,
+    make_results,
+    note_missing,
+    table_note,
+)
 from rulescope.assays.assay import Assay
 from rulescope.assays.budget import Budget
 from rulescope.assays.cohorts import NO_DISCO
@@ -95,7 +101,7 @@ def grid(budget: Budget) -> list[Cell]:
 def _rule(budget: Budget) -> str | None:
     """Return the rule of all games, if it is not each one's own."""
     rule = budget.subject.rule
-    if budget.subject.family != "open":
+    if budget.subject.architecture != "open":
         raise SpecError(f"--rule: {rule!r} is no OPEN rule, such as open-multi")
     if budget.subject.own_rules:
         return None
@@ -136,7 +142,7 @@ def _with_intervention(plain: RunSpec, arm: str) -> RunSpec:
 
 def analyse(frame: Frame) -> Results:
     """Estimate how each policy fares in the end, and the contrasts of the family."""
-    places, notes = _places(frame), missing(frame)
+    places, notes = _places(frame), note_missing(frame)
     with collect_tail_warnings(notes):
         each = rates(frame)
         found = open_gate.gates(each, places)
@@ -242,7 +248,7 @@ def _table(label: str, title: str, frame: Frame, rows: list[list[Value] | None])
         title,
         (Column("Contrast"), Column("Game"), Column("Scale"), Column("Estimate [adjusted CI]", 6)),
         tuple(tuple(row) for row in rows if row is not None),
-        below(frame, f"differences of marginal centres; {RATE}", DRAWS, adjusted(OPEN_CARRY)),
+        table_note(frame, f"differences of marginal centres; {RATE}", DRAWS, adjusted(OPEN_CARRY)),
     )
 
 
@@ -279,7 +285,7 @@ def _levels(frame: Frame, found: Estimates) -> Table:
         "OPEN: how policies fare in the end",
         (Column("Game"), Column("Scale"), *(Column(arm.capitalize(), 5) for arm in arms)),
         tuple(rows),
-        below(frame, RATE, DRAWS),
+        table_note(frame, RATE, DRAWS),
     )
 
 
@@ -312,6 +318,10 @@ ASSAY = Assay(
     analyse=analyse,
     columns=(),
     states=tuple(f"evaluation.{policy}/reward" for policy in POLICIES),
+    tables=(
+        "tab:open-0",
+        "tab:open-1",
+    ),
     figures=("open-carry",),
     cohort=NO_DISCO,
 )

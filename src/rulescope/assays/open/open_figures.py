@@ -34,9 +34,9 @@ from rulescope.assays.panels import (
     set_difference_axis,
     set_level_axis,
     set_scale_axis,
-    with_looks,
+    with_styles,
 )
-from rulescope.render.arm_looks import Look, look, subject
+from rulescope.render.arm_styles import ArmStyle, arm_style, subject
 from rulescope.render.line_labels import name_ends
 from rulescope.render.palette import DARK, GREY, NOTE, PALE
 from rulescope.render.style import SMALL, Page, styled
@@ -48,16 +48,16 @@ if TYPE_CHECKING:
 FEWEST_ROWS = 6
 """There is room for so many, or two would stand far apart."""
 ENDPOINTS = {
-    "live-minus-zero": ("live − zero", look("zero")),
-    "live-minus-zero-update": ("live − zero (u)", look("zero-update")),
-    "interaction": ("interaction", Look("interaction", NOTE, "d")),
-    "reset-minus-live": ("reset − live", look("reset")),
+    "live-minus-zero": ("live − zero", arm_style("zero")),
+    "live-minus-zero-update": ("live − zero (u)", arm_style("zero-update")),
+    "interaction": ("interaction", ArmStyle("interaction", NOTE, "d")),
+    "reset-minus-live": ("reset − live", arm_style("reset")),
 }
 CAPABILITY = {
-    "live-minus-initial": ("live − initial", look("initial")),
-    "live-minus-random": ("live − random", look("random")),
+    "live-minus-initial": ("live − initial", arm_style("initial")),
+    "live-minus-random": ("live − random", arm_style("random")),
 }
-DIFFERENCE = Look("difference", DARK, "o")
+DIFFERENCE = ArmStyle("difference", DARK, "o")
 RATE, GAP = "reward per interaction", "difference × 1,000"
 CARRY_WORDS = (
     "Frozen policies on new games, rewards without the multiplier. Zero: the carry is zero in each "
@@ -115,19 +115,22 @@ def _draw_levels(axes: Axes, found: Results | None, game: str) -> None:
     rows = [
         Row(
             label_text(scale),
-            [(look(arm), cell(found, "rate", task=game, arm=arm, scale=scale)) for arm in arms],
+            [
+                (arm_style(arm), cell(found, "rate", task=game, arm=arm, scale=scale))
+                for arm in arms
+            ],
         )
         for scale in sorted(labels_run(found, "rate", "scale", task=game))
     ]
     apart = 0.8 / max(len(arms), 4)
     if draw_forest(axes, rows, upright=True, apart=apart, size=4.0, labelsize=None):
-        name_marks(axes, map(look, arms))
+        name_marks(axes, map(arm_style, arms))
         set_level_axis(axes, RATE)
         axes.set_xlabel("reward scale of training")
 
 
 def _draw_contrasts(
-    axes: Axes, found: Results | None, game: str, kinds: Mapping[str, tuple[str, Look]]
+    axes: Axes, found: Results | None, game: str, kinds: Mapping[str, tuple[str, ArmStyle]]
 ) -> None:
     """Draw contrasts of a game as rows, in thousandths; those of a kind stand together."""
     rows: list[Row] = []
@@ -185,7 +188,7 @@ def draw_minatar_context(results: Mapping[str, Results]) -> Figure:
 
 def _draw_rates(axes: Axes, found: Results | None, game: str) -> None:
     curves = curves_by_arm(found, "rate", task=game)
-    ends = draw_curves(axes, with_looks(curves))
+    ends = draw_curves(axes, with_styles(curves))
     if curves:
         set_scale_axis(axes, [line.x for line in curves.values()])
         set_level_axis(axes, RATE)

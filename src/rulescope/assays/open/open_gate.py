@@ -81,8 +81,8 @@ def summary(found: Estimates, places: Sequence[Place], names: Mapping[str, str])
         if not passed(gate)
     ]
     above = "every live lifetime ends above its initial policy and above the random policy"
-    said = f"capability gate passed in {clear} of {len(cells)} cells (a cell passes if {above})"
-    return f"{said}; not passed in {'; '.join(failed)}" if failed else said
+    text = f"capability gate passed in {clear} of {len(cells)} cells (a cell passes if {above})"
+    return f"{text}; not passed in {'; '.join(failed)}" if failed else text
 
 
 def table(found: Estimates, places: Sequence[Place], names: Mapping[str, str], note: str) -> Table:

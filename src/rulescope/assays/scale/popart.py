@@ -13,12 +13,12 @@ from dataclasses import replace
 from rulescope.assays.analysis import (
     ATLAS_DRAWS,
     SCORE,
-    below,
     collect_tail_warnings,
+    describe_budget,
     estimate_cells,
-    in_words,
     make_results,
-    missing,
+    note_missing,
+    table_note,
     tail15,
 )
 from rulescope.assays.assay import Assay
@@ -36,7 +36,7 @@ from rulescope.stats import wilson
 ARMS = ("a2c", "a2c-popart")
 SCALES = (1e-3, 1.0, 1e3)
 CONDITIONS = ("score", "floor")
-"""What lifetimes are for: the score, or how near the deviation comes to its floor."""
+"""What lifetimes are for: the score, or the distance of the deviation from its floor."""
 FLOOR = ("a2c-popart", 1e-3)
 """The arm whose deviation might come near its floor, and the reward scale."""
 LOGGED = {"floor": 1}
@@ -63,7 +63,7 @@ def grid(budget: Budget) -> list[Cell]:
 
 def analyse(frame: Frame) -> Results:
     """Estimate the score of every cell, and in how many lifetimes the floor was never reached."""
-    notes = missing(frame)
+    notes = note_missing(frame)
     found = Estimates()
     with collect_tail_warnings(notes):
         if "score" in frame.axes["condition"]:
@@ -97,7 +97,7 @@ def _scores(frame: Frame, found: Estimates) -> Table:
         "A2C with and without PopArt by reward scale",
         (Column("Algorithm"), Column("Reward scale"), Column("n"), Column("Score [95% CI]", 5)),
         tuple(rows),
-        below(frame, SCORE.format(part="15 % of the log"), ATLAS_DRAWS),
+        table_note(frame, SCORE.format(part="15 % of the log"), ATLAS_DRAWS),
         tells_n=False,
     )
 
@@ -115,7 +115,7 @@ def _floor(frame: Frame, found: Estimates) -> Table:
             Entry(Column("Lifetimes"), "floor", show=_count_above),
             Entry(Column("Share [95% CI]"), "floor"),
         ),
-        f"{in_words(frame)}; above the floor after every single update; Wilson intervals.",
+        f"{describe_budget(frame)}; above the floor after every single update; Wilson intervals.",
         tells_n=False,
     )
 
@@ -145,6 +145,7 @@ ASSAY = Assay(
     analyse=analyse,
     columns=("score", "floor_margin"),
     states=(),
+    tables=("v5:tab:app-popart",),
     figures=("v5:fig:app-baselines",),
     cohort=NO_DISCO,
 )

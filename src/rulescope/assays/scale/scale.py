@@ -16,58 +16,37 @@ from numpy.typing import NDArray
 
 from rulescope.assays.analysis import (
     CORE_DRAWS,
-    absent,
     as_cells,
     collect_tail_warnings,
-    exactly,
     make_results,
-    missing,
+    missing_estimate,
+    note_missing,
     tail20,
+    without_interval,
 )
 from rulescope.assays.assay import Assay
 from rulescope.assays.budget import Budget
 from rulescope.assays.comparison_families import PRIMARY
 from rulescope.assays.estimates import Estimates, label_text
 from rulescope.assays.frame import Floats, Frame
-from rulescope.assays.grid import Arm, Cell, arm_words, make_runs, sweep
+from rulescope.assays.grid import Cell, arm_words, make_runs, sweep
 from rulescope.assays.results import Results
+from rulescope.assays.scale.scale_arms import ARMS
 from rulescope.assays.scale.scale_tables import make_tables
 from rulescope.assays.scale.state_geometry import estimate_geometry
-from rulescope.run_spec import Hold, Pin, Placebo
 from rulescope.stats import (
     COMPETENT,
+    EstimateArray,
     criterion_widths,
     estimate_from,
     half_best,
     scale_window,
     seed_blocks,
 )
-from rulescope.stats import Estimates as EstimateArray
 from rulescope.stats import estimates as cell_estimates
 
 TASKS = ("catch", "catch-dense", "catch-long")
 SCALES = (1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3)
-ARMS = {
-    "live": Arm(),
-    "pin": Arm(
-        interventions=(Pin(carrier="recurrent"),),
-        words="recurrent state set to zero after each iteration",
-    ),
-    "hold": Arm(
-        interventions=(Hold(carrier="averages"),),
-        words="moving averages kept as they were after the first update",
-    ),
-    "both": Arm(
-        interventions=(Pin(carrier="recurrent"), Hold(carrier="averages")),
-        words="pin and hold",
-    ),
-    "placebo": Arm(
-        interventions=(Placebo(carrier="recurrent"),),
-        words="state written back as it is",
-    ),
-    "null": Arm(null=True, words="a rule with random weights"),
-}
-"""All arms of E1; a row here adds one."""
 CRITERIA: dict[str, float | None] = {"half-best": None, "0.7": 0.7, "0.8": 0.8, "0.9": 0.9}
 """What counts as scoring well: a fixed score, or (None) half of what the arm's best scale has.
 
@@ -90,7 +69,7 @@ def grid(budget: Budget) -> list[Cell]:
 def analyse(frame: Frame) -> Results:
     """Estimate scores, window widths, their contrasts, and the geometry of terminal states."""
     scores = tail20(frame)
-    notes = missing(frame)
+    notes = note_missing(frame)
     with collect_tail_warnings(notes):
         cells = cell_estimates(scores, seed_blocks(len(frame.seeds), CORE_DRAWS))
         found = as_cells(frame, "score", scores, cells)
@@ -178,7 +157,7 @@ def _widths(task: str, arm: str, curve: Curve) -> Estimates:
     """Estimate the width of one curve's window under each criterion, its best and half of it."""
     found, at, other = Estimates(), {"task": task, "arm": arm}, not curve.complete
     for criterion, tau in CRITERIA.items():
-        estimate, window = absent(), None
+        estimate, window = missing_estimate(), None
         if curve.n:
             value = float(criterion_widths(curve.scales, curve.value, tau))
             estimate = estimate_from(
@@ -189,10 +168,10 @@ def _widths(task: str, arm: str, curve: Curve) -> Estimates:
             window = scale_window(curve.scales, curve.value, passed)
         labels = {**at, "criterion": criterion}
         found.add("width", estimate, labels, window=window, other_grid=other)
-    best, threshold, seeds = absent(), absent(), None
+    best, threshold, seeds = missing_estimate(), missing_estimate(), None
     if curve.n:
         half = float(half_best(curve.value)) if curve.known else math.nan
-        threshold = exactly(half if math.isfinite(half) else math.nan, curve.n)
+        threshold = without_interval(half if math.isfinite(half) else math.nan, curve.n)
         best = estimate_from(float(curve.value.max()), curve.samples.max(axis=-1), curve.n)
     if curve.known:
         seeds = curve.seeds[int(curve.value.argmax())]
@@ -216,7 +195,7 @@ def _contrasts(task: str, curves: Mapping[tuple[str, str], Curve]) -> Estimates:
         n = min(live.n, pin.n)
     found = Estimates()
     for criterion in CONTRASTED:
-        estimate = replace(absent(PRIMARY.size), n=n)
+        estimate = replace(missing_estimate(PRIMARY.size), n=n)
         if live is not None and pin is not None and (live.competent or pin.competent):
             tau, scales = CRITERIA[criterion], live.scales
             estimate = estimate_from(
@@ -278,6 +257,17 @@ ASSAY = Assay(
     presets=PRESETS,
     grid=grid,
     analyse=analyse,
+    tables=(
+        "tab:e1-all",
+        "v5:tab:app-scale-widths",
+        "tab:unified-scale-relative",
+        "tab:unified-scores-catch",
+        "tab:unified-scores-catchdense",
+        "tab:unified-scores-catchlong",
+        "v5:tab:app-scale-state",
+        "tab:unified-scale-geometry",
+        "v5:tab:app-scale-references",
+    ),
     figures=("fig:scale", "fig:detail-scale", "v5:fig:app-scale", "orig:scale"),
     arm_words=arm_words(ARMS),
 )

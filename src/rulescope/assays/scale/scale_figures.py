@@ -10,7 +10,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from rulescope.assays.figure_data import (
-    TASKS,
     Curve,
     arms_run,
     caption,
@@ -40,7 +39,8 @@ from rulescope.assays.panels import (
     write_not_run,
 )
 from rulescope.assays.pivot import window_of
-from rulescope.render.arm_looks import Look, in_order, look
+from rulescope.render.arm_styles import ArmStyle, arm_style, in_order
+from rulescope.render.display_names import CATCH_NAMES
 from rulescope.render.line_labels import End, name_ends
 from rulescope.render.palette import DARK, GREY
 from rulescope.render.style import Page, absent, styled
@@ -51,13 +51,13 @@ if TYPE_CHECKING:
 THRESHOLD = "Dotted line: the threshold of 0.8."
 INCOMPETENT = "no estimate:\nneither arm\nis competent"
 CRITERIA = {"half-best": "half of best", "0.7": "0.7", "0.8": "0.8", "0.9": "0.9"}
-CONTRAST = Look("live − pin", DARK, "o")
+CONTRAST = ArmStyle("live − pin", DARK, "o")
 
 
 def tasks_run(results: Results | None) -> list[str]:
     """Return the tasks that have scores, the known ones first."""
     found = set(labels_run(results, "score", "task"))
-    return [t for t in TASKS if t in found] + sorted(found - set(TASKS))
+    return [t for t in CATCH_NAMES if t in found] + sorted(found - set(CATCH_NAMES))
 
 
 def draw_windows(
@@ -78,7 +78,7 @@ def draw_windows(
         Row(
             criteria[criterion] or name,
             [
-                (look(arm), cell(results, "width", task=task, arm=arm, criterion=criterion))
+                (arm_style(arm), cell(results, "width", task=task, arm=arm, criterion=criterion))
                 for arm in arms
             ],
         )
@@ -104,7 +104,7 @@ def draw_scale_detail(results: Mapping[str, Results]) -> Figure:
     """``fig:detail-scale``: Catch scores and windows by criterion, and live minus pin."""
     scale = results.get("E1")
     task = next(iter(tasks_run(scale)), "catch")
-    name = TASKS.get(task, task)
+    name = CATCH_NAMES.get(task, task)
     arms = explain_arms(["E1"], arms_run(scale, "score", task=task))
     words = evidence([*cells(scale, "score", task=task), *cells(scale, "width", task=task)])
     family = family_of(cells(scale, "contrast"))
@@ -124,7 +124,7 @@ def draw_scale_detail(results: Mapping[str, Results]) -> Figure:
 def _draw_contrasts(axes: Axes, results: Results | None) -> None:
     """Draw live minus pin, a row for each task and criterion, the numbers beside."""
     found = {
-        f"{TASKS.get(task, task)}\n{CRITERIA[criterion]}": e
+        f"{CATCH_NAMES.get(task, task)}\n{CRITERIA[criterion]}": e
         for task in tasks_run(results)
         for criterion in ("half-best", "0.8")
         if (e := cell(results, "contrast", task=task, criterion=criterion)) is not None
@@ -163,7 +163,7 @@ def draw_scale_appendix(results: Mapping[str, Results]) -> Figure:
     scores: list[tuple[Axes, list[End]]] = []
     shifts: list[tuple[Axes, list[End]]] = []
     windows: list[Axes] = []
-    for column, (task, name) in enumerate(TASKS.items()):
+    for column, (task, name) in enumerate(CATCH_NAMES.items()):
         titles = (name, f"{name}: windows", f"{name}: displacement")
         rows = [
             page.panel("ABCDEFGHI"[row * 3 + column], title, (left, top, 1.62, 1.48), 0.3)
@@ -205,13 +205,13 @@ def _share_vertical_axis(panels: Sequence[Axes]) -> None:
 
 def _draw_displacement(axes: Axes, results: Results | None, task: str) -> list[End]:
     """Draw how far terminal h and c moved from where they are at unit scale."""
-    lines: list[tuple[Look, Curve]] = []
+    lines: list[tuple[ArmStyle, Curve]] = []
     for arm in arms_run(results, "displacement", task=task):
         for vector in ("h", "c"):
             line = curve_along(results, "displacement", task=task, arm=arm, vector=vector)
             if line is not None:
-                name = f"{look(arm).name} {vector}"
-                lines.append((look(arm)._replace(name=name, filled=vector == "h"), line))
+                name = f"{arm_style(arm).name} {vector}"
+                lines.append((arm_style(arm)._replace(name=name, filled=vector == "h"), line))
     if not lines:
         absent(axes)
         return []
@@ -244,7 +244,7 @@ def draw_scale_audit(results: Mapping[str, Results]) -> Figure:
     page = Page(0.2 + 2.75 * len(tasks), caption([scale], *words))
     for turn, task in enumerate(tasks):
         letter = "ABCDEFGH"[turn] if len(tasks) > 1 else ""
-        title = f"{TASKS.get(task, task)}: final score over reward scale"
+        title = f"{CATCH_NAMES.get(task, task)}: final score over reward scale"
         axes = page.panel(letter, title, (0.62, 0.35 + 2.75 * turn, 5.0, 2.15))
         curves = curves_by_arm(scale, "score", task=task)
         ends = draw_scores_over_scale(axes, curves, band=not seeds)

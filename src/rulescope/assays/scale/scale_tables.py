@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import math
 
-from rulescope.assays.analysis import CORE_DRAWS, SCORE, adjusted, below
+from rulescope.assays.analysis import CORE_DRAWS, SCORE, adjusted, table_note
 from rulescope.assays.comparison_families import PRIMARY
 from rulescope.assays.estimates import Estimates
 from rulescope.assays.frame import Frame
+from rulescope.assays.grid import table_names
 from rulescope.assays.pivot import Entry, Index, keep_filled, names, pivot_table, window_of
 from rulescope.assays.results import Column, Table
+from rulescope.assays.scale.scale_arms import ARMS
 from rulescope.assays.scale.state_geometry import VECTORS
 from rulescope.envs.references import catch_references
 from rulescope.envs.world_config import WORLDS
+from rulescope.render.display_names import CATCH_NAMES
 from rulescope.stats import COMPETENT
 
-TASK_NAMES = {"catch": "Catch", "catch-dense": "CatchDense", "catch-long": "CatchLong"}
-ARM_NAMES = {
-    "live": "Live",
-    "pin": "Pin 0",
-    "hold": "EMA held",
-    "both": "Both",
-    "placebo": "Placebo",
-    "null": "Null rule",
-}
+ARM_NAMES = table_names(ARMS)
 TAIL = SCORE.format(part="fifth")
 WIDTH = (
     "width: decades spanned by the widest run of neighbouring scales that pass, "
@@ -51,7 +46,7 @@ def make_tables(frame: Frame, found: Estimates) -> tuple[Table, ...]:
 def _cells(frame: Frame) -> tuple[Index, Index]:
     """Return a line for every task and arm."""
     return (
-        Index("Environment", "task", names(frame.axes["task"], TASK_NAMES)),
+        Index("Environment", "task", names(frame.axes["task"], CATCH_NAMES)),
         Index("State", "arm", names(frame.axes["arm"], ARM_NAMES)),
     )
 
@@ -80,11 +75,11 @@ def _contrasts(frame: Frame, found: Estimates) -> Table:
         "Width of the scale window, and what the live state adds to it",
         found,
         (
-            Index("Task", "task", names(frame.axes["task"], TASK_NAMES)),
+            Index("Task", "task", names(frame.axes["task"], CATCH_NAMES)),
             Index("Criterion", "criterion", {"half-best": "Half-best", "0.8": "S ≥ 0.8"}),
         ),
         entries,
-        below(frame, WIDTH, CORE_DRAWS, adjusted(PRIMARY)),
+        table_note(frame, WIDTH, CORE_DRAWS, adjusted(PRIMARY)),
     )
 
 
@@ -102,7 +97,7 @@ def _widths(frame: Frame, found: Estimates) -> Table:
                 for c in CRITERIA
             ),
         ),
-        below(frame, WIDTH, CORE_DRAWS),
+        table_note(frame, WIDTH, CORE_DRAWS),
     )
 
 
@@ -118,19 +113,19 @@ def _relative(frame: Frame, found: Estimates) -> Table:
             Entry(Column("Point threshold"), "threshold"),
             Entry(Column("Scales"), "width", half, window_of),
         ),
-        below(frame, f"{WIDTH}; the threshold is found anew in every draw", CORE_DRAWS),
+        table_note(frame, f"{WIDTH}; the threshold is found anew in every draw", CORE_DRAWS),
     )
 
 
 def _scores(task: str, frame: Frame, found: Estimates) -> Table:
     arms = names(frame.axes["arm"], ARM_NAMES)
     return pivot_table(
-        f"tab:unified-scores-{TASK_NAMES[task].lower()}",
-        f"Scores in {TASK_NAMES[task]} by reward scale",
+        f"tab:unified-scores-{CATCH_NAMES[task].lower()}",
+        f"Scores in {CATCH_NAMES[task]} by reward scale",
         found,
         [Index("Scale", "scale", names(frame.axes["scale"]))],
         [Entry(Column(name), "score", {"task": task, "arm": arm}) for arm, name in arms.items()],
-        below(frame, TAIL, CORE_DRAWS),
+        table_note(frame, TAIL, CORE_DRAWS),
     )
 
 
@@ -144,7 +139,7 @@ def _displacements(frame: Frame, found: Estimates) -> Table:
             Entry(Column(f"{vector}: shift / radius", 2), "displacement", {"vector": vector})
             for vector in "hc"
         ],
-        below(frame, STATES, CORE_DRAWS),
+        table_note(frame, STATES, CORE_DRAWS),
     )
 
 
@@ -159,7 +154,7 @@ def _geometry(frame: Frame, found: Estimates) -> Table:
             Entry(Column("PC1+2 fraction"), "principal"),
             Entry(Column("Unit radius", interval=False), "radius"),
         ),
-        below(
+        table_note(
             frame,
             "between: variation between the scales' centroids as a fraction of all variation; "
             "radius: mean distance of unit-scale states to their centroid",
@@ -181,7 +176,7 @@ def _references(frame: Frame) -> Table:
         ),
         tuple(
             (
-                TASK_NAMES[task],
+                CATCH_NAMES[task],
                 known.random_return,
                 known.oracle_return,
                 known.oracle_return - known.random_return,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rulescope.assays.analysis import exactly
+from rulescope.assays.analysis import without_interval
 from rulescope.assays.estimates import Estimates, Label
 from rulescope.assays.frame import Floats, Frame
 from rulescope.stats import (
@@ -64,7 +64,7 @@ def _add_vector(
         found.add("displacement", moved, {**at, "scale": scale, "vector": vector})
     labels = {**at, "vector": vector}
     between = estimate_from(between_fraction(states), bootstrap_between_fraction(states, blocks), n)
-    principal = exactly(principal_fraction(states), n)
+    principal = without_interval(principal_fraction(states), n)
     found.add("between", between, labels, other_grid=other_grid)
     found.add("principal", principal, labels, other_grid=other_grid)
-    found.add("radius", exactly(unit_radius(states[unit]), int(counts[unit])), labels)
+    found.add("radius", without_interval(unit_radius(states[unit]), int(counts[unit])), labels)

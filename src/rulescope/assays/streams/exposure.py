@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-from rulescope.assays.analysis import collect_tail_warnings, make_results, missing
+from rulescope.assays.analysis import collect_tail_warnings, make_results, note_missing
 from rulescope.assays.assay import Assay
 from rulescope.assays.budget import Budget
 from rulescope.assays.cohorts import HISTORICAL
@@ -74,7 +74,7 @@ def grid(budget: Budget) -> list[Cell]:
 
 def analyse(frame: Frame) -> Results:
     """Estimate score, time to the threshold and share that reaches it; learning curves."""
-    notes = missing(frame)
+    notes = note_missing(frame)
     with collect_tail_warnings(notes):
         found = estimate_exposures(frame)
         series = learning_curves(frame)
@@ -114,6 +114,7 @@ ASSAY = Assay(
     analyse=analyse,
     columns=("rate_score",),
     states=(),
+    tables=("v5:tab:app-streams-exposures",),
     figures=("v5:fig:app-streams", "fig:behavior", "orig:behavior", "synthetic-terminals"),
     cohort=HISTORICAL,
 )

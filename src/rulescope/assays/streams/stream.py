@@ -11,11 +11,11 @@ from functools import cache
 
 from rulescope.assays.analysis import (
     ATLAS_DRAWS,
-    below,
     collect_tail_warnings,
     estimate_cells,
     make_results,
-    missing,
+    note_missing,
+    table_note,
     tail15,
 )
 from rulescope.assays.assay import Assay
@@ -55,7 +55,7 @@ def grid(budget: Budget) -> list[Cell]:
 
 def analyse(frame: Frame) -> Results:
     """Estimate each arm's score and the share of lifetimes that ever reach the threshold."""
-    notes = missing(frame)
+    notes = note_missing(frame)
     found = Estimates()
     with collect_tail_warnings(notes):
         scores = estimate_cells(frame, "score", tail15(frame, "rate_score"), ATLAS_DRAWS)
@@ -78,7 +78,7 @@ def _table(frame: Frame, found: Estimates) -> Table:
             Entry(Column("Reward-rate score [95% CI]", 5), "score"),
             Entry(Column(f"Ever reaches {THRESHOLD:g}"), "ever"),
         ),
-        below(frame, f"{RATE_SCORE}; {CROSSED}; {describe_resets()}", ATLAS_DRAWS),
+        table_note(frame, f"{RATE_SCORE}; {CROSSED}; {describe_resets()}", ATLAS_DRAWS),
         tells_n=False,
     )
 
@@ -112,5 +112,6 @@ ASSAY = Assay(
     analyse=analyse,
     columns=("rate_score",),
     states=(),
+    tables=("v5:tab:app-resetfree",),
     figures=("v5:fig:app-streams", "fig:behavior", "orig:behavior"),
 )

@@ -29,11 +29,11 @@ from rulescope.assays.panels import (
     name_marks,
     set_difference_axis,
     set_score_axis,
-    with_looks,
+    with_styles,
     write_beside,
     write_not_run,
 )
-from rulescope.render.arm_looks import in_order, look
+from rulescope.render.arm_styles import arm_style, in_order
 from rulescope.render.line_labels import End, name_ends
 from rulescope.render.palette import DARK, PALE, PALE_BLUE, VERMILION
 from rulescope.render.style import SMALL, Page, absent, styled
@@ -89,10 +89,12 @@ def _draw_learning(
         for arm, line in trajectories(results, arms, *labels.values(), along="steps").items()
     }
     if lines:
-        draw_curves(axes, with_looks(lines), markers=False)
+        draw_curves(axes, with_styles(lines), markers=False)
     finals = {arm: cell(results, "score", arm=arm, **labels) for arm in arms}
     known = {arm: final for arm, final in finals.items() if final is not None}
-    draw_forest(ends, [arm_row(look(arm), e, "") for arm, e in known.items()], upright=True, size=4)
+    draw_forest(
+        ends, [arm_row(arm_style(arm), e, "") for arm, e in known.items()], upright=True, size=4
+    )
     for panel in (axes, ends):
         every = [*lines.values(), *map(point, known.values())]
         set_score_axis(panel, every, (0.8,), "score of the reward rate")
@@ -104,7 +106,7 @@ def _draw_learning(
     ends.tick_params(axis="y", length=0, labelleft=False)
     ends.spines["left"].set_color(PALE)
     names = [
-        End(look(arm).name, look(arm), float(turn), final.value, final.value)
+        End(arm_style(arm).name, arm_style(arm), float(turn), final.value, final.value)
         for turn, (arm, final) in enumerate(known.items())
     ]
     name_ends(ends, names, offset=0.1)
@@ -114,7 +116,9 @@ def _draw_effects(axes: Axes, results: Results | None) -> None:
     """Draw masked minus episodic of every arm, a row each, with the numbers beside."""
     arms = arms_run(results, "effect")
     found = {arm: e for arm in arms if (e := cell(results, "effect", arm=arm)) is not None}
-    if not draw_forest(axes, [arm_row(look(arm), e) for arm, e in found.items()], labelsize=7.2):
+    if not draw_forest(
+        axes, [arm_row(arm_style(arm), e) for arm, e in found.items()], labelsize=7.2
+    ):
         return
     numbers = [interval_text(e, lambda rate: f"{1000 * rate:.1f}") for e in found.values()]
     write_beside(axes, numbers)
@@ -194,7 +198,7 @@ def draw_synthetic_terminals(results: Mapping[str, Results]) -> Figure:
         times.set(ylim=(0, max([1.0, *reach(every)]) * 1.12), ylabel="thousands")
         times.yaxis.set_major_formatter(lambda value, _: f"{value / 1000:g}")
         times.grid(axis="y")
-        name_marks(times, map(look, _boundary_arms(results)))
+        name_marks(times, map(arm_style, _boundary_arms(results)))
     return page.figure
 
 
@@ -215,7 +219,7 @@ def _draw_by_boundary(axes: Axes, results: Mapping[str, Results], quantity: str)
         Row(
             words,
             [
-                (look(arm), cell(results.get(name), quantity, condition=condition, arm=arm))
+                (arm_style(arm), cell(results.get(name), quantity, condition=condition, arm=arm))
                 for arm in arms
             ],
         )
@@ -244,5 +248,5 @@ def _write_share(axes: Axes, x: float, share: Estimate, found: Estimate | None, 
         textcoords="offset points",
         ha="center",
         size=SMALL,
-        color=look(arm).ink,
+        color=arm_style(arm).ink,
     )

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from rulescope.assays.analysis import ATLAS_DRAWS, absent, trajectories
+from rulescope.assays.analysis import ATLAS_DRAWS, missing_estimate, trajectories
 from rulescope.assays.estimates import Estimates
 from rulescope.assays.frame import Bools, Floats, Frame
 from rulescope.episode_stats import RATE_WINDOW
@@ -56,7 +56,9 @@ def time_to_threshold(first: Floats, completed: Bools) -> Estimate:
     published bounds were made the same way: lifetimes that never cross are not resampled.)
     """
     times = first[np.isfinite(first)]
-    found = estimate(times, seed_blocks(len(times), ATLAS_DRAWS)) if len(times) else absent()
+    found = (
+        estimate(times, seed_blocks(len(times), ATLAS_DRAWS)) if len(times) else missing_estimate()
+    )
     return replace(found, n=int(completed.sum()))
 
 

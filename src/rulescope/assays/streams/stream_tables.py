@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from rulescope.assays.analysis import ATLAS_DRAWS, below
+from rulescope.assays.analysis import ATLAS_DRAWS, table_note
 from rulescope.assays.estimates import Estimates
 from rulescope.assays.frame import Frame
 from rulescope.assays.pivot import Entry, Index, count_of, names, pivot_table
 from rulescope.assays.results import Column, Table
 from rulescope.assays.streams.stream_readouts import CROSSED, RATE_SCORE, THRESHOLD
-from rulescope.render.arm_looks import arm_name
+from rulescope.render.arm_styles import arm_name
 from rulescope.render.display_names import in_printed_order
 
 
@@ -28,7 +28,7 @@ def exposure_table(label: str, title: str, frame: Frame, found: Estimates) -> Ta
             Entry(Column("Threshold steps [95% CI]", 0), "steps"),
             Entry(Column("Fraction reaching threshold"), "fraction"),
         ),
-        below(
+        table_note(
             frame,
             f"{RATE_SCORE}; steps: interactions until a log row first reaches {THRESHOLD:g}, "
             f"trimmed mean over the lifetimes that do; {CROSSED}",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rulescope.assays.analysis import collect_tail_warnings, make_results, missing
+from rulescope.assays.analysis import collect_tail_warnings, make_results, note_missing
 from rulescope.assays.assay import Assay
 from rulescope.assays.budget import Budget
 from rulescope.assays.cohorts import HISTORICAL
@@ -42,7 +42,7 @@ def grid(budget: Budget) -> list[Cell]:
 
 def analyse(frame: Frame) -> Results:
     """Estimate score, time to the threshold and share that reaches it."""
-    notes = missing(frame)
+    notes = note_missing(frame)
     with collect_tail_warnings(notes):
         found = estimate_exposures(frame)
     table = exposure_table(
@@ -74,6 +74,7 @@ ASSAY = Assay(
     analyse=analyse,
     columns=("rate_score",),
     states=(),
+    tables=("v5:tab:app-streams-synthetic",),
     figures=("synthetic-terminals",),
     cohort=HISTORICAL,
 )

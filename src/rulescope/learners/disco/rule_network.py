@@ -116,7 +116,7 @@ class Gates:
 
 
 class MetaNetwork:
-    """A Disco-family rule with fixed ``weights``; all sizes are read off the arrays."""
+    """A Disco rule with fixed ``weights``; all sizes are read off the arrays."""
 
     def __init__(
         self, weights: Weights, sign_log_variant: str = "log1p", *, dense: bool = False

@@ -88,10 +88,10 @@ const rulescope = (() => {
     return made;
   }
 
-  function swatch(look) {
-    return el("svg", { class: "swatch arm", style: look.colours, viewBox: "0 0 26 12",
+  function swatch(style) {
+    return el("svg", { class: "swatch arm", style: style.colours, viewBox: "0 0 26 12",
       "aria-hidden": "true" },
-    el("line", { x1: 1, y1: 6, x2: 25, y2: 6, "stroke-dasharray": look.dashes }));
+    el("line", { x1: 1, y1: 6, x2: 25, y2: 6, "stroke-dasharray": style.dashes }));
   }
 
   function failed(place, fault) {

@@ -88,7 +88,7 @@
       if (!life) throw new Error(`no lifetime ${run.slice(0, 12)} in this report`);
       detail.replaceChildren(el("p", null, el("button", { type: "button", class: "plain", onclick: () => {
         location.hash = filters.asText();
-      } }, "← All lifetimes")), rulescope.detail(run, life, names));
+      } }, "← All lifetimes")), rulescope.lifetimePage(run, life, names));
     } catch (fault) {
       rulescope.failed(detail, fault);
     }

@@ -41,7 +41,7 @@ _ALL = (
         name="sprout",
         sha256="8230e3dcff6da93e441753710aea7219054a66bde0d7c52c7dbc8eab114b0f8d",
         content="4210cc9628933f5a81262525dcb7aff549bef1cf3fdd0870dea7a8f4895daef7",
-        description="Sprout, a small Disco-family rule discovered on small worlds",
+        description="Sprout, a small Disco rule discovered on small worlds",
     ),
     Embedded(
         name="sprout-early",

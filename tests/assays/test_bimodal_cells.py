@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from rulescope.assays import ASSAYS
-from rulescope.assays.analysis import absent
-from rulescope.assays.bimodal_cells import LEVELS, describe_cells, two_humped_cells
+from rulescope.assays.analysis import missing_estimate
+from rulescope.assays.bimodal_cells import LEVELS, bimodal_cells, describe_cells
 from rulescope.assays.estimates import Estimates
 from rulescope.assays.frame import Floats
 from rulescope.assays.scale.scale import analyse
@@ -69,15 +69,15 @@ def test_cells_of_one_group_are_not_named() -> None:
 
 def test_returns_without_a_known_optimum_have_no_humps() -> None:
     returns = level("endpoint", {"condition": "none", "arm": "a2c"}, 10.0)
-    assert two_humped_cells("E-A4m", returns) == {}
-    assert two_humped_cells("F2", level("endpoint", {"arm": "a2c"})) == {
+    assert bimodal_cells("E-A4m", returns) == {}
+    assert bimodal_cells("F2", level("endpoint", {"arm": "a2c"})) == {
         "endpoint/a2c": Counts(3, 3, 8)
     }
-    assert two_humped_cells("E-IF", level("bins", {"arm": "default"})) == {}
+    assert bimodal_cells("E-IF", level("bins", {"arm": "default"})) == {}
 
 
 def level(quantity: str, labels: Labels, scale: float = 1.0) -> Estimates:
     """Return one row, of lifetimes that fall into two groups."""
     found = Estimates()
-    found.add(quantity, absent(), labels, seeds=scale * np.array(HUMPED))
+    found.add(quantity, missing_estimate(), labels, seeds=scale * np.array(HUMPED))
     return found

@@ -1,8 +1,8 @@
 "use strict";
 // One lifetime: learning curve, carriers, evaluations, lineage and record.
-rulescope.detail = (run, life, names) => {
+rulescope.lifetimePage = (run, life, names) => {
   const { el, number, whole } = rulescope;
-  const style = { colours: "--light:#0a6c74;--dark:#63c7cf", dashes: null };
+  const style = { colours: "--light:var(--accent);--dark:var(--accent)", dashes: null };
   const log = life.log, manifest = life.manifest;
   const x = log.steps ?? log.iteration ?? [];
 

@@ -8,24 +8,24 @@ from report.report_samples import scale_results
 from report.test_report_figures import clashes, said
 from rulescope.assays.figures import FIGURES
 from rulescope.render import palette
-from rulescope.render.arm_looks import (
+from rulescope.render.arm_styles import (
     ARMS,
     DASHED,
     SPARE_MARKERS,
-    automatic_looks,
+    arm_style,
+    automatic_styles,
     in_order,
-    look,
     naming,
 )
-from rulescope.report.arm_styles import distinct_styles
+from rulescope.report.css_styles import distinct_styles
 
 UNKNOWN = [f"arm-{i}" for i in range(len(palette.SPARE) * len(SPARE_MARKERS))]
 
 
-def test_an_unknown_arm_has_its_own_name_and_the_same_look_every_time() -> None:
-    first = look("boost")
+def test_an_unknown_arm_has_its_own_name_and_the_same_style_every_time() -> None:
+    first = arm_style("boost")
     assert first.name == "boost"
-    assert first == look("boost")
+    assert first == arm_style("boost")
     assert first.colour in palette.SPARE
     known = {(arm.colour, arm.marker, arm.line) for arm in ARMS.values()}
     assert (first.colour, first.marker, first.line) not in known
@@ -33,21 +33,23 @@ def test_an_unknown_arm_has_its_own_name_and_the_same_look_every_time() -> None:
 
 def test_unknown_arms_of_one_figure_differ_in_colour_and_then_in_marker() -> None:
     for count in range(1, len(UNKNOWN) + 1):
-        looks = automatic_looks(UNKNOWN[:count]).values()
-        assert len({(one.colour, one.marker) for one in looks}) == count
-        assert len({one.colour for one in looks}) == min(count, len(palette.SPARE))
+        styles = automatic_styles(UNKNOWN[:count]).values()
+        assert len({(one.colour, one.marker) for one in styles}) == count
+        assert len({one.colour for one in styles}) == min(count, len(palette.SPARE))
 
 
-def test_an_unknown_arm_keeps_its_look_where_no_other_has_it() -> None:
-    alone = {arm: look(arm) for arm in UNKNOWN[:2]}
+def test_an_unknown_arm_keeps_its_style_where_no_other_has_it() -> None:
+    alone = {arm: arm_style(arm) for arm in UNKNOWN[:2]}
     with naming("rule", UNKNOWN[:2]):
-        together = {arm: look(arm) for arm in UNKNOWN[:2]}
+        together = {arm: arm_style(arm) for arm in UNKNOWN[:2]}
     assert together[UNKNOWN[0]] == alone[UNKNOWN[0]]
     assert together[UNKNOWN[0]].colour != together[UNKNOWN[1]].colour
 
 
-def test_a_pinned_arm_looks_like_its_twin_with_dashes() -> None:
-    assert look("default-pin") == look("default")._replace(name="default-pin", line=DASHED)
+def test_a_pinned_arm_has_the_style_of_its_twin_with_dashes() -> None:
+    assert arm_style("default-pin") == arm_style("default")._replace(
+        name="default-pin", line=DASHED
+    )
 
 
 def test_known_arms_come_first_in_the_order_of_the_table() -> None:
@@ -66,7 +68,7 @@ def test_a_new_arm_of_an_assay_is_drawn_named_and_told_apart_without_an_entry() 
 
 def test_pages_give_arms_the_colours_of_the_figures() -> None:
     styles = distinct_styles(["rule", "a2c", "boost", "match-clamp", "match-natural"], "Sprout")
-    assert styles["rule"] == look("rule")._replace(name="Sprout")
-    assert styles["boost"] == look("boost")
+    assert styles["rule"] == arm_style("rule")._replace(name="Sprout")
+    assert styles["boost"] == arm_style("boost")
     assert styles["match-clamp"].name == "match-clamp"  # both are called match
-    assert styles["match-natural"].colour == look("match-natural").colour
+    assert styles["match-natural"].colour == arm_style("match-natural").colour
