@@ -19,6 +19,7 @@ from documents.tables import OTHERS, TABLES, Tables
 from documents.values import FACTS, Values
 from rulescope.assays import ASSAYS, PRESETS
 from rulescope.assays.figures import FIGURES
+from rulescope.cli.main import VERBS
 from rulescope.envs.world_config import EnvironmentSpec
 from rulescope.learners.disco_config import AGENTS
 from rulescope.learners.learner_config import LearnerSpec
@@ -210,6 +211,11 @@ def test_an_unknown_value_is_an_error(values: Values, words: str, message: str) 
 
 def test_every_fact_has_a_text(repository: Repository) -> None:
     assert all(fact(repository) for fact in FACTS.values())
+
+
+@pytest.mark.parametrize("verb", [verb.name for verb in VERBS])
+def test_every_command_is_in_a_page(repository: Repository, verb: str) -> None:
+    assert any(f"rulescope {verb}" in page.read_text() for page in repository.pages)
 
 
 # --- tables ---------------------------------------------------------------------------------------

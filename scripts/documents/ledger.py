@@ -25,7 +25,7 @@ from rulescope.claims.ledger_tables import (
     summarise,
 )
 from rulescope.claims.record_evidence import RecordEvidence
-from rulescope.claims.verdicts import Verdict
+from rulescope.claims.verdicts import Verdict, judge_published
 from rulescope.core.errors import nearest
 from rulescope.records import Store
 from rulescope.render.tables import Table, cell
@@ -60,6 +60,11 @@ class Ledger:
     def summary(self) -> str:
         """How many claims have each verdict."""
         return summarise([entry.verdict for entry in self._entries])
+
+    @property
+    def published_summary(self) -> str:
+        """What the published numbers themselves decide of the claims that need lifetimes."""
+        return summarise([judge_published(claim) for claim in claims() if not claim.exact])
 
     def recorded(self, name: str) -> list[list[str]]:
         """Return a table that ``make results`` wrote, such as ``verdicts/verdict-power``."""

@@ -54,6 +54,7 @@ FACTS: dict[str, Callable[[Repository], str]] = {
     "records": lambda repository: f"{len(repository.analyses.records):,}",
     "assays": lambda _: f"{len(ASSAYS)}",
     "claims": lambda repository: repository.ledger.summary,
+    "claims-published": lambda repository: repository.ledger.published_summary,
     "report-scripts": lambda repository: repository.static_size("*.js"),
     "report-style": lambda repository: repository.static_size("*.css"),
     "conventions": lambda _: f"{len(msgspec.structs.fields(Conventions))}",

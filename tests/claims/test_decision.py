@@ -206,6 +206,11 @@ def test_missing_values_count_against_either_side() -> None:
     assert [reading.successes(side) for side in sides] == [5, 0]
 
 
+def test_an_estimate_that_exists_only_from_a_later_look_on_is_read_there() -> None:
+    readings = {n: one for n, one in look_at([0.5] * 9).items() if n != 6}
+    assert decided(SIGN, readings)[1:3] == ("holds", 9)
+
+
 def test_evidence_is_not_looked_at_between_planned_looks() -> None:
     values = [-0.1] + [0.5] * 10  # 10 of 11 for the claim; looks at 6 and 9 tolerate none against
     assert failure_limits(0.5, 0.025, LOOKS)[:3] == (0, 0, 1)

@@ -158,7 +158,8 @@ def decide(
 ) -> PartEvidence:
     """Return the outcome of ``part`` at the first of ``looks`` that decides it.
 
-    ``readings`` holds what the first seeds show, by look; a look without a reading was not reached.
+    ``readings`` holds what the first seeds show, by look; one that was not reached, or at which
+    there is no estimate yet, has none.
     """
     claimed, opposite = claimed_sides(part, errors), opposite_sides(part, errors)
     counted: set[Side] = set()
@@ -166,7 +167,7 @@ def decide(
     last: Reading | None = None
     for look in looks:
         if look not in readings:
-            break
+            continue
         last = readings[look]
         sides = {*claimed, *opposite}
         counted |= {side for side in sides if _count_decides(last, look, side, tuple(looks))}
