@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rulescope import assays
 from rulescope.assays.assay_run import require_runnable, run_missing
@@ -82,7 +82,7 @@ class Replication:
             if self._time_is_up():
                 raise _TimeIsUp
 
-        self._record_plans()
+        self._record_plans(step)
         specs = list(step.missing.values())
         require_runnable(specs, self.store, self.execution)
         name = f"replicate {step.verdict.claim.id}"
@@ -97,8 +97,12 @@ class Replication:
     def _time_is_up(self) -> bool:
         return self.deadline is not None and time.monotonic() >= self.deadline
 
-    def _record_plans(self) -> None:
-        """Write the published grids of the claims' assays into the store, for its readers."""
-        for name in dict.fromkeys(cells.assay for claim in self.claims for cells in claim.cells):
+    def _record_plans(self, step: Step) -> None:
+        """Write the grids that ``step`` is part of into the store, for its readers.
+
+        They are the published ones, with more seeds if the step has more.
+        """
+        for name in dict.fromkeys(cells.assay for cells in step.verdict.claim.cells):
             assay = assays.find(name)
-            record_plan(self.store, assay, assay.budget("paper"))
+            budget = assay.budget("paper")
+            record_plan(self.store, assay, replace(budget, seeds=max(budget.seeds, step.look)))
