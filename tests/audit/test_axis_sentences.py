@@ -277,6 +277,14 @@ def test_recovery_is_judged_only_of_a_rule_that_was_competent_before() -> None:
     )
 
 
+def test_a_planned_difference_is_judged_by_the_interval_that_is_printed_of_it() -> None:
+    after = line("auc/flip", {RULE: around(0.4), "DQN": around(0.2)}, {"DQN": around(0.2)})
+    found = {"auc/flip": after, "pre/flip": line("pre", {RULE: around(0.95)})}
+    assert "better than DQN" in axis_sentences.change(found)
+    found["100k/flip"] = line("100k/flip", {RULE: around(0.2, 0.5)})  # its interval includes zero
+    assert "indistinguishable from DQN" in axis_sentences.change(found)
+
+
 def test_a_change_is_judged_where_only_the_frozen_arm_was_competent() -> None:
     """The answer says burden there; the axis said that recovery is not judged."""
     scores = {RULE: around(0.2), FREEZE: around(0.7), "DQN": around(0.5)}

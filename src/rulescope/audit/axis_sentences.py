@@ -47,6 +47,8 @@ CALLED = {
     "DQN, replay cleared": "DQN with its replay cleared",
 }
 """Columns as they are called in a sentence, where their own name will not do."""
+PLANNED = {"DQN": "100k", "DQN, small replay": "28672", "DQN, replay cleared": "cleared"}
+"""Columns of which the difference in recovery is planned, and the replay of each."""
 ORDERS = (
     "better than",
     "indistinguishable from",
@@ -213,7 +215,8 @@ def change(found: Measures) -> str:
     """Say how it recovers, and beside which other columns."""
     sentences = []
     for key in (key for key in found if key.startswith("auc/")):
-        after, condition = found[key], key.partition("/")[2]
+        condition = key.partition("/")[2]
+        after = _with_planned(found[key], found, condition)
         words, before = condition.replace("-", " "), found.get(f"pre/{condition}")
         gates = None if before is None else before.figures
         parts = [f"After the {words} it averages {_summary(after.figures[RULE])}"]
@@ -234,6 +237,19 @@ def change(found: Measures) -> str:
             parts.append(f"ends at {_level(found[f'final/{condition}'].figures[RULE])}")
         sentences.append(_list([*parts, *_ranks(after, gates)]))
     return " ".join(sentences) or NOTHING
+
+
+def _with_planned(after: Measure, found: Measures, condition: str) -> Measure:
+    """Return ``after`` with the planned differences, whose error is that of their family.
+
+    They are printed below, so a sentence by narrower intervals would contradict them.
+    """
+    planned = {
+        column: found[f"{replay}/{condition}"].figures[RULE]
+        for column, replay in PLANNED.items()
+        if column in after.differences and f"{replay}/{condition}" in found
+    }
+    return replace(after, differences={**after.differences, **planned})
 
 
 def exploration(found: Measures) -> str:
