@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +11,9 @@ import pytest
 from claims.made_up_evidence import add_scores, claim_of
 from rulescope.assays.estimates import Label
 from rulescope.claims.compute_cost import UNKNOWN_PACE, Pace
-from rulescope.claims.ledger import claims, select
+from rulescope.claims.ledger import Claim, claims, select
 from rulescope.claims.record_evidence import RecordEvidence
-from rulescope.claims.replication_queue import Step, decision_chance, predicted, queue
+from rulescope.claims.replication_queue import Step, decision_chance, order_steps, predicted
 from rulescope.claims.verdicts import judge_claim
 from rulescope.records import Store
 from rulescope.stats.sequential_counts import NEVER
@@ -29,6 +29,11 @@ NESTED = [
     )
 ]
 """The cells of the first hold those of the others."""
+
+
+def queue(chosen: Sequence[Claim], records: RecordEvidence, pace: Pace) -> list[Step]:
+    verdicts = [judge_claim(claim, records) for claim in chosen if not claim.exact]
+    return order_steps(verdicts, records, pace)
 
 
 def steps_of(names: list[str], store: Store | None = None) -> list[Step]:

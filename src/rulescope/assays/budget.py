@@ -36,7 +36,7 @@ class Budget:
     scales: tuple[float, ...] = (1.0,)
     tasks: tuple[str, ...] = ("catch",)
     conditions: tuple[str, ...] = ()
-    """What else is varied, such as the change in the world; each assay names its own."""
+    """The values of an axis of the assay's own, such as the change in the world."""
     log_every: int = 20
     episodes: int | None = None
     """Length of a lifetime in DeepSea, where an episode has as many steps as the sea is deep.

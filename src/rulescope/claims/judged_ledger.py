@@ -79,8 +79,8 @@ def judge_agents(
 
 def _judge_with(usual: Verdict, records: RecordEvidence) -> Verdict:
     """Return the verdict of another agent's records; ``usual`` if they are the same lifetimes."""
-    found = judge_claim(usual.claim, records)
-    return usual if found.word != "not comparable" else found
+    same = records.of_published_agent(usual.claim)
+    return usual if same else judge_claim(usual.claim, records)
 
 
 def has_records(claims: Iterable[Claim], records: RecordEvidence) -> bool:

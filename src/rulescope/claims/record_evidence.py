@@ -22,6 +22,7 @@ from rulescope.assays.published_agreement import SHARES
 from rulescope.assays.selection import narrowed
 from rulescope.claims.decision import Floats, Reading
 from rulescope.claims.ledger import CellsOf, Claim, Name, Part
+from rulescope.core.errors import SpecError
 from rulescope.records import Store
 from rulescope.run_spec import RunSpec
 from rulescope.stats import Estimate, wilson
@@ -76,12 +77,18 @@ class RecordEvidence:
         return self._plans[key]
 
     def of_published_agent(self, claim: Claim) -> bool:
-        """Return whether the lifetimes of ``claim`` are those of the published cohorts' agents."""
+        """Return whether the lifetimes of ``claim`` are those of the published cohorts' agents.
+
+        They are not where an assay cannot be run with the agent.
+        """
         usual = RecordEvidence(None)
-        return all(
-            self.plan(cells, 1).runs.keys() == usual.plan(cells, 1).runs.keys()
-            for cells in claim.cells
-        )
+        try:
+            return all(
+                self.plan(cells, 1).runs.keys() == usual.plan(cells, 1).runs.keys()
+                for cells in claim.cells
+            )
+        except SpecError:
+            return False
 
     def blocks(self, claim: Claim) -> int:
         """Return the number of seeds, from the first on, of which all lifetimes are there."""

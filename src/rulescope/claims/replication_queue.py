@@ -8,15 +8,14 @@ succession), to which some like seeds are added where the published numbers deci
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from math import comb, prod
 from typing import NamedTuple
 
 from rulescope.claims.compute_cost import Pace
 from rulescope.claims.decision import Reading, Side, claimed_sides, opposite_sides
-from rulescope.claims.ledger import Claim
 from rulescope.claims.record_evidence import RecordEvidence
-from rulescope.claims.verdicts import Verdict, errors_of, judge_claim, judge_published
+from rulescope.claims.verdicts import Verdict, errors_of, judge_published
 from rulescope.run_spec import RunSpec
 from rulescope.stats.sequential_counts import NEVER, failure_limits
 
@@ -46,12 +45,6 @@ class Step(NamedTuple):
     def price(self) -> float:
         """Core-minutes for each expected decision."""
         return self.minutes / max(self.decisions, 1e-9)
-
-
-def queue(claims: Iterable[Claim], records: RecordEvidence, pace: Pace) -> list[Step]:
-    """Return the steps of the undecided ``claims``, the one to run next first."""
-    verdicts = [judge_claim(claim, records) for claim in claims if not claim.exact]
-    return order_steps(verdicts, records, pace)
 
 
 def order_steps(verdicts: Sequence[Verdict], records: RecordEvidence, pace: Pace) -> list[Step]:
