@@ -131,6 +131,14 @@ def test_reset_once_forgets_the_carry_and_nothing_else() -> None:
     assert life.learner.carriers["schedule"].get()["steps"] == ITERATIONS * 6
 
 
+def test_a_reset_within_a_run_ends_as_a_fork_with_that_reset_to_the_bit() -> None:
+    once = Reset(carrier="recurrent", at=AT)
+    run = whole("small")
+    forked = final(fork(run, once))
+    within = final(msgspec.structs.replace(run, marks=(), interventions=(once,)))
+    assert bit_equal(forked, within)
+
+
 def test_pins_and_freezes_act_from_the_fork_on() -> None:
     run = whole("small")
     pinned = Lifetime(

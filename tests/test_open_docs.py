@@ -21,7 +21,7 @@ def test_the_three_runs_are_valid_and_count_what_the_page_says() -> None:
     names: dict[str, Any] = {}
     exec(blocks()[0], names)
     runs: list[RunSpec] = [checked(names[name]) for name in ("live", "zero", "reset")]
-    assert [run.interactions for run in runs] == [464_000, 464_000, 234_624]
+    assert [run.interactions for run in runs] == [464_000] * 3
     assert len({run.id for run in runs}) == 3
 
 

@@ -170,7 +170,6 @@ class _Use(NamedTuple):
     arm: str
     donor: bool
     """Whether the learner is new and only the state is made from donors."""
-    forked: bool
 
 
 def _used(assays: Iterable[Assay]) -> list[_Use]:
@@ -188,7 +187,6 @@ def _used(assays: Iterable[Assay]) -> list[_Use]:
                     assay.id,
                     str(cell.labels.get("arm", "")),
                     isinstance(item, Transplant | RandomState),
-                    run.origin is not None,
                 )
                 for item in run.interventions
             ]
@@ -199,8 +197,6 @@ def _rest(where: Sequence[_Use]) -> str:
     """Return what becomes of all other states."""
     if any(use.donor for use in where):
         return "a new learner's, updated as usual"
-    if any(use.forked for use in where):
-        return "as it was then, updated as usual"
     return "updated as usual"
 
 

@@ -23,7 +23,7 @@ from rulescope.claims.exact_result import ExactCheck, Inputs
 from rulescope.claims.printed_numbers import PrintedReferences, printed
 from rulescope.envs.references import catch_references, tracking_references
 from rulescope.envs.world_config import WORLDS, Catch, Tracking
-from rulescope.run_spec import RunSpec
+from rulescope.run_spec import Reset, RunSpec
 from rulescope.stats import (
     Family,
     exact_iqm,
@@ -56,20 +56,20 @@ def count_interactions() -> dict[str, Collection[int]]:
     A length that all lifetimes share is a set of one number.
     """
     totals = {name: {sum(run.interactions for run in paper_runs(name))} for name in CENTRAL}
-    forks = [run for run in paper_runs("OPEN") if run.origin is not None]
-    whole = [run for run in paper_runs("OPEN") if run.origin is None]
-    prefixes = {run.start * run.lanes * run.steps for run in forks}
-    suffixes = {run.interactions for run in forks}
+    carries = paper_runs("OPEN")
+    resets = [
+        (run, item.at * run.lanes * run.steps)
+        for run in carries
+        for item in run.interventions
+        if isinstance(item, Reset)
+    ]
     return {
         **totals,
         "donor": {donor.interactions for run in paper_runs("E2") for donor in run.donors},
         "horizon": {run.interactions for run in paper_runs("F2")},
-        "open-lineage": {
-            *(run.interactions for run in whole),
-            *(before + after for before in prefixes for after in suffixes),
-        },
-        "open-prefix": prefixes,
-        "open-suffix": suffixes,
+        "open-lineage": {run.interactions for run in carries},
+        "open-prefix": {before for _, before in resets},
+        "open-suffix": {run.interactions - before for run, before in resets},
     }
 
 

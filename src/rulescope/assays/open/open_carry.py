@@ -38,7 +38,7 @@ from rulescope.assays.subject import OPEN, make_subject
 from rulescope.core.errors import SpecError
 from rulescope.learners.learner_base import RunShape
 from rulescope.learners.open_config import Open
-from rulescope.run_spec import Evaluation, Fork, Pin, PinSteps, Reset, RunSpec
+from rulescope.run_spec import Evaluation, Pin, PinSteps, Reset, RunSpec
 from rulescope.stats import exact_iqm
 
 ID = "OPEN"
@@ -124,18 +124,16 @@ def _with_intervention(plain: RunSpec, arm: str) -> RunSpec:
     half = plain.iterations // 2  # 28 of 56
     steps = min(Evaluation().steps, max(Evaluation().steps * plain.iterations // WHOLE, 1))
     run = msgspec.structs.replace(plain, evaluation=Evaluation(steps=steps), keep=())
-    live = msgspec.structs.replace(run, marks=(half,) if half else ())
     match arm:
-        case "live":
-            return live
         case "zero":
             return msgspec.structs.replace(run, interventions=(PinSteps(carrier="recurrent"),))
         case "zero-update":
             return msgspec.structs.replace(run, interventions=(Pin(carrier="recurrent"),))
         case "reset":
+            # Not a fork of the live run: that would keep its whole state, 3.6 MB, in its record.
+            # Until the reset the two runs are one, which the engine executes once.
             once = Reset(carrier="recurrent", at=half)
-            origin = Fork(run=live, at=half)
-            return msgspec.structs.replace(run, origin=origin, interventions=(once,))
+            return msgspec.structs.replace(run, interventions=(once,))
         case _:
             return run
 
