@@ -43,7 +43,7 @@ def test_a_subject_that_no_name_selects_comes_back(subject: Subject, tmp_path: P
     record_plan(Store(tmp_path), SCALE, budget, "somewhere/rule.npz")
     assert recorded_budgets(Store(tmp_path)) == [(SCALE, budget)]
     [plan] = read_plans(Store(tmp_path))
-    assert (plan.typed_rule, plan.rule) == ("somewhere/rule.npz", subject.learner.rule)
+    assert (plan.typed_rule, plan.rule) == ("somewhere/rule.npz", subject.rule)
 
 
 def test_a_subject_that_its_name_selects_is_recorded_by_its_name(tmp_path: Path) -> None:

@@ -173,7 +173,7 @@ def test_several_places_of_an_axis_are_counted_and_the_largest_is_shown() -> Non
 def test_a_rule_without_carriers_has_no_history() -> None:
     made = history_answer.answer([], has_history=False)
     assert made.verdict == "no history"
-    assert made.sentence == "History: none. The rule has no recurrent state (carrier `recurrent`)."
+    assert made.sentence == "History: none. No carrier of the learner counts as history."
 
 
 def test_two_groups_of_lifetimes_are_named_where_they_leave_a_place_undecided() -> None:

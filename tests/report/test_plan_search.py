@@ -47,7 +47,7 @@ def test_an_audit_of_a_rule_without_a_name_is_shown_as_it_was_planned(
     assert {each.plan.assay.id: each.plan.runs.keys() for each in found} == {
         plan.assay.id: plan.runs.keys() for plan in plans
     }
-    assert {each.plan.budget.subject.rule for each in found} == {subject.learner.rule}
+    assert {each.plan.budget.subject.rule for each in found} == {subject.rule}
 
 
 def test_an_edited_plug_in_is_another_rule() -> None:

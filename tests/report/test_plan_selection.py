@@ -89,7 +89,7 @@ def test_an_audit_is_shown_as_it_was_planned(subject: Subject, expanded: list[st
     expanded.clear()
     found = select_plans(all_runs(*plans), recorded=budgets)
     assert sorted(expanded) == sorted(plan.assay.id for plan in plans)
-    expected = [(plan.assay.id, subject.learner.rule, set(plan.runs)) for plan in plans]
+    expected = [(plan.assay.id, subject.rule, set(plan.runs)) for plan in plans]
     assert sorted(shown(found), key=str) == sorted(expected, key=str)
 
 

@@ -14,13 +14,13 @@ from msgspec.structs import replace
 
 from rulescope.assays.budget import Budget
 from rulescope.assays.estimates import Label
-from rulescope.assays.subject import apply_agent, apply_variant
+from rulescope.assays.subject import SubjectLearner, apply_agent, apply_variant
 from rulescope.core.errors import SpecError
 from rulescope.envs.world_config import WORLDS, Boundary, Change
 from rulescope.learners.baseline_config import RandomPolicy
 from rulescope.learners.disco_config import AGENTS, Disco
 from rulescope.learners.learner_base import RunShape
-from rulescope.learners.learner_config import VARIANTS, LearnerSpec, Plugin, adapt_to_world
+from rulescope.learners.learner_config import VARIANTS, LearnerSpec, adapt_to_world
 from rulescope.learners.open_config import Open
 from rulescope.render.display_names import variant_of
 from rulescope.run_spec import Intervention, Pin, RunSpec
@@ -152,7 +152,12 @@ def make_run(
     boundary: Boundary = EPISODIC,
     change: Change | None = None,
 ) -> RunSpec:
-    """Return the run of ``learner`` with one seed, of the length of ``budget``."""
+    """Return the run of ``learner`` with one seed, of the length of ``budget``.
+
+    Interventions on ``recurrent`` act on the history of the subject, if the learner is its.
+    """
+    if type(learner) is type(budget.subject.learner):
+        interventions = budget.subject.act_on_history(interventions)
     shape, remainder = run_shape(budget, learner, task)
     return RunSpec(
         learner=adapt_to_world(learner, WORLDS[task]),
@@ -204,7 +209,7 @@ def require_unit_scale(budget: Budget, assay: str) -> None:
 
 def subject_learner(
     budget: Budget, *, null: bool = False, interface: str = "default"
-) -> Disco | Plugin:
+) -> SubjectLearner:
     """Return the learner of the rule under audit, or of its ``null`` rule.
 
     ``interface`` is its value interface, by a name of
@@ -238,11 +243,11 @@ def _arm_learner(budget: Budget, arm: Arm) -> LearnerSpec:
     return learner
 
 
-def _with_legacy_index(budget: Budget, learner: Disco | Plugin) -> Disco:
+def _with_legacy_index(budget: Budget, learner: SubjectLearner) -> Disco:
     """Return ``learner`` with the Retrace index of the agent ``legacy``."""
     if not isinstance(learner, Disco) or not budget.subject.has_agents:
         raise SpecError(
-            f"--arms: {learner.rule!r} has a learner of its own, without a legacy indexing"
+            f"--arms: {budget.subject.name!r} has a learner of its own, without a legacy indexing"
         )
     conventions = replace(learner.conventions, retrace=AGENTS["legacy"].retrace)
     return replace(learner, conventions=conventions)

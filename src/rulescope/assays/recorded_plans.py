@@ -8,9 +8,10 @@ import math
 from msgspec.structs import replace
 
 from rulescope.assays import ASSAYS, Assay, Budget
-from rulescope.assays.subject import Subject, make_subject
+from rulescope.assays.subject import Subject, make_subject, split_history
 from rulescope.core.errors import RecordError
-from rulescope.learners.disco_config import AGENTS
+from rulescope.learners.disco_config import AGENTS, Disco
+from rulescope.learners.learner_config import Plugin
 from rulescope.learners.open_config import Open
 from rulescope.records import Store
 from rulescope.records.plans import CampaignPlan, add_plan, read_plans
@@ -28,7 +29,9 @@ def record_plan(store: Store, assay: Assay, budget: Budget, typed_rule: str | No
     No result depends on it, so a store that cannot be written is a warning, not an error.
     """
     subject, learner = budget.subject, None
-    if not isinstance(subject.learner, Open) and subject != make_subject(subject.rule):
+    if isinstance(subject.learner, Plugin) or (
+        isinstance(subject.learner, Disco) and subject != make_subject(subject.rule)
+    ):
         learner = subject.learner
     plan = CampaignPlan(
         assay=assay.id,
@@ -105,7 +108,8 @@ def _budget(plan: CampaignPlan) -> Budget:
 def _subject(plan: CampaignPlan) -> Subject:
     """Return the rule under audit of a plan."""
     if plan.learner is not None:
-        return Subject(plan.learner, plan.null_rule, plan.label)
+        chosen = split_history(plan.rule)[1]
+        return Subject(plan.learner, plan.null_rule, plan.label, chosen=chosen)
     of_open = ASSAYS[plan.assay].budget("paper").subject.architecture == "open"
     if of_open and plan.rule.startswith(CONTENT):  # whose name does not say that it is OPEN's
         return Subject(replace(Open(), rule=plan.rule))

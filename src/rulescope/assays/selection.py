@@ -93,7 +93,8 @@ def check_seeds_and_scales(seeds: int, scales: Sequence[float]) -> None:
 
 def _require_driven(assay: Assay, budget: Budget) -> None:
     """Raise unless the rule under audit drives a learner in the grid of ``budget``."""
-    if not _has_learner(assay, budget, Disco | Open | Plugin):
+    kinds = Disco | Open | Plugin | type(budget.subject.learner)
+    if not _has_learner(assay, budget, kinds):
         raise SpecError(f"--rule: no learner of this part of {assay.id} has a rule")
     rule = budget.subject.rule
     if budget.subject.architecture == "open" and not any(

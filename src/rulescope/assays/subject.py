@@ -1,8 +1,14 @@
-"""The rule under audit: its names, the learner that it drives, its null rule and its history."""
+"""The rule under audit: its names, the learner that it drives, its null rule and its history.
+
+A subject is named by its rule, and by the carriers that count as its history where these are not
+the learner's own: ``disco103``, ``disco103@averages``, ``ppo@moments``, ``a2c@moments+params``.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from dataclasses import replace as replace_fields
 from pathlib import Path
 from typing import Literal
 
@@ -11,13 +17,17 @@ from msgspec.structs import asdict, replace
 from rulescope.core import entry_points
 from rulescope.core.disk import stem
 from rulescope.core.errors import SpecError, WeightsError, nearest
+from rulescope.learners.baseline_config import VARIANTS as BASELINES
+from rulescope.learners.baseline_config import Baseline
 from rulescope.learners.disco_config import AGENTS, INTERFACES, SPROUT, VARIANTS, Disco, driven_by
+from rulescope.learners.learner_base import HISTORY
 from rulescope.learners.learner_config import Plugin
 from rulescope.learners.open_config import Open
 from rulescope.learners.plugin_rule import pin_rule
 from rulescope.render.display_names import subject_name
 from rulescope.rules import disco_format, released_rules, rule_weights
 from rulescope.rules.embedded import EMBEDDED, RULE
+from rulescope.run_spec import KEPT, Freeze, Intervention, Pin
 
 NULL_RULE, SMALL_NULL_RULE = "random:0", "sprout-random:0"
 """Null rules of Disco103 and of Sprout: the same architecture with random weights."""
@@ -25,31 +35,50 @@ OPEN = "open"
 """Each game's own OPEN rule."""
 DRAWN = ("random", "sprout-random")
 """Names of rules whose weights are drawn from a seed, before the colon."""
-Architecture = Literal["disco", "open", "plugin"]
+Architecture = Literal["disco", "open", "plugin", "baseline"]
+AT, AND = "@", "+"
+"""Between the name of a rule and the carriers of its history, and between these."""
+
+
+SubjectLearner = Disco | Plugin | Baseline
+"""The learner of a subject that is no rule of OPEN."""
 
 
 @dataclass(frozen=True)
 class Subject:
     """A rule under audit."""
 
-    learner: Disco | Open | Plugin
-    """The learner that the rule drives, with the rule's name in it."""
+    learner: Disco | Open | Plugin | Baseline
+    """The learner that the rule drives, with the rule's name in it; or a baseline."""
     null: str | None = None
     """Rule of the ``null`` arm; None if the rule has no weights that could be drawn at random."""
     label: str = ""
     """Name of a rule that is known by the content of its file."""
     own_rules: bool = False
     """Whether each game has an OPEN rule of its own."""
+    chosen: tuple[str, ...] = ()
+    """Carriers that count as its history, if not those that the learner declares."""
 
     @property
     def rule(self) -> str:
-        """The rule as budgets and specifications name it."""
-        return OPEN if self.own_rules else self.learner.rule
+        """The rule as budgets name it, with the carriers of its history if they were chosen."""
+        return self._with_history(OPEN if self.own_rules else self.driver)
 
     @property
     def name(self) -> str:
         """The rule as it is typed."""
-        return self.label or self.rule
+        return self._with_history(self.label) if self.label else self.rule
+
+    def _with_history(self, name: str) -> str:
+        return f"{name}{AT}{AND.join(self.chosen)}" if self.chosen else name
+
+    @property
+    def driver(self) -> str:
+        """The rule as specifications name it; of a baseline, its name on the command line."""
+        learner = self.learner
+        if isinstance(learner, Disco | Open | Plugin):
+            return learner.rule
+        return next((name for name, each in BASELINES.items() if each == learner), learner.kind)
 
     @property
     def printed(self) -> str:
@@ -61,12 +90,37 @@ class Subject:
         """The kind of rule, which decides the learner that it drives."""
         if isinstance(self.learner, Disco):
             return "disco"
-        return "open" if isinstance(self.learner, Open) else "plugin"
+        if isinstance(self.learner, Plugin):
+            return "plugin"
+        return "open" if isinstance(self.learner, Open) else "baseline"
 
     @property
     def history(self) -> tuple[str, ...]:
         """The carriers that hold the rule's learning history."""
-        return self.learner.history
+        return self.chosen or self.learner.history
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """The carriers in the record of a donor."""
+        return self.chosen or KEPT
+
+    def act_on_history(self, interventions: tuple[Intervention, ...]) -> tuple[Intervention, ...]:
+        """Return ``interventions`` on ``recurrent`` as interventions on the subject's history.
+
+        A chosen carrier that is pinned is restored to its initial value: zero may mean something
+        else in it.
+        """
+        if not self.chosen:
+            return interventions
+        made: list[Intervention] = []
+        for item in interventions:
+            if item.carrier != HISTORY:
+                made.append(item)
+            elif isinstance(item, Pin):
+                made += [Freeze(carrier=name, at=0) for name in self.chosen]
+            else:
+                made += [replace(item, carrier=name) for name in self.chosen]
+        return tuple(made)
 
     @property
     def folder(self) -> str:
@@ -84,6 +138,8 @@ class Subject:
             return "PPO whose optimiser is the rule, in MinAtar"
         if isinstance(learner, Plugin):
             return f"The plug-in rule {learner.rule}"
+        if not isinstance(learner, Disco):
+            return f"The baseline {self.driver}"
         hidden = "×".join(str(size) for size in learner.agent.hidden)
         return (
             f"Disco learner under {self.name}: hidden layers {hidden}, learning rate "
@@ -93,7 +149,8 @@ class Subject:
     @property
     def has_agents(self) -> bool:
         """Whether implementations of its learner differ in conventions: it comes as agents."""
-        return self.learner == replace(Disco(), rule=self.learner.rule)
+        own = self.learner
+        return isinstance(own, Disco) and own == replace(Disco(), rule=own.rule)
 
     def require_agents(self, option: str = "--agent") -> None:
         """Raise an error that names ``option`` unless the learner comes as several agents."""
@@ -112,12 +169,49 @@ def make_subject(rule: str) -> Subject:
 
     A rule of unknown size, such as ``sha256:...``, is taken for one of the size of Disco103.
     """
+    rule, chosen = split_history(rule)
+    if chosen:
+        return with_history(make_subject(rule), chosen)
+    if rule in BASELINES:
+        return Subject(BASELINES[rule])
     if rule == OPEN:
         return Subject(Open(), own_rules=True)
     if rule.startswith(OPEN):
         return Subject(replace(Open(), rule=rule))
     own = Subject(driven_by(rule), NULL_RULE)
     return own if own.has_agents else Subject(own.learner, SMALL_NULL_RULE)
+
+
+def split_history(text: str) -> tuple[str, tuple[str, ...]]:
+    """Return the name of a rule, and the carriers named after it.
+
+    >>> split_history("ppo@moments"), split_history("disco103")
+    (('ppo', ('moments',)), ('disco103', ()))
+    """
+    name, at, carriers = text.rpartition(AT)
+    return (name, tuple(carriers.split(AND))) if at else (text, ())
+
+
+def name_history(rule: str, carriers: Sequence[str]) -> str:
+    """Return the name of the subject ``rule`` with ``carriers`` as its history."""
+    if split_history(rule)[1]:
+        raise SpecError(f"--history: {rule!r} names its history already")
+    return f"{rule}{AT}{AND.join(carriers)}"
+
+
+def with_history(subject: Subject, carriers: tuple[str, ...]) -> Subject:
+    """Return ``subject`` with other carriers as its history; an unknown one is an error."""
+    valid = subject.learner.CARRIERS
+    if subject.architecture == "open":
+        raise SpecError(f"--history: an audit of OPEN acts on its carry, the carrier {HISTORY!r}")
+    for name in carriers:
+        if name not in valid:
+            raise SpecError(
+                f"--history: {subject.name!r} has no carrier {name!r}{nearest(name, valid)}"
+            )
+        if carriers.count(name) > 1:
+            raise SpecError(f"--history: {name!r} is named twice")
+    return replace_fields(subject, chosen=() if carriers == subject.learner.history else carriers)
 
 
 DISCO103 = make_subject(Disco().rule)
@@ -127,11 +221,15 @@ DISCO103 = make_subject(Disco().rule)
 def find_subject(text: str, weights: Path | None = None) -> tuple[Subject, Path | None]:
     """Return the rule that ``text`` names, and the file of its weights if not in the usual places.
 
-    ``text`` is the name of a rule or of an installed plug-in, a file of weights, or the folder of a
-    discovery.
+    ``text`` is the name of a rule, a baseline or an installed plug-in, a file of weights, or the
+    folder of a discovery; ``@`` and carriers after it choose its history.
     """
+    name, chosen = split_history(text)
+    if chosen and not Path(text).exists():
+        subject, found = find_subject(name, weights)
+        return with_history(subject, chosen), found
     installed = entry_points.list_names("rule")
-    if text in released_rules.RULES or text in EMBEDDED or text == OPEN or _drawn(text):
+    if text in (*released_rules.RULES, *EMBEDDED, *BASELINES, OPEN) or _drawn(text):
         if text in installed:  # either could be meant, and the wrong profile would look right
             raise SpecError(f"{text!r} is also the name of a plug-in, which must change it")
         return _known(text), weights
@@ -144,7 +242,7 @@ def find_subject(text: str, weights: Path | None = None) -> tuple[Subject, Path 
         if weights is not None:
             raise SpecError(f"--weights: {text} is a file of weights itself; give one of the two")
         return _of_file(path / RULE if path.is_dir() else path)
-    names = (*EMBEDDED, *released_rules.RULES, OPEN, *installed)
+    names = (*EMBEDDED, *released_rules.RULES, *BASELINES, OPEN, *installed)
     raise WeightsError(
         f"no rule, file or plug-in is called {text!r}{nearest(text, names)}; a folder must be that "
         "of a discovery"
@@ -202,11 +300,12 @@ def apply_agent(learner: Disco, agent: str, interface: str = "default") -> Disco
     return learner
 
 
-def apply_variant(learner: Disco | Plugin, variant: str) -> Disco | Plugin:
+def apply_variant(learner: SubjectLearner, variant: str) -> SubjectLearner:
     """Return ``learner`` with what distinguishes ``variant`` from the default learner."""
     if variant == "disco":
         return learner
-    if isinstance(learner, Plugin):
-        raise SpecError(f"--arms: {variant!r} is a variant of Disco; {learner.rule!r} has none")
+    if not isinstance(learner, Disco):
+        name = learner.rule if isinstance(learner, Plugin) else learner.kind
+        raise SpecError(f"--arms: {variant!r} is a variant of Disco; {name!r} has none")
     usual, other = asdict(Disco()), asdict(VARIANTS[variant])
     return replace(learner, **{key: other[key] for key in other if other[key] != usual[key]})

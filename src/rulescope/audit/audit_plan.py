@@ -15,7 +15,6 @@ from rulescope.audit import evidence, history_answer, optimiser_profile, profile
 from rulescope.audit.history_answer import LEAST_SEEDS
 from rulescope.audit.profile import Profile
 from rulescope.core.errors import SpecError, nearest
-from rulescope.learners.learner_base import HISTORY
 from rulescope.learners.open_config import Open
 from rulescope.records import Store
 from rulescope.run_spec import RunSpec
@@ -129,7 +128,7 @@ def budgets(
 
 def has_history(subject: Subject) -> bool:
     """Return whether a rule carries a state through a lifetime that an audit can act on."""
-    return HISTORY in subject.learner.CARRIERS
+    return bool(subject.history)
 
 
 def _possible(planned: Mapping[str, Selection], subject: Subject) -> dict[str, Selection]:

@@ -29,7 +29,6 @@ from rulescope.audit.profile import (
     Result,
     Verdict,
 )
-from rulescope.learners.learner_base import HISTORY
 from rulescope.stats import COMPETENT
 
 LEAST_SEEDS = 4
@@ -87,8 +86,7 @@ def answer(comparisons: Sequence[Comparison], *, has_history: bool = True) -> An
     """Return the answer that all places together give."""
     made = tuple(comparisons)
     if not has_history:
-        none = f"History: none. The rule has no recurrent state (carrier `{HISTORY}`)."
-        return Answer("no history", none)
+        return Answer("no history", "History: none. No carrier of the learner counts as history.")
     verdict = _verdict({one.result for one in made}, made)
     sentences = {
         "asset": f"asset (decided by {_listed(made, 'asset')}).",

@@ -107,6 +107,8 @@ def _make_learner(
     pick("agent", agent or "published", AGENTS)
     pick("interface", interface or "default", INTERFACES)
     subject = DISCO103 if rule is None else find_subject(rule, weights)[0]
+    if subject.chosen:
+        raise SpecError(f"--rule: {rule!r} names a history, for audits; use --pin CARRIER")
     if not isinstance(subject.learner, Disco):
         raise SpecError(f"--rule: {rule!r} is not a Disco rule, such as disco103 or sprout")
     if subject.has_agents:

@@ -72,8 +72,8 @@ SCORES = (
     "no scale has no window."
 )
 PINS = (
-    "Pinned: the state is set to zero after every iteration; frozen: it is kept as it was at that "
-    "iteration."
+    "Pinned: the history is cleared after every iteration (a recurrent state is set to zero, "
+    "another carrier to its initial value); frozen: it is kept as it was at that iteration."
 )
 PINS_OF_AN_OPTIMISER = "Pinned: the state is set to zero after every step of the optimiser."
 RULES = (

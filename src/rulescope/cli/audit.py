@@ -13,6 +13,7 @@ from rich.console import Console
 from rulescope.assays.assay_run import require_runnable
 from rulescope.assays.plan import interactions, write
 from rulescope.assays.recorded_plans import record_plan
+from rulescope.assays.subject import name_history
 from rulescope.audit import audit_plan
 from rulescope.audit.audit_plan import Audit, AuditResults, analyse_audit, plan_audit
 from rulescope.cli.assay_options import Agent, EngineOptions, Preset, Seeds
@@ -40,8 +41,8 @@ def audit(
     rule: Annotated[
         str,
         typer.Argument(
-            help="sprout, disco103, open, open-breakout, ..., a file of weights, the folder of a "
-            "discovery, or the name of a plug-in."
+            help="sprout, disco103, open, open-breakout, ..., a baseline such as ppo, a file of "
+            "weights, the folder of a discovery, or the name of a plug-in."
         ),
     ] = "sprout",
     preset: Preset = "quick",
@@ -49,6 +50,14 @@ def audit(
     only: Annotated[
         str | None,
         typer.Option(metavar="A,B", help="Only these assays of the audit, such as E1,exposure."),
+    ] = None,
+    history: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B",
+            help="Carriers that count as history, such as moments or replay. Default: those that "
+            "the rule declares.",
+        ),
     ] = None,
     agent: Agent = None,
     weights: Weights = None,
@@ -66,7 +75,8 @@ def audit(
     weights) and baselines are run for comparison. The result is one profile: competence and pace,
     reward scale, inheritance, streams and boundaries, change and replay, exploration. The last
     line answers the question: asset, burden, both, neither or undecided. The same command resumes
-    an interrupted audit.
+    an interrupted audit. With --history, other carriers than the recurrent state are pinned, frozen
+    and transplanted, such as the moments of a baseline's optimiser.
 
     Examples:
 
@@ -77,8 +87,12 @@ def audit(
       rulescope audit store/discoveries/ID --preset quick
 
       rulescope audit open --preset quick
+
+      rulescope audit ppo --history moments
     """
     keep, screen = Store(store), console(as_json)
+    if history is not None:
+        rule = name_history(rule, split_names("--history", history))
     planned = plan_audit(
         rule,
         keep,

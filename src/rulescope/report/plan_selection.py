@@ -190,7 +190,7 @@ def _subject_order(known: Known) -> Callable[[Plan], int]:
             i
             for i, each in enumerate(order)
             if each.subject is not None
-            and (each.subject.learner.rule, _source(each.subject)) == (rule, source)
+            and (each.subject.driver, _source(each.subject)) == (rule, source)
             and each.agent in (None, agent)
         )
         return next(found, len(order))

@@ -25,7 +25,7 @@ PRE_ROWS = 5
 row moves by whole episodes."""
 FINAL = 0.9
 """Share of a lifetime after which its final window begins."""
-FROZEN_WORDS = "the recurrent state is kept from before the switch on, all else goes on learning"
+FROZEN_WORDS = "the history is kept from before the switch on, all else goes on learning"
 """Explains the frozen arm below figures."""
 FIRST_STATE = 40
 """No state is frozen before this iteration: a learner first learns after 32."""

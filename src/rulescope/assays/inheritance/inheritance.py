@@ -147,6 +147,7 @@ def donor(budget: Budget, scale: float, seed: int) -> RunSpec:
         scale=scale,
         iterations=budget.prefix,
         log_every=min(budget.log_every, budget.prefix),
+        keep=budget.subject.kept,
         seed=seed,
         world_seed=seed + DONOR_WORLD,
     )

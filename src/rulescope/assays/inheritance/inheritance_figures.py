@@ -58,7 +58,7 @@ NATURAL = (
 CLAMPED = ("freeze", "match-clamp", "cross-clamp", "random-clamp", "permute-clamp")
 WORDS = (
     "Donors trained at the recipient's scale (match) or at the opposite extreme (cross) give their"
-    " recurrent state once (natural) or after each iteration (clamp)."
+    " history once (natural) or after each iteration (clamp)."
 )
 
 

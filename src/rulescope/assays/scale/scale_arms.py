@@ -9,7 +9,7 @@ ARMS = {
     "live": Arm(table_name="Live"),
     "pin": Arm(
         interventions=(Pin(carrier="recurrent"),),
-        words="recurrent state set to zero after each iteration",
+        words="history cleared after each iteration (the recurrent state: set to zero)",
         table_name="Pin 0",
     ),
     "hold": Arm(
