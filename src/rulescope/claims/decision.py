@@ -88,6 +88,19 @@ class Reading:
             return side.bound if side.direction == "above" else 1.0 - side.bound
         return least_share(side.bound, side.direction, self.level, signed=self.signed)
 
+    def failure_limit(self, side: Side, look: int, looks: Sequence[int]) -> int:
+        """Return how many of ``look`` seeds may lie off ``side`` for the count to show it.
+
+        :data:`NEVER` if none may, not even zero. Every count shows a share above 0, none one
+        above 1.
+        """
+        share = self.least_share(side)
+        if share <= 0.0:
+            return look
+        if share >= 1.0:
+            return NEVER
+        return failure_limits(share, side.error, tuple(looks))[looks.index(look)]
+
     def interval(self, error: float) -> tuple[float, float]:
         """Return the interval with ``error`` on each side; NaN if there is none."""
         return (math.nan, math.nan) if self.bounds is None else self.bounds(error)
@@ -216,13 +229,7 @@ def _first_unanimous_look(reading: Reading, side: Side, looks: tuple[int, ...]) 
         return None
     if not reading.countable:
         return next(iter(interval_errors(side.error, looks)), None)
-    share = reading.least_share(side)
-    if share <= 0.0:
-        return looks[0]
-    if share >= 1.0:
-        return None
-    limits = failure_limits(share, side.error, looks)
-    return next((n for n, limit in zip(looks, limits, strict=True) if limit != NEVER), None)
+    return next((n for n in looks if reading.failure_limit(side, n, looks) != NEVER), None)
 
 
 def _count_decides(reading: Reading, look: int, side: Side, looks: tuple[int, ...]) -> bool:
@@ -232,11 +239,7 @@ def _count_decides(reading: Reading, look: int, side: Side, looks: tuple[int, ..
     """
     if not reading.countable:
         return True
-    share = reading.least_share(side)
-    if not 0.0 < share < 1.0:
-        return share <= 0.0  # every share, or none, lies on that side
-    limit = failure_limits(share, side.error, looks)[looks.index(look)]
-    return look - reading.successes(side) <= limit
+    return look - reading.successes(side) <= reading.failure_limit(side, look, looks)
 
 
 def _interval_agrees(reading: Reading, look: int, side: Side, looks: Sequence[int]) -> bool:

@@ -17,7 +17,7 @@ from rulescope.claims.decision import Reading, Side, claimed_sides, opposite_sid
 from rulescope.claims.record_evidence import RecordEvidence
 from rulescope.claims.verdicts import Verdict, errors_of, judge_published
 from rulescope.run_spec import RunSpec
-from rulescope.stats.sequential_counts import NEVER, failure_limits
+from rulescope.stats.sequential_counts import NEVER
 
 UNCOUNTED = 0.5
 """Chance of a decision by an interval alone, of which no count says anything."""
@@ -123,12 +123,9 @@ def _showing_chance(
     """Return the chance that the count at the look in ``place`` shows ``side``."""
     if not reading.countable:
         return UNCOUNTED if reading.decidable else 0.0
-    share = reading.least_share(side)
-    if not 0.0 < share < 1.0:
-        return 1.0 if share <= 0.0 else 0.0
-    limit = failure_limits(share, side.error, looks)[place]
-    known = reading.successes(side) if reading.n else 0
-    return predicted(known, reading.n - known, looks[place], limit, prior)
+    look, known = looks[place], reading.successes(side) if reading.n else 0
+    limit = reading.failure_limit(side, look, looks)
+    return predicted(known, reading.n - known, look, limit, prior)
 
 
 def predicted(successes: int, failures: int, look: int, limit: int, prior: int = 0) -> float:
