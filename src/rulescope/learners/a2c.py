@@ -186,7 +186,7 @@ class A2CLearner(ActorCritic):
     With return-based scaling also the statistics of rewards and returns, ``scaling``.
     """
 
-    metrics = METRICS
+    metrics: tuple[str, ...] = METRICS
 
     def __init__(
         self,

@@ -29,7 +29,7 @@ class Spread(NamedTuple):
     mean: float = 0.0
     distances: float = 0.0
 
-    def joined(self, samples: NDArray[np.float64], count: float) -> Spread:
+    def joined(self, samples: NDArray[np.floating[Any]], count: float) -> Spread:
         """Return the spread of ``count`` earlier samples and of ``samples`` together."""
         more, mean = samples.size, float(samples.mean())
         apart, all_samples = mean - self.mean, count + more

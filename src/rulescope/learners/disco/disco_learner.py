@@ -29,7 +29,7 @@ from rulescope.rules.rule_weights import RuleWeights
 class DiscoLearner(Learner):
     """A learner driven by fixed rule weights."""
 
-    metrics = METRICS
+    metrics: tuple[str, ...] = METRICS
     rule: RuleWeights
 
     def __init__(
