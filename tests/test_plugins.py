@@ -130,6 +130,7 @@ def short(learner: Plugin | A2C, **changes: Any) -> RunSpec:
 def as_a_new_process_would() -> None:
     """Forget what was hashed and imported, which a process does once only."""
     source_hash.digest.cache_clear()
+    source_hash.package_digest.cache_clear()
     for name in [name for name in sys.modules if name.startswith(("rules_of_others", "a_world"))]:
         del sys.modules[name]
 
@@ -273,18 +274,55 @@ class TestSource:
         as_a_new_process_would()
         return pin_rule("counted").source
 
-    def test_any_file_of_the_package_counts(self, site: Site) -> None:
+    def test_imported_code_and_data_count(self, site: Site) -> None:
         site.rule()
         found = {self.source()}
-        site.write("rules_of_others/rule.py", RULE + "# edited\n")
+        site.write("rules_of_others/rule.py", RULE + "x = 1\n")
         found.add(self.source())
-        site.write("rules_of_others/helper.py", "")
+        site.write("rules_of_others/rule.py", RULE + "def later():\n    from . import helper\n")
+        found.add(self.source())
+        site.write("rules_of_others/helper.py", "x = 1")
+        found.add(self.source())
+        site.write("rules_of_others/helper.py", "x = 2")
         found.add(self.source())
         site.write("rules_of_others/weights.txt", "1.0")
         found.add(self.source())
-        (site.folder / "rules_of_others/helper.py").rename(site.folder / "rules_of_others/h.py")
-        found.add(self.source())
-        assert len(found) == 5
+        assert len(found) == 6
+
+    def test_comments_docstrings_and_modules_never_imported_do_not_count(self, site: Site) -> None:
+        site.rule()
+        before = self.source()
+        site.write("rules_of_others/rule.py", '"""What it is."""\n' + RULE + "# edited\n")
+        site.write("rules_of_others/unused.py", "x = 1")
+        site.write("rules_of_others/README.md", "text")
+        assert self.source() == before
+
+    def test_a_module_of_its_own_beside_the_package_counts(self, site: Site) -> None:
+        site.rule(RULE + "import beside_it\n")
+        site.write("beside_it.py", "x = 1")
+        before = self.source()
+        site.write("beside_it.py", "x = 2")
+        assert self.source() != before
+
+    def test_all_modules_count_where_an_import_has_a_computed_name(self, site: Site) -> None:
+        site.rule(RULE + "import importlib\nimportlib.import_module('.h' + 'i', __package__)\n")
+        site.write("rules_of_others/hi.py", "x = 1")
+        before = self.source()
+        site.write("rules_of_others/hi.py", "x = 2")
+        assert self.source() != before
+
+    def test_a_source_of_an_earlier_version_is_accepted_while_no_file_differs(
+        self, site: Site
+    ) -> None:
+        site.rule()
+        as_a_new_process_would()
+        earlier = source_hash.hash_whole_package("rules_of_others.rule")
+        assert earlier != self.source()
+        entry_points.require_source("rule", "counted", earlier)
+        site.write("rules_of_others/rule.py", RULE + "x = 1\n")
+        as_a_new_process_would()
+        with pytest.raises(SpecError, match=r"learner\.source"):
+            entry_points.require_source("rule", "counted", earlier)
 
     def test_what_tools_leave_does_not_count(self, site: Site) -> None:
         site.rule()
@@ -319,7 +357,7 @@ class TestSource:
     def test_a_process_uses_the_code_that_it_has_imported(self, site: Site) -> None:
         site.rule()
         before = pin_rule("counted")
-        site.write("rules_of_others/rule.py", RULE + "# edited\n")
+        site.write("rules_of_others/rule.py", RULE + "x = 1\n")
         assert pin_rule("counted") == before
 
 
@@ -331,7 +369,7 @@ class TestAnotherSource:
         """Return a rule that has been edited since."""
         site.rule()
         before = pin_rule("counted")
-        site.write("rules_of_others/rule.py", RULE + "# edited\n")
+        site.write("rules_of_others/rule.py", RULE + "x = 1\n")
         as_a_new_process_would()
         return before
 

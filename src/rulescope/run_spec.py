@@ -235,7 +235,7 @@ class RunSpec(Frozen, frozen=True):
     @property
     def kept(self) -> tuple[str, ...]:
         """The carriers in the record."""
-        return tuple(name for name in self.keep if name in self.learner.CARRIERS)
+        return tuple(name for name in self.keep if name in self.learner.carrier_names)
 
     @property
     def donors(self) -> tuple[RunSpec, ...]:
@@ -315,7 +315,7 @@ def _problems(spec: RunSpec) -> list[str]:
         )
     found += [f"learner.{problem}" for problem in spec.learner.problems(spec.lanes, spec.steps)]
     if spec.keep != KEPT:
-        missing = [name for name in spec.keep if name not in spec.learner.CARRIERS]
+        missing = [name for name in spec.keep if name not in spec.learner.carrier_names]
         found += [f"keep: {spec.learner.missing_carrier(name)}" for name in missing]
     found += [f"keep: {name!r} is named twice" for name in spec.keep if spec.keep.count(name) > 1]
     for place, item in enumerate(spec.interventions):
@@ -363,7 +363,7 @@ def _change_problems(change: Change, spec: RunSpec) -> Iterator[str]:
 
 def _intervention_problems(item: Intervention, spec: RunSpec) -> Iterator[str]:
     """Yield what is wrong with one intervention of ``spec``, its donors included."""
-    if item.carrier not in spec.learner.CARRIERS:
+    if item.carrier not in spec.learner.carrier_names:
         yield f"carrier: {spec.learner.missing_carrier(item.carrier)}"
     if item.carrier == "replay" and isinstance(item, RandomState | Permute | Ablate):
         yield f"operation: {item.operation!r} makes no trajectories; it has no meaning for replay"

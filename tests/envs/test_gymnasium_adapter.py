@@ -352,6 +352,7 @@ class Module:
         """Write the module with another reward, and forget what this process knows of it."""
         (self.folder / "line_world.py").write_text(WORLD.replace("REWARD", reward))
         source_hash.digest.cache_clear()
+        source_hash.package_digest.cache_clear()
         gymnasium_adapter._origin.cache_clear()
         sys.modules.pop("line_world", None)
         gymnasium.registry.pop("Line-v0", None)

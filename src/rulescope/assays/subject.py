@@ -201,7 +201,7 @@ def name_history(rule: str, carriers: Sequence[str]) -> str:
 
 def with_history(subject: Subject, carriers: tuple[str, ...]) -> Subject:
     """Return ``subject`` with other carriers as its history; an unknown one is an error."""
-    valid = subject.learner.CARRIERS
+    valid = subject.learner.carrier_names
     if subject.architecture == "open":
         raise SpecError(f"--history: an audit of OPEN acts on its carry, the carrier {HISTORY!r}")
     for name in carriers:

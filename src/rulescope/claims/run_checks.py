@@ -260,7 +260,7 @@ def run_short(learner: LearnerSpec, boundary: Boundary, *, pinned: bool = False)
             iterations=ITERATIONS,
             log_every=4,
             # How a trajectory began is stored in the replay, whether the learner reads it or not.
-            keep=tuple(name for name in learner.CARRIERS if name != "replay"),
+            keep=tuple(name for name in learner.carrier_names if name != "replay"),
         )
     )
     life.run()

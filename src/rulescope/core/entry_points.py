@@ -7,6 +7,7 @@ See docs/plugins.md.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import metadata
 from importlib.metadata import EntryPoint
 from typing import Any, Literal, NamedTuple
@@ -62,7 +63,7 @@ def require_source(kind: Kind, name: str, source: str) -> EntryPoint:
     """Return the entry point ``name``; raise :class:`SpecError` unless its hash is ``source``."""
     point = find_entry_point(kind, name)
     here = hash_source(point)
-    if here != source:
+    if here != source and _hash_package(point) != source:
         key = "learner.source" if kind == "rule" else "environment.source"
         raise SpecError(
             f"{key}: the {kind} {name!r} of {_package(point)} is {here[:12]} here, not "
@@ -73,9 +74,18 @@ def require_source(kind: Kind, name: str, source: str) -> EntryPoint:
 
 
 def hash_source(point: EntryPoint) -> str:
-    """Return the sha256 of the top-level package, or module, that ``point`` is in."""
+    """Return the sha256 of the code that the module of ``point`` imports in its distribution."""
+    return _hash(point, source_hash.hash_module)
+
+
+def _hash_package(point: EntryPoint) -> str:
+    """Return the source of ``point`` as specifications of earlier versions hold it."""
+    return _hash(point, source_hash.hash_whole_package)
+
+
+def _hash(point: EntryPoint, digest: Callable[[str], str]) -> str:
     try:
-        return source_hash.digest(source_hash.home_of(point.module))
+        return digest(point.module)
     except ImportError as fault:
         raise plugin_error(point, str(fault)) from None
     except OSError as fault:

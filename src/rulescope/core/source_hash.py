@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
-import importlib.util
 import os
-import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from rulescope.core.import_closure import find_closure, find_home
 
 __version__ = "0.1.0"
 
@@ -67,41 +68,111 @@ def _program() -> Snapshot | None:
         return None
 
 
-def home_of(module: str) -> Path:
-    """Return the folder of the top-level package of ``module``, or the file of a single module.
-
-    Nothing is imported except namespace packages. (A namespace package, which several
-    distributions may share, has no code of its own: the first package below it with code counts.)
-    Raises ``ImportError`` with the reason.
-    """
-    loaded = getattr(sys.modules.get(module), "__file__", None)
-    if module == "__main__" and loaded is not None:
-        return Path(loaded).resolve()
-    parts = module.split(".")
-    for depth in range(1, len(parts) + 1):
-        name = ".".join(parts[:depth])
-        try:
-            spec = importlib.util.find_spec(name)
-        except (ImportError, ValueError) as fault:
-            raise ImportError(f"the module {name!r} cannot be found: {fault}") from None
-        if spec is None:
-            raise ImportError(f"there is no module {name!r}")
-        if spec.origin is not None:
-            path = Path(spec.origin)
-            if not path.is_file():
-                raise ImportError(f"{path} is not a file, so its source cannot be pinned")
-            return path.parent if spec.submodule_search_locations else path
-    raise ImportError(f"{module!r} is a namespace without code")
-
-
 @cache
-def digest(home: Path) -> str:
-    """Return one sha256 over the files of another package, or over one module.
+def digest(module: str, home: Path) -> str:  # noqa: ARG001  # part of the key of the cache
+    """Return one sha256 over the code that ``module`` of another package imports in its package.
+
+    ``home``, where that package is found, distinguishes packages of one name.
+
+    Counted are the modules of :func:`~rulescope.core.import_closure.find_closure`, each by its name
+    and syntax tree: comments, formatting and docstrings do not count. So do all files beside them
+    that are not Python's, by their bytes, because a rule may keep its weights there
+    (:data:`NOT_DATA` excepted). Raises ``ImportError`` with the reason if there is no such module.
 
     Computed once per process, because the code is imported once too: after an edit, this process
     still runs the code that was hashed.
     """
+    modules = find_closure(module)
+    total = hashlib.sha256(b"syntax trees, 1|")
+
+    def add(name: str, content: bytes) -> None:
+        total.update(f"{name}|{len(content)}|".encode())
+        total.update(content)
+
+    for name, file in sorted(modules.items()):
+        content = file.read_bytes()
+        add(name, describe_code(content) if file.suffix == ".py" else content)
+    for each in sorted({find_home(name) for name in modules}):
+        beside = sorted(_files(each.path, ()), key=_as_posix) if each.path.is_dir() else []
+        for path in (path for path in beside if not path.endswith(NOT_DATA)):
+            inside = _as_posix(path[len(str(each.path)) + 1 :])
+            add(f"{each.name}/{inside}", _read(path)[0])
+    return total.hexdigest()
+
+
+NOT_DATA = (".py", ".pyi", ".so", ".pyd", ".md", ".rst")
+"""Endings of files in a package that are not its data: code, which counts only if it is imported,
+and documentation."""
+
+
+def describe_code(source: bytes) -> bytes:
+    """Return Python ``source`` without comments, formatting and docstrings.
+
+    It is a text of the syntax tree. Empty fields are left out, so that newer versions of Python,
+    which add fields, write the same text. What cannot be parsed is returned as it is.
+
+    >>> describe_code(b"x = 1  # one") == describe_code(b"x=(1)")
+    True
+    """
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return source.replace(b"\r\n", b"\n")
+    parts: list[str] = []
+    _describe(tree, parts.append)
+    return "".join(parts).encode("utf-8", "surrogatepass")
+
+
+def _describe(node: Any, write: Callable[[str], None]) -> None:
+    if isinstance(node, ast.AST):
+        write(type(node).__name__)
+        write("(")
+        for name in node._fields:
+            value = getattr(node, name, None)
+            # A context follows from the place of a name; the kind of a string from its spelling.
+            if value is None or value == [] or name in ("ctx", "kind", "type_comment"):
+                continue
+            write(name)
+            write("=")
+            _describe(value, write)
+        write(")")
+    elif isinstance(node, list):
+        write("[")
+        for each in node:
+            if not _is_text(each):
+                _describe(each, write)
+                write(",")
+        write("]")
+    else:
+        write(repr(node))
+
+
+def _is_text(node: Any) -> bool:
+    """Return whether a statement is only a string, as a docstring is."""
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
+
+
+@cache
+def package_digest(home: Path) -> str:
+    """Return one sha256 over all files of another package, or over one module.
+
+    Specifications of earlier versions hold it as their source.
+    """
     return snapshot(home).sha256
+
+
+def hash_module(module: str) -> str:
+    """Return the source of ``module`` as specifications hold it; see :func:`digest`."""
+    return digest(module, find_home(module).path)
+
+
+def hash_whole_package(module: str) -> str:
+    """Return the source of ``module`` as specifications of earlier versions hold it."""
+    return package_digest(find_home(module).path)
 
 
 def _same(path: str, then: Version) -> bool:

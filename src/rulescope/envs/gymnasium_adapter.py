@@ -231,7 +231,7 @@ def _origin(config: Gymnasium) -> Origin:
         registered.order_enforce,
     ]
     try:
-        hashes = sorted({source_hash.digest(source_hash.home_of(name)) for name in modules})
+        hashes = sorted({source_hash.hash_whole_package(name) for name in modules})
     except (ImportError, OSError):
         return Origin(None, tuple(sorted(modules)))
     text = json.dumps([hashes, facts], sort_keys=True)

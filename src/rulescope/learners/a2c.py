@@ -23,6 +23,7 @@ from rulescope.core import seeds
 from rulescope.learners.adam import Adam, flat_carrier, to_tensor
 from rulescope.learners.baseline_config import A2C, PPO, A2CPopArt
 from rulescope.learners.learner import Carrier, Choice, Learner, Rollout
+from rulescope.learners.return_statistics import RETURN_SCALE, ReturnStatistics
 from rulescope.learners.torso import Evaluation, Network
 
 METRICS = ("loss_policy", "loss_value", "entropy", "advantage_std", "gradient_norm")
@@ -180,9 +181,12 @@ class Decisions:
 
 
 class A2CLearner(ActorCritic):
-    """Advantage actor-critic; its carriers are the parameters and the optimiser's moments."""
+    """Advantage actor-critic; its carriers are the parameters and the optimiser's moments.
 
-    metrics = METRICS
+    With return-based scaling also the statistics of rewards and returns, ``scaling``.
+    """
+
+    metrics: tuple[str, ...] = METRICS
 
     def __init__(
         self,
@@ -194,6 +198,11 @@ class A2CLearner(ActorCritic):
     ) -> None:
         super().__init__(config, observation_shape, actions, seed, device)
         self.config = config
+        self.statistics: ReturnStatistics | None = None
+        if config.scaling is not None:
+            self.statistics = ReturnStatistics(config.scaling, config.discount)
+            self.carriers = {"scaling": self.statistics.carrier, **self.carriers}
+            self.metrics = (*METRICS, RETURN_SCALE)
 
     def learn(self, rollout: Rollout, measure: bool) -> dict[str, float]:
         """Update once from all S x N transitions; the last observations are the bootstrap."""
@@ -201,7 +210,14 @@ class A2CLearner(ActorCritic):
         evaluation = self.evaluate(self.tensor(rows(rollout)))
         values = evaluation.output_array[:, -1].reshape(rollout.observations.shape[:2])
         advantages = gae(rollout, values, config.discount, config.trace)
+        if self.statistics is not None:
+            # Advantages are linear in the TD errors, so dividing them divides each TD error.
+            self.statistics.push(rollout)
+            advantages /= self.statistics.sigma
         weights, returns = advantages.ravel(), (advantages + values[:-1]).ravel()
         decisions = Decisions(evaluation.output_array[: len(weights)], rollout.actions.ravel())
         metrics = self.descend(evaluation, decisions, weights, returns, measure)
-        return {**metrics, "advantage_std": float(advantages.std())} if measure else {}
+        if not measure:
+            return {}
+        scale = {} if self.statistics is None else {RETURN_SCALE: self.statistics.sigma}
+        return {**metrics, "advantage_std": float(advantages.std()), **scale}

@@ -13,7 +13,12 @@ from typing import Annotated, ClassVar, Literal
 from msgspec import Meta
 
 from rulescope.core.structs import Fraction, Frozen, NonNegative, Norm, Positive, Rate
-from rulescope.learners.learner_base import LearnerBase, ReplayShape, minibatch_problems
+from rulescope.learners.learner_base import (
+    LearnerBase,
+    ReplayShape,
+    ReturnScaling,
+    minibatch_problems,
+)
 
 
 class NetworkSizes(Frozen, frozen=True):
@@ -44,6 +49,14 @@ class A2C(LearnerBase, frozen=True, tag="a2c", tag_field="kind"):
     entropy_coefficient: NonNegative = 0.01
     max_norm: Norm = 0.5
     """The whole gradient is scaled down to this norm, policy and value together."""
+    scaling: ReturnScaling | None = None
+    """Whether TD errors are divided by the running scale of returns: both the advantages in the
+    policy loss and the errors in the value loss. Values stay in the units of the rewards."""
+
+    @property
+    def carrier_names(self) -> tuple[str, ...]:
+        """Names of the parts of its persistent state, those of its options included."""
+        return self.CARRIERS if self.scaling is None else ("scaling", *self.CARRIERS)
 
 
 class PPO(LearnerBase, frozen=True, tag="ppo", tag_field="kind"):

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Meta
 
 from rulescope.core.structs import Decay, Fraction, Frozen, NonNegative, Positive, Rate
-from rulescope.learners.learner_base import LearnerBase, ReplayShape
+from rulescope.learners.learner_base import LearnerBase, ReplayShape, ReturnScaling
 
 
 class Conventions(Frozen, frozen=True):
@@ -142,6 +142,15 @@ class Disco(LearnerBase, frozen=True, tag="disco", tag_field="kind"):
     """Trajectories in one learner step; learning starts once this many are stored."""
     capacity: Positive = 1024
     """Trajectories kept for replay, first in first out."""
+    scaling: ReturnScaling | None = None
+    """Whether rewards are divided by the running scale of returns when a batch is drawn. Values,
+    TD errors and everything that the rule reads are then in units of that scale; the rule itself
+    and the rewards in the replay are unchanged."""
+
+    @property
+    def carrier_names(self) -> tuple[str, ...]:
+        """Names of the parts of its persistent state, those of its options included."""
+        return self.CARRIERS if self.scaling is None else ("scaling", *self.CARRIERS)
 
     def first_update(self, lanes: int, steps: int) -> int:  # noqa: ARG002
         """Return the iteration in which the parameters are first updated."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar, NamedTuple, Self
+from typing import ClassVar, Literal, NamedTuple, Self
 
 from msgspec.structs import replace
 
 from rulescope.core.errors import nearest
-from rulescope.core.structs import Frozen
+from rulescope.core.structs import Frozen, NonNegative
 
 HISTORY = "recurrent"
 """The carrier that holds the learning history, in any rule; audits act on it."""
@@ -36,6 +36,21 @@ class ReplayShape(NamedTuple):
     """Bytes stored beside each observation, about."""
 
 
+class ReturnScaling(Frozen, frozen=True):
+    """Return-based scaling of TD errors, by Schaul et al. (2021): divide them by ``sigma``.
+
+    ``sigma^2 = Var[R] + Var[Gamma] E[G^2]``, where R is the reward of an interaction, Gamma the
+    discount after it (0 at an episode's end) and G the sum of an episode's rewards. All three are
+    statistics of the whole lifetime, in the carrier ``scaling``.
+    """
+
+    floor: NonNegative = 0.01
+    """The least sigma; 0 for none."""
+    floor_unit: Literal["fixed", "reward"] = "fixed"
+    """Unit of the floor: 1, or the largest absolute reward so far. With ``reward`` all of sigma is
+    proportional to the rewards."""
+
+
 class LearnerBase(Frozen, frozen=True):
     """The properties of a learner that are known without building it.
 
@@ -44,7 +59,7 @@ class LearnerBase(Frozen, frozen=True):
     """
 
     CARRIERS: ClassVar[tuple[str, ...]] = ()
-    """Names of the parts of its persistent state."""
+    """Names of the parts of its persistent state, those of options that are off left out."""
     builds: ClassVar[str] = ""
     """Module and class of a baseline, such as ``ppo:PPOLearner``. The class is called with the
     configuration, the shape of observations, the number of actions, the seed and the keyword
@@ -67,9 +82,14 @@ class LearnerBase(Frozen, frozen=True):
         return str(self.__struct_config__.tag)
 
     @property
+    def carrier_names(self) -> tuple[str, ...]:
+        """Names of the parts of its persistent state, those of its options included."""
+        return self.CARRIERS
+
+    @property
     def history(self) -> tuple[str, ...]:
         """The carriers that hold the learning history."""
-        return tuple(name for name in self.CARRIERS if name == HISTORY)
+        return tuple(name for name in self.carrier_names if name == HISTORY)
 
     def first_update(self, lanes: int, steps: int) -> int:  # noqa: ARG002
         """Return the iteration in which the parameters are first updated."""
@@ -89,7 +109,7 @@ class LearnerBase(Frozen, frozen=True):
 
     def missing_carrier(self, name: str) -> str:
         """Return the message for a carrier ``name`` that the learner does not have."""
-        return f"no carrier {name!r}{nearest(name, self.CARRIERS)}"
+        return f"no carrier {name!r}{nearest(name, self.carrier_names)}"
 
     def for_minatar(self, game: str) -> Self:  # noqa: ARG002
         """Return the configuration for a MinAtar game: a torso for its channels."""

@@ -36,12 +36,14 @@ CARRIER_COLUMNS = {
     "value_mean": "mean of the values (PopArt)",
     "value_scale": "deviation of the values (PopArt)",
     "floor_margin": "deviation above its floor (PopArt)",
+    "return_scale": "scale of the returns (return-based scaling)",
     "stored": "transitions in replay",
 }
 """Log columns about carriers, and their names."""
 CARRIER_OF = {
     **dict.fromkeys(STATE_NORMS, "recurrent"),
     **dict.fromkeys(("value_mean", "value_scale", "floor_margin"), "averages"),
+    "return_scale": "scaling",
     "stored": "replay",
 }
 """The carrier that each of these columns is about."""
@@ -147,7 +149,7 @@ def carriers(run: RecordedRun) -> list[tuple[str, bool, float | None]]:
         known = squares.setdefault(array.name.partition("/")[0], [])
         known += [] if array.norm is None else [array.norm**2]
     # A record of another version may have carriers that the learner no longer has.
-    names = dict.fromkeys((*run.spec.learner.CARRIERS, *squares))
+    names = dict.fromkeys((*run.spec.learner.carrier_names, *squares))
     norms = {name: math.sqrt(sum(known)) for name, known in squares.items() if known}
     return [(name, name in logged, _finite(norms.get(name))) for name in names]
 

@@ -22,13 +22,14 @@ from rulescope.learners.disco.value_estimates import Averages
 from rulescope.learners.disco_config import Disco
 from rulescope.learners.learner import Carrier, Choice, Learner, Rollout
 from rulescope.learners.replay import Sample, TrajectoryReplay
+from rulescope.learners.return_statistics import RETURN_SCALE, ReturnStatistics
 from rulescope.rules.rule_weights import RuleWeights
 
 
 class DiscoLearner(Learner):
     """A learner driven by fixed rule weights."""
 
-    metrics = METRICS
+    metrics: tuple[str, ...] = METRICS
     rule: RuleWeights
 
     def __init__(
@@ -75,6 +76,11 @@ class DiscoLearner(Learner):
         )
         self.streams = {name: seeds.stream(seed, name) for name in ("action", "replay")}
         self.carriers = self._make_carriers()
+        self.statistics: ReturnStatistics | None = None
+        if config.scaling is not None:
+            self.statistics = ReturnStatistics(config.scaling, config.discount)
+            self.carriers = {"scaling": self.statistics.carrier, **self.carriers}
+            self.metrics = (*METRICS, RETURN_SCALE)
 
     def act(self, observation: NDArray[np.float32]) -> Choice:
         """Sample from the policy: the largest of logits plus Gumbel noise."""
@@ -85,6 +91,8 @@ class DiscoLearner(Learner):
 
     def learn(self, rollout: Rollout, measure: bool) -> dict[str, float]:
         """Store each lane's trajectory; once a batch is there, make one update."""
+        if self.statistics is not None:
+            self.statistics.push(rollout)
         t = self.transitions
         for lane in range(rollout.actions.shape[1]):
             self.replay.append(
@@ -99,7 +107,10 @@ class DiscoLearner(Learner):
             return {}
         batch = self.batch(self.streams["replay"])
         self.state, step = self.update.fast_(self.state, batch)
-        return measurements(step, self.state, self.update.interface) if measure else {}
+        if not measure:
+            return {}
+        scale = {} if self.statistics is None else {RETURN_SCALE: self.statistics.sigma}
+        return {**measurements(step, self.state, self.update.interface), **scale}
 
     def carrier_metrics(self) -> dict[str, float]:
         """Return the norms of the recurrent state."""
@@ -118,11 +129,12 @@ class DiscoLearner(Learner):
             for name, values in sample.columns.items()
             if values.ndim > 1
         }
+        sigma = None if self.statistics is None else self.statistics.sigma
         return Batch(
             rows=tensor(sample.rows),
             index=tensor(sample.index.T),
             actions=timed["actions"],
-            rewards=timed["rewards"],
+            rewards=timed["rewards"] if sigma is None else timed["rewards"] / sigma,
             terminals=timed["terminals"],
             behaviour=timed["behaviour"],
             began=tensor(sample.columns["began"]),
