@@ -4,4 +4,6 @@
 - ``experience``, ``population``: worlds, replay and learning of the agents;
 - ``critic``, ``objective``: advantages of fresh experience, and the meta-loss;
 - ``rule_tensors``, ``meta_training``, ``discovery_runner``: the rule, meta-steps, files.
+
+``evolution_strategy`` is a search without gradients; no recipe or command uses it yet.
 """
