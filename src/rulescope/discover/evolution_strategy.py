@@ -124,7 +124,8 @@ def shape_fitness(fitness: NDArray[np.float64], shaping: Shaping) -> NDArray[np.
         return np.zeros_like(fitness)
     values = np.where(finite, fitness, fitness[finite].min())
     if shaping == "winner":
-        return 0.5 + 0.5 * np.sign(values - values[:, ::-1])
+        won: NDArray[np.float64] = 0.5 + 0.5 * np.sign(values - values[:, ::-1])
+        return won
     if shaping == "z-score":
         spread = values.std()
         return (values - values.mean()) / spread if spread > 0 else np.zeros_like(values)
