@@ -15,7 +15,7 @@ import torch
 
 from plugin_packages import RULE, Site, importable
 from rulescope import run_packages, run_spec
-from rulescope.core import entry_points, source_hash
+from rulescope.core import entry_points, plugin_source
 from rulescope.core.errors import RecordError, SpecError, WorldError
 from rulescope.engine.local_engine import run_all
 from rulescope.envs.plugin_world import make_plugin_world, pin_plugin_world
@@ -129,8 +129,8 @@ def short(learner: Plugin | A2C, **changes: Any) -> RunSpec:
 
 def as_a_new_process_would() -> None:
     """Forget what was hashed and imported, which a process does once only."""
-    source_hash.digest.cache_clear()
-    source_hash.package_digest.cache_clear()
+    plugin_source.digest.cache_clear()
+    plugin_source.package_digest.cache_clear()
     for name in [name for name in sys.modules if name.startswith(("rules_of_others", "a_world"))]:
         del sys.modules[name]
 
@@ -316,7 +316,7 @@ class TestSource:
     ) -> None:
         site.rule()
         as_a_new_process_would()
-        earlier = source_hash.hash_whole_package("rules_of_others.rule")
+        earlier = plugin_source.hash_whole_package("rules_of_others.rule")
         assert earlier != self.source()
         entry_points.require_source("rule", "counted", earlier)
         site.write("rules_of_others/rule.py", RULE + "x = 1\n")

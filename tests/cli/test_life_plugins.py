@@ -11,6 +11,7 @@ import pytest
 from command_line import invoke, invoke_json
 from plugin_packages import RULE, Site, example_installed
 from rulescope.core.errors import SpecError
+from rulescope.core.plugin_source import hash_module
 
 SHORT = ("--iterations", "4", "--log-every", "2", "--steps", "9")
 
@@ -38,7 +39,8 @@ def test_a_plug_in_rule_learns_in_a_plug_in_world(tmp_path: Path) -> None:
     manifest = json.loads(path.read_text())
     assert manifest["spec"]["learner"]["learning_rate"] == 0.02
     assert manifest["rule"]["name"] == "sized"
-    assert manifest["rule"]["sha256"] == manifest["spec"]["environment"]["source"]
+    assert manifest["rule"]["sha256"] == manifest["spec"]["learner"]["source"]
+    assert manifest["spec"]["environment"]["source"] == hash_module("rulescope_example.world")
     text = invoke("life", *options, *SHORT, "--store", tmp_path / "store").stdout
     assert "sized, pin recurrent, echo" in text
 

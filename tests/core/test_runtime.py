@@ -132,7 +132,7 @@ def package(tmp_path: Path) -> Path:
     """Return the folder of a copy of the package, reduced to what tells its identity."""
     folder = tmp_path / "top" / "src" / "rulescope"
     (folder / "core").mkdir(parents=True)
-    for name in ("__init__.py", "errors.py", "import_closure.py", "source_hash.py", "runtime.py"):
+    for name in ("__init__.py", "errors.py", "source_hash.py", "runtime.py"):
         shutil.copy(SOURCE / "core" / name, folder / "core" / name)
     shutil.copy(SOURCE / "__init__.py", folder / "__init__.py")
     return folder

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from envs.env_samples import actions_for, assert_same_arrays
 from rulescope import run_packages
 from rulescope.cli.main import app
-from rulescope.core import arrays, source_hash
+from rulescope.core import arrays, plugin_source
 from rulescope.core.errors import ExitError, RecordError, SpecError, WorldError
 from rulescope.engine.local_engine import run_all
 from rulescope.envs import check_env, gymnasium_adapter, make
@@ -351,8 +351,8 @@ class Module:
     def write(self, reward: str) -> None:
         """Write the module with another reward, and forget what this process knows of it."""
         (self.folder / "line_world.py").write_text(WORLD.replace("REWARD", reward))
-        source_hash.digest.cache_clear()
-        source_hash.package_digest.cache_clear()
+        plugin_source.digest.cache_clear()
+        plugin_source.package_digest.cache_clear()
         gymnasium_adapter._origin.cache_clear()
         sys.modules.pop("line_world", None)
         gymnasium.registry.pop("Line-v0", None)

@@ -12,7 +12,7 @@ from importlib import metadata
 from importlib.metadata import EntryPoint
 from typing import Any, Literal, NamedTuple
 
-from rulescope.core import source_hash
+from rulescope.core import plugin_source
 from rulescope.core.errors import SpecError, nearest, refusing_exit
 
 Kind = Literal["rule", "world"]
@@ -75,12 +75,12 @@ def require_source(kind: Kind, name: str, source: str) -> EntryPoint:
 
 def hash_source(point: EntryPoint) -> str:
     """Return the sha256 of the code that the module of ``point`` imports in its distribution."""
-    return _hash(point, source_hash.hash_module)
+    return _hash(point, plugin_source.hash_module)
 
 
 def _hash_package(point: EntryPoint) -> str:
     """Return the source of ``point`` as specifications of earlier versions hold it."""
-    return _hash(point, source_hash.hash_whole_package)
+    return _hash(point, plugin_source.hash_whole_package)
 
 
 def _hash(point: EntryPoint, digest: Callable[[str], str]) -> str:

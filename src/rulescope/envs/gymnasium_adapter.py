@@ -14,7 +14,7 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from rulescope.core import seeds, source_hash
+from rulescope.core import plugin_source, seeds
 from rulescope.core.errors import RecordError, SpecError, WorldError, nearest, refusing_exit
 from rulescope.envs.environment import Actions, Array, References, SeededWorld, State, Step
 from rulescope.envs.plugin_world import checked_flag, checked_reward, checked_step
@@ -231,7 +231,7 @@ def _origin(config: Gymnasium) -> Origin:
         registered.order_enforce,
     ]
     try:
-        hashes = sorted({source_hash.hash_whole_package(name) for name in modules})
+        hashes = sorted({plugin_source.hash_whole_package(name) for name in modules})
     except (ImportError, OSError):
         return Origin(None, tuple(sorted(modules)))
     text = json.dumps([hashes, facts], sort_keys=True)
