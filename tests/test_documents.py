@@ -65,7 +65,7 @@ def test_a_stale_number_is_found_and_corrected(
 ) -> None:
     fresh, old = tmp_path / "fresh.md", tmp_path / "old.md"
     count = len(repository.analyses.records)
-    fresh.write_text(f"There are <!-- value: records -->{count}<!-- /value -->.")
+    fresh.write_text(f"There are <!-- value: records -->{count:,}<!-- /value -->.")
     old.write_text("There are <!-- value: records -->226<!-- /value -->.")
     monkeypatch.setattr(Repository, "pages", [fresh, old])
     assert list(pages.stale(repository)) == [(old, fresh.read_text())]

@@ -111,6 +111,18 @@ def test_part_of_a_published_plan_is_shown_as_the_published_grid() -> None:
     assert planned.plan.budget == SCALE.budget("paper")
 
 
+def test_a_plan_beyond_the_published_seeds_hides_no_assay_that_shares_its_runs() -> None:
+    asked: dict[str, Any] = {"arms": ["live"], "tasks": ["catch"]}
+    more = narrowed(SCALE, SCALE.budget("paper"), Selection(seeds=14, **asked))
+    runs = all_runs(Plan.of(SCALE, more), Plan.of(CHANGE, CHANGE.budget("smoke")))
+    searched = {each.plan.assay.id for each in select_plans(runs)}
+    assert len(searched) > 2
+    found = select_plans(runs, recorded=[(SCALE, more)])
+    assert {each.plan.assay.id for each in found} == searched
+    [planned] = [each for each in found if each.plan.assay.id == "E1"]
+    assert {run.seed for run in planned.plan.runs.values()} == set(range(14))
+
+
 def test_scales_that_the_published_grid_lacks_are_shown_all_the_same() -> None:
     part = narrowed(SCALE, SCALE.budget("paper"), Selection(scales=[0.5], tasks=["catch"], seeds=2))
     plan = Plan.of(SCALE, part)

@@ -73,6 +73,8 @@ def select_plans(
     planned = {key for each in found for key in (*each.plan.runs, *each.plan.donors)}
     left = {key: spec for key, spec in specs.items() if key not in planned}
     if left:
+        if any(_is_as_published(each.plan) for each in found):
+            found += _published_candidates(known, {each.plan.assay.id for each in found})
         found += _searched_candidates(left, known, preset, observed)
     groups: dict[tuple[str, ...], list[_Candidate]] = {}
     for each in found:
@@ -118,6 +120,20 @@ def _recorded_candidates(recorded: Recorded, known: Known) -> list[_Candidate]:
         if not any(plan.runs.keys() <= each.runs.keys() for each in whole):
             found.append(plan)
     return [_Candidate(plan, recorded=True) for plan in found]
+
+
+def _published_candidates(known: Known, without: Collection[str]) -> list[_Candidate]:
+    """Return the published grids that have runs, except those of the assays ``without``.
+
+    Published assays have cells in common: in a store with runs beyond its plans, a plan of one
+    assay must not hide that another has runs too.
+    """
+    return [
+        _Candidate(plan)
+        for assay in ASSAYS.values()
+        if assay.id not in without
+        for plan in search_preset(assay, PUBLISHED, "paper", known, known)
+    ]
 
 
 def _united_plan(assay: Assay, budgets: Sequence[Budget], known: Known) -> Plan | None:
