@@ -10,7 +10,8 @@ same run.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -21,6 +22,8 @@ from rulescope.core.structs import without_defaults
 from rulescope.envs.world_config import Argument
 
 EXPECTED = "a class derived from rulescope.core.structs.Frozen, with frozen=True"
+_PLAIN = re.compile(r"[A-Za-z_][\w.-]*")
+"""Text that needs no quotes in the name of a rule."""
 
 
 def check_class(kind: object) -> str | None:
@@ -107,3 +110,78 @@ def list_arguments(rule: str, options: msgspec.Struct | None) -> tuple[Argument,
 
 def _tag(options: msgspec.Struct) -> str | None:
     return options.__struct_config__.tag_field
+
+
+def parse_assignments(texts: Sequence[str], option: str = "--option") -> dict[str, Any]:
+    """Return the values of ``NAME=VALUE`` by name, as typed; text in quotes is unquoted.
+
+    >>> parse_assignments(["alpha=2", 'mode="a,b"'])
+    {'alpha': '2', 'mode': 'a,b'}
+    """
+    found: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not equals or not name:
+            raise SpecError(f"{option}: {text!r} is not NAME=VALUE, such as alpha=2")
+        if name in found:
+            raise SpecError(f"{option}: {name!r} is given twice")
+        found[name] = _unquote(value)
+    return found
+
+
+def split_options(text: str) -> tuple[str, dict[str, Any]]:
+    """Return the name of a rule, and the options in brackets after it.
+
+    >>> split_options("mine[alpha=2, sizes=[3,4]]"), split_options("mine")
+    (('mine', {'alpha': '2', 'sizes': '[3,4]'}), ('mine', {}))
+    """
+    name, bracket, inside = text.partition("[")
+    if not bracket or not text.endswith("]") or not name:
+        return text, {}
+    return name, parse_assignments(_split_list(inside[:-1]), name)
+
+
+def name_options(rule: str, options: Sequence[Argument]) -> str:
+    """Return the name of ``rule`` with ``options``, as :func:`split_options` reads it.
+
+    >>> name_options("mine", [Argument(name="alpha", value=2.0)])
+    'mine[alpha=2.0]'
+    """
+    if not options:
+        return rule
+    return f"{rule}[{','.join(f'{each.name}={_as_text(each.value)}' for each in options)}]"
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, str) and _PLAIN.fullmatch(value):
+        return value
+    return msgspec.json.encode(value).decode()
+
+
+def quote(text: str) -> str:
+    """Return a value as it is typed inside brackets: in quotes, if it would end there otherwise."""
+    is_list = text.startswith("[") and text.endswith("]")
+    return text if is_list or not set(text) & set(',[]"@') else msgspec.json.encode(text).decode()
+
+
+def _unquote(text: str) -> str:
+    if len(text) > 1 and text.startswith('"') and text.endswith('"'):
+        try:
+            return str(msgspec.json.decode(text, type=str))
+        except msgspec.MsgspecError:
+            return text
+    return text
+
+
+def _split_list(text: str) -> list[str]:
+    """Split ``text`` at the commas that are in no brackets and no quotes."""
+    parts, depth, quoted, before = [""], 0, False, ""
+    for mark in text:
+        quoted ^= mark == '"' and before != "\\"
+        depth += 0 if quoted else (mark == "[") - (mark == "]")
+        if mark == "," and depth == 0 and not quoted:
+            parts.append("")
+        else:
+            parts[-1] += mark
+        before = mark
+    return parts
