@@ -104,6 +104,7 @@ class Lifetime:
             weights=self._weights,
             interactions=whole.interactions,
             iterations=spec.iterations,
+            lanes=spec.lanes,
         )
 
     def _fork(self, fork: Fork) -> None:

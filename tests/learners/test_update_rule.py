@@ -171,11 +171,27 @@ def test_a_history_that_is_not_finite_is_the_end() -> None:
         learner.learn(rollout(0, learner), measure=False)
 
 
-@pytest.mark.parametrize("nothing", [{}, None, {"size": 1.0}, {"": torch.zeros(1)}])
-def test_a_rule_must_have_a_state(nothing: Any) -> None:
+@pytest.mark.parametrize("nothing", [None, [], {"size": 1.0}, {"": torch.zeros(1)}])
+def test_a_state_is_tensors_by_name(nothing: Any) -> None:
     class Empty(PlainA2C):
         def start(self) -> State:
             return nothing  # type: ignore[no-any-return]
 
     with pytest.raises(SpecError, match=r"Empty: start\(\) must return"):
         Empty(SETUP)
+
+
+class Stateless(UpdateRule):
+    """REINFORCE, which keeps nothing."""
+
+    def loss(self, seen: Seen, state: State) -> tuple[Tensor, State]:
+        return -(seen.rewards * seen.chosen()).mean(), state
+
+
+def test_a_rule_that_starts_with_nothing_has_no_history() -> None:
+    learner = Stateless(SETUP)
+    assert Stateless.declared_carriers() == tuple(learner.carriers) == ("moments", "params")
+    assert PlainA2C.declared_carriers() == ("recurrent", "moments", "params")
+    assert "history_norm" not in learner.metrics
+    assert set(learner.learn(rollout(0, learner), measure=True)) == set(learner.metrics)
+    check_learner(lambda: Stateless(SETUP), (3, 3), 3, steps=7)

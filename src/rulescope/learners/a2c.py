@@ -21,7 +21,7 @@ from torch import Tensor
 
 from rulescope.core import seeds
 from rulescope.learners.adam import Adam, flat_carrier, to_tensor
-from rulescope.learners.baseline_config import A2C, PPO, A2CPopArt
+from rulescope.learners.baseline_config import A2C, PPO, A2CPopArt, NetworkSizes
 from rulescope.learners.learner import Carrier, Choice, Learner, Rollout
 from rulescope.learners.return_statistics import RETURN_SCALE, ReturnStatistics
 from rulescope.learners.torso import Evaluation, Network
@@ -42,7 +42,7 @@ class ActorCritic(Learner):
     ) -> None:
         self._coefficients = config.value_coefficient, config.entropy_coefficient
         self.device = torch.device(device)
-        self.network = Network(observation_shape, actions + 1, config.agent)
+        self.network = self.make_network(observation_shape, actions, config.agent)
         self.params = self.network.initial(seed).to(self.device)
         self.views = self.network.layout.views(self.params)
         self.gradient = torch.zeros_like(self.params)
@@ -53,6 +53,12 @@ class ActorCritic(Learner):
             "moments": self.optimiser.carrier,
             "params": flat_carrier(self.params),
         }
+
+    def make_network(
+        self, observation_shape: tuple[int, ...], actions: int, sizes: NetworkSizes
+    ) -> Network:
+        """Return the network, whose main outputs are the logits of ``actions`` and a value."""
+        return Network(observation_shape, actions + 1, sizes)
 
     def act(self, observation: NDArray[np.float32]) -> Choice:
         """Sample from the policy: the largest of logits plus Gumbel noise."""

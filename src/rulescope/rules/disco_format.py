@@ -15,10 +15,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
 from rulescope.core.arrays import Arrays
-from rulescope.core.errors import nearest
+from rulescope.rules.array_format import Shape, find_fault
 
 LIFETIME = "lstm/~/meta_lstm/~unroll/"
 """Prefix of the keys of the lifetime network."""
@@ -27,8 +25,6 @@ STEP_FEATURES = 23
 """Features of each step besides those of the action encoder; fixed by the rule."""
 ACTION_CHANNELS = 9
 """Features of each action at each step; fixed by the rule, independent of its size."""
-
-Shape = tuple[int, ...]
 
 
 class DiscoSizes(NamedTuple):
@@ -145,47 +141,4 @@ def sizes_of(arrays: Arrays) -> DiscoSizes:
 
 def fault(arrays: Arrays) -> str | None:
     """Return why ``arrays`` are not a Disco rule, naming the array, or None if they are."""
-    return _wrong_keys(arrays) or _wrong_values(arrays) or _wrong_shape(arrays)
-
-
-def _wrong_keys(arrays: Arrays) -> str | None:
-    keys = shapes().keys()
-    unknown = sorted(set(arrays) - keys)
-    missing = sorted(keys - set(arrays))
-    if unknown:
-        # For a file of another kind, the list of 42 valid keys would hide the message.
-        hint = nearest(unknown[0], missing or keys).partition("; valid:")[0]
-        return f"holds an array {unknown[0]!r} that no Disco rule has{hint}{_more(unknown)}"
-    if missing:
-        return f"lacks the array {missing[0]!r}{_more(missing)}"
-    return None
-
-
-def _more(names: list[str]) -> str:
-    return f" (and {len(names) - 1} more such)" if len(names) > 1 else ""
-
-
-def _wrong_values(arrays: Arrays) -> str | None:
-    for key, array in arrays.items():
-        if array.dtype != np.dtype(np.float32):
-            return f"array {key!r} is {array.dtype}, not float32"
-        if array.size == 0:
-            return f"array {key!r} is empty"
-        if not np.isfinite(array).all():
-            return f"array {key!r} holds values that are not finite"
-    return None
-
-
-def _wrong_shape(arrays: Arrays) -> str | None:
-    for key, example in shapes().items():
-        if arrays[key].ndim != len(example):
-            return f"array {key!r} has {arrays[key].ndim} dimensions, not {len(example)}"
-    sizes = sizes_of(arrays)
-    for key, shape in shapes(sizes).items():
-        if arrays[key].shape != shape:
-            known = ", ".join(f"{size} {count}" for size, count in sizes._asdict().items())
-            return (
-                f"array {key!r} has shape {arrays[key].shape}, but the other arrays require "
-                f"{shape} (sizes read from them: {known})"
-            )
-    return None
+    return find_fault(arrays, "Disco", DISCO103, shapes, sizes_of)

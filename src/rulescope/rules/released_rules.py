@@ -10,7 +10,7 @@ from typing import Literal
 
 from rulescope.core.errors import WeightsError, nearest
 
-Architecture = Literal["disco", "open"]
+Architecture = Literal["disco", "open", "lpg", "lpo"]
 
 # Commits, not branches: the file behind the address must not change.
 _DISCO = (
@@ -29,7 +29,8 @@ class Rule:
 
     name: str
     architecture: Architecture
-    """``disco`` sets the targets of the learner; ``open`` is an optimiser for its parameters."""
+    """``disco`` and ``lpg`` set the targets of the learner, ``lpo`` is a term of its loss, ``open``
+    an optimiser for its parameters."""
     file: str
     """Path of the file inside a folder of weights, with ``/`` between the parts."""
     url: str

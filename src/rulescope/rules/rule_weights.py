@@ -25,7 +25,14 @@ from numpy.typing import NDArray
 from rulescope.core import arrays as files
 from rulescope.core import seeds
 from rulescope.core.errors import WeightsError
-from rulescope.rules import disco_format, released_rules, weight_files
+from rulescope.rules import (
+    disco_format,
+    drawn_rules,
+    lpg_format,
+    lpo_format,
+    released_rules,
+    weight_files,
+)
 from rulescope.rules.disco_format import DiscoSizes, shapes
 from rulescope.rules.embedded import EMBEDDED, Embedded, of_content
 
@@ -63,8 +70,8 @@ class RuleWeights:
     """The weights η of a rule. They never change, so the arrays are read-only.
 
     ``arrays`` maps a name to float32 values: the 42 arrays of :mod:`.disco_format` for a Disco
-    rule, or one vector of length 3571 or 1211 under ``"weights"`` for OPEN. To use them in torch,
-    copy with ``torch.tensor(array)``; ``torch.from_numpy`` warns about read-only memory.
+    rule, one vector of length 3571 or 1211 under ``"weights"`` for OPEN, those of
+    :mod:`.lpg_format` for LPG and of :mod:`.lpo_format` for LPO. To use them in torch, copy with ``torch.tensor(array)``; ``torch.from_numpy`` warns about read-only memory.
     """
 
     name: str
@@ -89,7 +96,7 @@ class RuleWeights:
 
 
 def _read_only(array: NDArray[np.float32]) -> NDArray[np.float32]:
-    view = np.ascontiguousarray(array).view()
+    view = np.asarray(array, order="C").view()  # not ascontiguousarray: a scalar stays one
     view.flags.writeable = False
     return view
 
@@ -100,8 +107,8 @@ def load(name: str, explicit: Path | None = None, *, download: bool = True) -> R
     ``random:SEED`` is a random Disco rule, ``open-random:SEED`` a small and
     ``open-random-large:SEED`` a large OPEN rule. ``sprout-random:SEED`` is a rule of Sprout's size
     as it is before any discovery, ``fresh-SIZES:SEED`` one of other sizes (see
-    :func:`null_rule_name`).
-    ``sha256:CONTENT`` is the rule in the file ``explicit``, which must have that content (see
+    :func:`null_rule_name`). ``lpg-random:SEED``, ``ta-lpg-random:SEED`` and ``lpo-random:SEED`` are
+    those of :mod:`.drawn_rules`. ``sha256:CONTENT`` is the rule in the file ``explicit``, which must have that content (see
     :func:`name_of`).
 
     The file of a released rule is searched for, and downloaded unless ``download`` is false, as
@@ -114,6 +121,8 @@ def load(name: str, explicit: Path | None = None, *, download: bool = True) -> R
         return _drawn(name, fresh(disco_format.SPROUT, _seed(name)))
     if kind.startswith(FRESH):
         return _drawn(name, fresh(_sizes(name), _seed(name)))
+    if drawn_rules.is_drawn(name):
+        return _drawn(name, drawn_rules.draw(name, _seed(name)))
     if kind in EMBEDDED:
         return _embedded(EMBEDDED[kind])
     if kind == "sha256":
@@ -130,20 +139,39 @@ def load(name: str, explicit: Path | None = None, *, download: bool = True) -> R
 
 def read(architecture: released_rules.Architecture, path: Path) -> RuleWeights:
     """Read a rule file of the given architecture, registered or not."""
-    return read_disco(path) if architecture == "disco" else read_open(path)
+    return read_open(path) if architecture == "open" else _read_archive(architecture, path)
 
 
 def read_disco(path: Path) -> RuleWeights:
     """Read any Disco rule: exactly the 42 keys, float32, finite, shapes that fit together."""
+    return _read_archive("disco", path)
+
+
+def _read_archive(architecture: released_rules.Architecture | None, path: Path) -> RuleWeights:
+    """Read a rule that is an archive of arrays; without ``architecture``, of any kind."""
     content = _bytes(path)
     try:
         found = files.unpack(content, MAX_BYTES)
     except _PARSER_FAULTS as fault:  # ArrayFileError is a ValueError
-        raise _refusal(path, _first_line(fault), "disco") from None
-    problem = disco_format.fault(found)
+        raise _refusal(path, _first_line(fault), architecture or "disco") from None
+    kind = architecture or _architecture_of(found)
+    problem = _FAULTS[kind](found)
     if problem:
-        raise _refusal(path, problem, "disco")
+        raise _refusal(path, problem, kind)
     return _from_file(path, content, found)
+
+
+_PREFIXES: dict[str, released_rules.Architecture] = {
+    lpg_format.PREFIX: "lpg",
+    lpo_format.PREFIX: "lpo",
+}
+_FAULTS = {"disco": disco_format.fault, "lpg": lpg_format.fault, "lpo": lpo_format.fault}
+
+
+def _architecture_of(arrays: files.Arrays) -> released_rules.Architecture:
+    """Return the kind of rule that the names of ``arrays`` indicate."""
+    first = min(arrays, default="")
+    return next((kind for prefix, kind in _PREFIXES.items() if first.startswith(prefix)), "disco")
 
 
 def read_open(path: Path) -> RuleWeights:
@@ -198,8 +226,8 @@ def name_of(path: Path) -> str:
 
 
 def read_any(path: Path) -> RuleWeights:
-    """Read a rule file: an archive of arrays is Disco's, one array is OPEN's."""
-    return read("open" if _bytes(path).startswith(b"\x93NUMPY") else "disco", path)
+    """Read a rule file of any kind: one array is OPEN's, the names in an archive tell its kind."""
+    return read_open(path) if _bytes(path).startswith(b"\x93NUMPY") else _read_archive(None, path)
 
 
 def short(name: str) -> str:
@@ -290,6 +318,8 @@ def _from_file(path: Path, content: bytes, values: Mapping[str, NDArray[Any]]) -
 _ADVICE = {
     "disco": "a Disco rule is an npz of 42 float32 arrays",
     "open": "an OPEN rule is a npy of one float32 vector",
+    "lpg": "an LPG rule is an npz of 12 float32 arrays",
+    "lpo": "an LPO rule is an npz of two float32 matrices",
 }
 
 
