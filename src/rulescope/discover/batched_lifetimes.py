@@ -24,6 +24,11 @@ from rulescope.discover.discovery_spec import World
 from rulescope.discover.evolution_spec import Evolution, Lpg, Lpo
 from rulescope.discover.stacked_agents import Activations, StackedAgents, make_agents, stacked_views
 from rulescope.learners.baseline_config import NetworkSizes
+from rulescope.rules import drawn_rules
+from rulescope.rules.drift import EPSILON
+from rulescope.rules.lpg_format import LpgSizes
+from rulescope.rules.lpo_format import LpoSizes
+from rulescope.rules.weight_vectors import flatten_weights
 
 Vectors = NDArray[np.float64]
 
@@ -60,7 +65,9 @@ class Cohort:
         """Return a rollout of every agent, and its mean payoffs [C, E]."""
         shape = self.candidates, self.each, self.steps, self.lanes
         draws = self.streams["world"].random((self.steps, self.each, self.lanes, 2))
-        noise = self.streams["action"].gumbel(size=(self.steps, self.each, self.lanes, self.actions))
+        noise = self.streams["action"].gumbel(
+            size=(self.steps, self.each, self.lanes, self.actions)
+        )
         noises = noise.astype(np.float32)
         cells = self._next.shape[-1]
         observations = np.empty((*shape[:2], self.steps + 1, self.lanes, cells), np.float32)
@@ -84,8 +91,12 @@ class Cohort:
 class CandidateRules(ABC):
     """The learning of the agents of C candidates under their rules."""
 
-    def __init__(self, shapes: dict[str, tuple[int, ...]]) -> None:
-        self.layout = Layout(shapes)
+    def __init__(self, initial: str) -> None:
+        """``initial`` names a rule of these sizes with random weights, without the seed."""
+        self._initial = initial
+        self.like = drawn_rules.draw(initial, 0)
+        """Arrays of the shapes of a rule"""
+        self._layout = Layout({n.partition("/")[2]: a.shape for n, a in sorted(self.like.items())})
 
     def views(self, weights: Vectors) -> dict[str, Tensor]:
         """Return the arrays [C, ...] of the rules with the flat ``weights`` [C, D]."""
@@ -93,24 +104,23 @@ class CandidateRules(ABC):
 
     def stacked(self, weights: Tensor) -> dict[str, Tensor]:
         """Return the arrays [C, ...] inside flat ``weights`` [C, D]."""
-        return stacked_views(self.layout, weights)
+        return stacked_views(self._layout, weights)
 
     @abstractmethod
     def learn(self, weights: dict[str, Tensor], cohort: Cohort, rollout: Rollout) -> None:
         """Update every agent once from ``rollout``."""
 
-    @abstractmethod
     def draw_initial(self, seed: int) -> Vectors:
         """Return random weights [D] for a discovery to start from."""
+        return flatten_weights(drawn_rules.draw(self._initial, seed))
 
 
 class LpgRules(CandidateRules):
     """LPG: the rule returns a factor for each action and a target for each prediction."""
 
     def __init__(self, config: Lpg) -> None:
-        super().__init__(
-            candidate_rules.lpg_shapes(config.units, config.predictions, config.embedding)
-        )
+        sizes = LpgSizes(config.predictions, config.embedding, config.hidden)
+        super().__init__(_name(sizes))
         self.config = config
 
     def read(self, cohort: Cohort, rollout: Rollout) -> tuple[Activations, LpgOutputs]:
@@ -137,21 +147,13 @@ class LpgRules(CandidateRules):
         inputs = candidate_rules.lpg_inputs(read[1], rollout)
         self.follow(cohort, rollout, read, candidate_rules.lpg_targets(weights, inputs))
 
-    def draw_initial(self, seed: int) -> Vectors:
-        """Return normal weights with the inverse root of the inputs as deviation; biases are 0."""
-        return _draw(self.layout, seed)
-
 
 class LpoRules(CandidateRules):
     """LPO: PPO whose clipping is replaced by a learned drift."""
 
     def __init__(self, config: Lpo) -> None:
-        super().__init__(candidate_rules.lpo_shapes(config.hidden))
+        super().__init__(_name(LpoSizes(config.hidden)))
         self.config = config
-
-    def draw_initial(self, seed: int) -> Vectors:
-        """Return small weights, with which the drift is nearly that of PPO."""
-        return 0.1 * _draw(self.layout, seed)
 
     def learn(self, weights: dict[str, Tensor], cohort: Cohort, rollout: Rollout) -> None:
         """Make ``epochs`` times ``minibatches`` optimiser steps on the rollout."""
@@ -194,7 +196,7 @@ class LpoRules(CandidateRules):
                     config.entropy_coefficient * probabilities * (logs - negative)
                 )
                 error = layers.outputs[..., -1] - returns[:, chosen]
-                gradient[..., -1] = 2.0 * config.value_coefficient * error
+                gradient[..., -1] = config.value_coefficient * error
                 agents.descend(layers, gradient / len(chosen))
 
 
@@ -230,14 +232,8 @@ def evaluate(
 def _normalised(advantages: Tensor) -> Tensor:
     """Return ``advantages`` [N, R] with mean 0 and deviation 1 for each of N agents."""
     centred = advantages - advantages.mean(1, keepdim=True)
-    return centred / (centred.square().mean(1, keepdim=True).sqrt() + candidate_rules.EPSILON)
+    return centred / (centred.square().mean(1, keepdim=True).sqrt() + EPSILON)
 
 
-def _draw(layout: Layout, seed: int) -> Vectors:
-    parts = []
-    for name, shape in layout.shapes.items():
-        if name.endswith(".b"):
-            parts.append(np.zeros(shape))
-        else:
-            parts.append(seeds.normal(seeds.stream(seed, "rule", name), shape, shape[0] ** -0.5))
-    return np.concatenate([part.ravel() for part in parts])
+def _name(sizes: LpgSizes | LpoSizes) -> str:
+    return drawn_rules.name_drawn(sizes).partition(":")[0]

@@ -237,8 +237,7 @@ class BatchedWorldMix:
         return boards.reshape(*self.shape, height * width)
 
     def scores(self, rates: Floats) -> NDArray[np.float64]:
-        """Return the score of each world [C, W] for mean payoffs ``rates`` [C, E]: 0 is random play,
-        1 is optimal."""
+        """Return the scores [C, W] for mean payoffs ``rates`` [C, E]: 0 is random, 1 is optimal."""
         return np.stack(
             [
                 (rates[:, own].mean(1) - reference.random_rate)

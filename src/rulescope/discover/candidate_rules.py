@@ -1,4 +1,4 @@
-"""The rules that evolution discovers, for C candidates at once.
+"""LPG and LPO for C candidates at once: the networks of :mod:`rulescope.rules`, batched.
 
 A rule here is a pure function from the agents' outputs and a rollout to the gradient at those
 outputs. All weights have the candidates' axis C first, everything of the agents [C, E, ...] for E
@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-EPSILON = 1e-8
-"""Added to probabilities inside logarithms, and to the probability that the rule reads."""
+from rulescope.rules.drift import CLIP, OFFSET
+from rulescope.rules.lpg_network import EPSILON
 
 
 class Rollout(NamedTuple):
@@ -68,14 +68,14 @@ def lpg_targets(weights: dict[str, Tensor], inputs: LpgInputs) -> LpgTargets:
     Its state is zeroed where an episode ended, before that step is read.
     """
     steps, candidates, lanes = inputs.rewards.shape
-    embedded = _dense(weights, "phi.0", inputs.predictions).relu()
-    values = _dense(weights, "phi.1", embedded).squeeze(-1)  # [S + 1, C, L]
+    embedded = _dense(weights, "embedding.0", inputs.predictions).relu()
+    values = _dense(weights, "embedding.1", embedded).squeeze(-1)  # [S + 1, C, L]
     alive = 1.0 - inputs.terminals
     features = torch.stack(
         [inputs.rewards, inputs.terminals, inputs.chosen, values[:-1], values[1:] * alive], -1
     )
-    projected = _dense(weights, "gru.input", features)  # [S, C, L, 3H]
-    recurrent, bias = weights["gru.hidden.w"], weights["gru.candidate.b"]
+    projected = _dense(weights, "gru/input", features)  # [S, C, L, 3H]
+    recurrent, bias = weights["gru/state/w"], weights["gru/state/b"]
     units = recurrent.shape[1]
     state = projected.new_zeros(candidates, lanes, units)
     states = []
@@ -90,26 +90,8 @@ def lpg_targets(weights: dict[str, Tensor], inputs: LpgInputs) -> LpgTargets:
     outputs = torch.stack(states[::-1]).relu()
     return LpgTargets(
         policy=_dense(weights, "policy", outputs).squeeze(-1),
-        logits=_dense(weights, "prediction", outputs),
+        logits=_dense(weights, "y", outputs),
     )
-
-
-def lpg_shapes(units: int, predictions: int, embedding: int) -> dict[str, tuple[int, ...]]:
-    """Return the arrays of an LPG rule."""
-    return {
-        "phi.0.w": (predictions, embedding),
-        "phi.0.b": (embedding,),
-        "phi.1.w": (embedding, 1),
-        "phi.1.b": (1,),
-        "gru.input.w": (5, 3 * units),
-        "gru.input.b": (3 * units,),
-        "gru.hidden.w": (units, 3 * units),
-        "gru.candidate.b": (units,),
-        "policy.w": (units, 1),
-        "policy.b": (1,),
-        "prediction.w": (units, predictions),
-        "prediction.b": (predictions,),
-    }
 
 
 def lpg_outputs(outputs: Tensor, actions: int) -> LpgOutputs:
@@ -165,27 +147,16 @@ def lpo_drift(weights: dict[str, Tensor], log_ratio: Tensor, advantage: Tensor) 
     ratio = log_ratio.exp()
     rest = 1.0 - ratio
     base = torch.stack([log_ratio, log_ratio.square(), rest, rest.square()], -1)
-    slope = torch.stack(
-        [torch.ones_like(ratio), 2.0 * log_ratio, -ratio, -2.0 * rest * ratio], -1
-    )
+    slope = torch.stack([torch.ones_like(ratio), 2.0 * log_ratio, -ratio, -2.0 * rest * ratio], -1)
     gain = advantage.unsqueeze(-1)
-    hidden = torch.bmm(torch.cat([base, base * gain], -1), weights["drift.0.w"]).tanh()
-    moved = torch.bmm(torch.cat([slope, slope * gain], -1), weights["drift.0.w"])
-    network = torch.bmm(hidden, weights["drift.1.w"]).squeeze(-1)
-    network_slope = torch.bmm((1.0 - hidden.square()) * moved, weights["drift.1.w"]).squeeze(-1)
-    outside = (ratio - ratio.clamp(1.0 - LPO_CLIP, 1.0 + LPO_CLIP)) * advantage
-    total = outside.relu() + network - LPO_MARGIN
+    hidden = torch.bmm(torch.cat([base, base * gain], -1), weights["hidden/w"]).tanh()
+    moved = torch.bmm(torch.cat([slope, slope * gain], -1), weights["hidden/w"])
+    network = torch.bmm(hidden, weights["out/w"]).squeeze(-1)
+    network_slope = torch.bmm((1.0 - hidden.square()) * moved, weights["out/w"]).squeeze(-1)
+    outside = (ratio - ratio.clamp(1.0 - CLIP, 1.0 + CLIP)) * advantage
+    total = outside.relu() + network - OFFSET
     clipped_slope = torch.where(outside > 0, ratio * advantage, 0.0)
     return torch.where(total > 0, clipped_slope + network_slope, 0.0)
-
-
-LPO_CLIP, LPO_MARGIN = 0.2, 1e-4
-"""Clipping range of PPO's part of the drift; what is taken off the sum."""
-
-
-def lpo_shapes(hidden: int) -> dict[str, tuple[int, ...]]:
-    """Return the arrays of an LPO rule."""
-    return {"drift.0.w": (8, hidden), "drift.1.w": (hidden, 1)}
 
 
 def _dense(weights: dict[str, Tensor], name: str, inputs: Tensor) -> Tensor:
@@ -193,7 +164,7 @@ def _dense(weights: dict[str, Tensor], name: str, inputs: Tensor) -> Tensor:
     # One product per candidate, not one per candidate and step.
     steps, candidates, lanes = inputs.shape[:3]
     rows = inputs.transpose(0, 1).reshape(candidates, steps * lanes, -1)
-    outputs = torch.baddbmm(weights[f"{name}.b"], rows, weights[f"{name}.w"])
+    outputs = torch.baddbmm(weights[f"{name}/b"], rows, weights[f"{name}/w"])
     return outputs.unflatten(1, (steps, lanes)).transpose(0, 1)
 
 

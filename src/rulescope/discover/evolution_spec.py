@@ -7,6 +7,7 @@ stream is derived from its seed by name.
 from __future__ import annotations
 
 import hashlib
+import math
 from typing import Annotated, Any
 
 import msgspec
@@ -34,8 +35,8 @@ from rulescope.envs.world_config import Catch
 class Lpg(Frozen, frozen=True, tag="lpg", tag_field="kind"):
     """Sizes of an LPG rule, and the weight of its prediction in the agents' loss."""
 
-    units: Positive = 32
-    """Of the recurrent layer."""
+    hidden: Positive = 32
+    """Units of the recurrent layer."""
     predictions: Annotated[int, Meta(ge=2)] = 8
     """Categories of the agents' prediction y."""
     embedding: Positive = 16
@@ -51,8 +52,9 @@ class Lpo(Frozen, frozen=True, tag="lpo", tag_field="kind"):
     discount: Fraction = 0.99
     trace: Fraction = 0.95
     value_coefficient: NonNegative = 0.5
-    entropy_coefficient: NonNegative = 0.01
-    epochs: Positive = 2
+    """Weight of half the mean squared error of the values."""
+    entropy_coefficient: NonNegative = 0.0
+    epochs: Positive = 4
     minibatches: Positive = 2
 
 
@@ -61,7 +63,8 @@ class SmallAgents(Frozen, frozen=True):
 
     hidden: tuple[Positive, Positive] = (32, 32)
     learning_rate: Rate = 5e-3
-    max_norm: Norm = 0.5
+    max_norm: Norm | None = None
+    """The gradient is scaled down to this norm; null: it is not."""
     lanes: Positive = 2
     steps: Positive = 29
     """Interactions of each lane before each update."""
@@ -112,7 +115,7 @@ class Validation(Frozen, frozen=True):
     """Decay of the running average of the fitness, by whose maximum the result is chosen."""
 
 
-class Evolution(Frozen, frozen=True):
+class Evolution(Frozen, frozen=True, tag="evolution", tag_field="method"):
     """The specification of a discovery by an evolution strategy."""
 
     rule: Lpg | Lpo = Lpg()
@@ -131,17 +134,27 @@ class Evolution(Frozen, frozen=True):
     """Pairs that are evaluated together, which is also the unit of work of a worker process."""
 
     @property
+    def steps(self) -> int:
+        """Lifetimes of the warm start, the validation before the first generation, generations."""
+        return self.imitation.lifetimes + 1 + self.generations
+
+    @property
+    def tasks(self) -> int:
+        """Units of work in a generation: more workers have nothing to do."""
+        return math.ceil(self.strategy.pairs / self.group)
+
+    @property
     def id(self) -> str:
         """The sha256 of the canonical form."""
         return hashlib.sha256(self.canonical()).hexdigest()
 
     def canonical(self) -> bytes:
         """Return the specification as JSON with sorted keys and without default values."""
-        return msgspec.json.encode({"method": "evolution", **without_defaults(self)}, order="sorted")
+        return msgspec.json.encode(without_defaults(self), order="sorted")
 
 
 def decode_evolution(text: bytes, source: str) -> Evolution:
-    """Read an ``Evolution`` from JSON; an invalid one is a :class:`SpecError` that names the key."""
+    """Read an ``Evolution`` from JSON; an invalid one is a ``SpecError`` that names the key."""
     return _converted(parsed(text, source), source)
 
 

@@ -9,15 +9,21 @@ generalised ones. The factor of an action is minus the clipped advantage, plus a
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import torch
 from msgspec.structs import replace
+from numpy.typing import NDArray
 from torch import Tensor
 
+from rulescope.core import seeds
+from rulescope.core.arrays import Arrays
 from rulescope.discover import candidate_rules
 from rulescope.discover.batched_lifetimes import Cohort, LpgRules, Vectors
 from rulescope.discover.candidate_rules import LpgInputs, LpgTargets
 from rulescope.discover.evolution_spec import Evolution, Imitation, Lpg
+from rulescope.learners.adam import Adam
 
 WIDTH = 0.75
 """Standard deviation of the teacher's y, in distances between atoms."""
@@ -47,57 +53,85 @@ class Teacher:
         ).movedim(1, 0)
         returns = found + values[:-1]
         root = returns.sign() * ((returns.abs() + 1.0).sqrt() - 1.0)
-        distance = (root.clamp(-config.bound, config.bound).unsqueeze(-1) - self._atoms)
+        distance = root.clamp(-config.bound, config.bound).unsqueeze(-1) - self._atoms
         logits = -0.5 * (distance / self._width).square()
         factor = config.entropy * inputs.chosen.log() - found.clamp(-config.clip, config.clip)
         return LpgTargets(factor, logits)
 
 
-def imitate(spec: Evolution, start: Vectors) -> tuple[Vectors, list[float]]:
-    """Return the weights [D] after the warm start, and the loss at the end of each lifetime.
+class WarmStart:
+    """The fit, advanced one lifetime at a time; ``save`` and ``load`` continue to the bit.
 
     The agents of one lifetime learn from the teacher and those of the next from the weights, so
     that the weights are fitted where they lead, too. Targets are always the teacher's.
     """
-    config = spec.imitation
-    assert isinstance(spec.rule, Lpg)
-    rules, teacher = LpgRules(spec.rule), Teacher(config, spec.rule.predictions)
-    weights = torch.tensor(start, dtype=torch.float32).unsqueeze(0).requires_grad_()
-    optimiser = torch.optim.Adam([weights], config.learning_rate)
-    worlds = [replace(world, agents=world.agents * config.agents) for world in spec.worlds]
-    total, step, losses = config.lifetimes * config.updates, 0, []
-    for lifetime in range(config.lifetimes):
-        cohort = Cohort(spec, worlds, 1, _seed(spec.seed, lifetime))
-        recent = []
-        for _ in range(config.updates):
+
+    def __init__(self, spec: Evolution, start: Vectors) -> None:
+        """``start`` [D] are the first weights."""
+        assert isinstance(spec.rule, Lpg)
+        self.spec = spec
+        self.losses: list[float] = []
+        """The loss late in each lifetime"""
+        self._rules = LpgRules(spec.rule)
+        self._teacher = Teacher(spec.imitation, spec.rule.predictions)
+        self._weights = torch.tensor(start, dtype=torch.float32)
+        self._adam = Adam(self._weights, spec.imitation.learning_rate, np.inf)
+
+    @property
+    def weights(self) -> Vectors:
+        """The current weights [D]."""
+        return self._weights.double().numpy()
+
+    @property
+    def finished(self) -> bool:
+        """Whether the last lifetime is over."""
+        return len(self.losses) >= self.spec.imitation.lifetimes
+
+    @torch.no_grad()
+    def advance(self) -> float:
+        """Fit the weights to the experience of one lifetime of new agents; return the late loss."""
+        config, lifetime = self.spec.imitation, len(self.losses)
+        worlds = [replace(world, agents=world.agents * config.agents) for world in self.spec.worlds]
+        seed = int(seeds.stream(self.spec.seed, "imitation", lifetime).integers(2**31))
+        cohort = Cohort(self.spec, worlds, 1, seed)
+        losses = []
+        for update in range(config.updates):
             rollout, _ = cohort.collect()
-            read = rules.read(cohort, rollout)
+            read = self._rules.read(cohort, rollout)
             inputs = candidate_rules.lpg_inputs(read[1], rollout)
-            aim = teacher.targets(inputs)
-            with torch.enable_grad():
-                found = candidate_rules.lpg_targets(rules.stacked(weights), inputs)
-                loss = _loss(found, aim)
-                [weights.grad] = torch.autograd.grad(loss, weights)
-            for group in optimiser.param_groups:
-                group["lr"] = config.learning_rate * (1.0 - step / total)
-            optimiser.step()
-            step += 1
-            recent.append(float(loss))
-            follows = aim if lifetime % 2 == 0 else found
-            rules.follow(cohort, rollout, read, LpgTargets(*(x.detach() for x in follows)))
-        losses.append(float(np.mean(recent[-len(recent) // 4 :])))
-    return weights.detach()[0].double().numpy(), losses
+            aim = self._teacher.targets(inputs)
+            done = (lifetime + update / config.updates) / config.lifetimes
+            found, loss = self._fit(inputs, aim, config.learning_rate * (1.0 - done))
+            losses.append(loss)
+            self._rules.follow(cohort, rollout, read, aim if lifetime % 2 == 0 else found)
+        self.losses.append(float(np.mean(losses[-max(len(losses) // 4, 1) :])))
+        return self.losses[-1]
+
+    def _fit(self, inputs: LpgInputs, aim: LpgTargets, rate: float) -> tuple[LpgTargets, float]:
+        """Make one step towards ``aim``; return the targets and the loss before it."""
+        weights = self._weights.clone().requires_grad_()
+        with torch.enable_grad():
+            views = self._rules.stacked(weights.unsqueeze(0))
+            found = candidate_rules.lpg_targets(views, inputs)
+            loss = imitation_loss(found, aim)
+            [gradient] = torch.autograd.grad(loss, weights)
+        self._adam.descend_(gradient, rate)
+        return LpgTargets(found.policy.detach(), found.logits.detach()), float(loss)
+
+    def save(self) -> dict[str, NDArray[Any]]:
+        """Return everything that :meth:`load` needs to continue to the bit."""
+        moments = self._adam.carrier.get()
+        return {**moments, "weights": self._weights.numpy().copy(), "losses": np.array(self.losses)}
+
+    def load(self, state: Arrays) -> None:
+        """Continue from what :meth:`save` returned."""
+        self._weights.copy_(torch.tensor(state["weights"]))
+        self.losses = state["losses"].tolist()
+        self._adam.carrier.set({name: state[name] for name in ("first", "second", "updates")})
 
 
-def _loss(found: LpgTargets, aim: LpgTargets) -> Tensor:
+def imitation_loss(found: LpgTargets, aim: LpgTargets) -> Tensor:
     """Return the squared error of the factors plus the divergence of the predictions' targets."""
-    logs = found.logits.log_softmax(-1)
-    wanted = aim.logits.log_softmax(-1)
+    logs, wanted = found.logits.log_softmax(-1), aim.logits.log_softmax(-1)
     divergence = (wanted.exp() * (wanted - logs)).sum(-1).mean()
     return (found.policy - aim.policy).square().mean() + divergence
-
-
-def _seed(seed: int, lifetime: int) -> int:
-    from rulescope.core import seeds
-
-    return int(seeds.stream(seed, "imitation", lifetime).integers(2**31))

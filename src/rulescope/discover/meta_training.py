@@ -81,6 +81,14 @@ class MetaTraining:
             self.log.append(self._log_row(made))
         return made
 
+    def rule_arrays(self) -> dict[str, NDArray[np.float32]]:
+        """Return the result: the running average of the rule."""
+        return rule_tensors.to_arrays(self.average)
+
+    def facts(self) -> dict[str, Any]:
+        """Return further entries of the manifest: none."""
+        return {}
+
     def _descend(self, gradient: Rule, rate: float) -> None:
         """Make one step of Adam on the rule, and update its running average."""
         count = self.step

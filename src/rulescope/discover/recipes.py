@@ -20,7 +20,7 @@ from rulescope.learners.disco_config import SPROUT as LEARNER
 from rulescope.rules.embedded import EMBEDDED
 from rulescope.rules.rule_weights import name_of
 
-_WORLDS = (
+TRAINING_WORLDS = (
     World(environment=Catch(rows=5, columns=5), agents=4),
     World(environment=Catch(rows=6, columns=6, drift=0.2), agents=4),
     World(environment=Catch(rows=5, columns=5), agents=2, boundary=Boundary(terminals="masked")),
@@ -38,9 +38,9 @@ def _scaled(world: World) -> World:
     return replace(world, scales=_SCALES)
 
 
-START = Discovery(worlds=_WORLDS, warm_start=600, meta_steps=0)
+START = Discovery(worlds=TRAINING_WORLDS, warm_start=600, meta_steps=0)
 EARLY = Discovery(
-    worlds=_WORLDS,
+    worlds=TRAINING_WORLDS,
     # Much fresh experience for every update, so that the effect of a few updates on the objective
     # exceeds its noise, also for agents at the start of their lifetime.
     lanes=16,
@@ -78,7 +78,7 @@ RECIPES: dict[str, Discovery] = {
     "sprout-start": START,
     "sprout-early": EARLY,
     "sprout": SPROUT,
-    "sprout-scales": replace(SPROUT, worlds=tuple(_scaled(world) for world in _WORLDS)),
+    "sprout-scales": replace(SPROUT, worlds=tuple(_scaled(world) for world in TRAINING_WORLDS)),
     "sprout-transplants": replace(SPROUT, transplants=0.05),
 }
 """``smoke`` takes seconds and does not learn. The last two add one axis of an audit to the

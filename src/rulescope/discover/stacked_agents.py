@@ -7,6 +7,7 @@ product. The network is that of the simple learners, and so is its gradient
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -36,7 +37,7 @@ class StackedAgents:
     """N networks with their optimisers."""
 
     def __init__(
-        self, network: Network, initial: Tensor, learning_rate: float, max_norm: float
+        self, network: Network, initial: Tensor, learning_rate: float, max_norm: float | None
     ) -> None:
         """``initial`` [N, size] are the first parameters."""
         self.layout = network.layout
@@ -47,7 +48,7 @@ class StackedAgents:
         self._views = stacked_views(self.layout, self.params)
         self._gradient = torch.zeros_like(self.params)
         self._into = stacked_views(self.layout, self._gradient)
-        self._adam = Adam(self.params.view(-1), learning_rate, max_norm)
+        self._adam = Adam(self.params.view(-1), learning_rate, max_norm or math.inf)
 
     def forward(self, inputs: Tensor) -> Activations:
         """Return the layers on ``inputs`` [N, R, cells]."""
@@ -57,7 +58,7 @@ class StackedAgents:
         return Activations(inputs, first, second, _linear(views, "head", second))
 
     def descend(self, layers: Activations, at_outputs: Tensor) -> None:
-        """Make one step of Adam for the gradient ``at_outputs`` [N, R, outputs], clipped by norm."""
+        """Make one step of Adam for the gradient ``at_outputs`` [N, R, outputs]."""
         views = self._views
         self._write("head", layers.second, at_outputs)
         at_second = torch.bmm(at_outputs, views["head.w"].transpose(1, 2))
@@ -70,8 +71,9 @@ class StackedAgents:
         self.broken |= ~norm.isfinite()
         if bool(self.broken.any()):
             self._gradient[self.broken] = 0.0
-        factor = (self._max_norm / (norm + 1e-6)).clamp(max=1.0).nan_to_num(0.0)
-        self._gradient.mul_(factor.unsqueeze(1))
+        if self._max_norm is not None:
+            factor = (self._max_norm / (norm + 1e-6)).clamp(max=1.0).nan_to_num(0.0)
+            self._gradient.mul_(factor.unsqueeze(1))
         self._adam.descend_(self._gradient.view(-1), self._learning_rate)
 
     def _write(self, name: str, inputs: Tensor, at_output: Tensor) -> None:
@@ -82,14 +84,14 @@ class StackedAgents:
 def make_agents(
     cells: int, outputs: int, sizes: NetworkSizes, seeds: Sequence[int], copies: int
 ) -> tuple[Network, Tensor]:
-    """Return the network, and parameters [copies * E, size] for E ``seeds``: the same in each copy."""
+    """Return the network, and parameters [copies * E, size]: those of E ``seeds`` in each copy."""
     network = Network((cells,), outputs, sizes)
     initial = torch.stack([network.initial(seed) for seed in seeds])
     return network, initial.repeat(copies, 1)
 
 
 def stacked_views(layout: Layout, flat: Tensor) -> dict[str, Tensor]:
-    """Return the named arrays [N, ...] inside ``flat`` [N, size]; a vector becomes [N, 1, units]."""
+    """Return the named arrays [N, ...] inside ``flat`` [N, size]; vectors are [N, 1, units]."""
     pieces = torch.split(flat, [_size(shape) for shape in layout.shapes.values()], dim=1)
     return {
         name: piece.unflatten(1, shape if len(shape) > 1 else (1, *shape))

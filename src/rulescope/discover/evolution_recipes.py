@@ -1,0 +1,89 @@
+"""Discoveries by evolution with a name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from rulescope.core.errors import SpecError, nearest
+from rulescope.core.structs import parsed
+from rulescope.discover.evolution_spec import (
+    Evolution,
+    Imitation,
+    Lifetimes,
+    Lpg,
+    Lpo,
+    SmallAgents,
+    Validation,
+    decode_evolution,
+    validate_evolution,
+)
+from rulescope.discover.evolution_strategy import Strategy
+from rulescope.discover.recipes import TRAINING_WORLDS
+
+_WORLDS = tuple(replace(world, agents=1) for world in TRAINING_WORLDS)
+"""Those of the discoveries by meta-gradients, none of which a rule is tested in."""
+
+_LPG = Evolution(
+    worlds=_WORLDS,
+    agents=SmallAgents(learning_rate=1e-2),
+    lifetimes=Lifetimes(updates=150),
+    strategy=Strategy(sigma=0.03, learning_rate=0.01, rate_decay=0.995),
+    imitation=Imitation(lifetimes=8),
+)
+_LPO = Evolution(
+    rule=Lpo(),
+    worlds=_WORLDS,
+    agents=SmallAgents(learning_rate=3e-3, max_norm=0.5),
+    lifetimes=Lifetimes(updates=100),
+    strategy=Strategy(sigma=0.03, learning_rate=0.01, rate_decay=0.995),
+)
+_TINY = {
+    "worlds": _WORLDS[:1],
+    "agents": SmallAgents(hidden=(8, 8), steps=10),
+    "lifetimes": Lifetimes(updates=4),
+    "strategy": Strategy(pairs=2),
+    "validation": Validation(every=1, agents=1, updates=4),
+    "generations": 3,
+    "group": 1,
+}
+
+EVOLUTIONS: dict[str, Evolution] = {
+    "lpg-smoke": Evolution(
+        rule=Lpg(hidden=8, predictions=4, embedding=4),
+        imitation=Imitation(lifetimes=2, updates=3, agents=1),
+        **_TINY,  # type: ignore[arg-type]
+    ),
+    "lpo-smoke": Evolution(rule=Lpo(hidden=8), **_TINY),  # type: ignore[arg-type]
+    "lpg-start": replace(_LPG, generations=0),
+    "lpg": _LPG,
+    "lpg-scratch": replace(_LPG, imitation=Imitation()),
+    "lpo": _LPO,
+}
+"""The first two take seconds and do not learn. ``lpg-start`` is the warm start of ``lpg`` alone,
+``lpg-scratch`` is without it."""
+
+
+def select_evolution(recipe: str | Path, **changes: int | None) -> Evolution:
+    """Return the discovery of a recipe, or of a JSON file, with ``changes`` that are not None."""
+    if isinstance(recipe, Path):
+        try:
+            found = decode_evolution(recipe.read_bytes(), str(recipe))
+        except OSError as fault:
+            raise SpecError(f"{recipe}: cannot be read ({fault.strerror})") from None
+    elif recipe in EVOLUTIONS:
+        found = EVOLUTIONS[recipe]
+    else:
+        raise SpecError(f"no recipe is called {recipe!r}{nearest(recipe, EVOLUTIONS)}")
+    given = {name: value for name, value in changes.items() if value is not None}
+    return validate_evolution(replace(found, **given), "options")
+
+
+def is_evolution(path: Path) -> bool:
+    """Return whether the JSON file at ``path`` is a discovery by evolution."""
+    try:
+        data = parsed(path.read_bytes(), str(path))
+    except OSError as fault:
+        raise SpecError(f"{path}: cannot be read ({fault.strerror})") from None
+    return isinstance(data, dict) and data.get("method") == "evolution"
