@@ -26,18 +26,23 @@ _WORLDS = tuple(replace(world, agents=1) for world in TRAINING_WORLDS)
 """Those of the discoveries by meta-gradients, none of which a rule is tested in."""
 
 _LPG = Evolution(
+    # A generation measures as many directions as it has pairs: a small rule is found sooner.
+    rule=Lpg(hidden=16),
     worlds=_WORLDS,
     agents=SmallAgents(learning_rate=1e-2),
-    lifetimes=Lifetimes(updates=150),
-    strategy=Strategy(sigma=0.03, learning_rate=0.01, rate_decay=0.995),
+    # Under the warm start most agents are still learning then: faster learning scores higher.
+    lifetimes=Lifetimes(updates=100),
+    strategy=Strategy(pairs=32, sigma=0.05, learning_rate=0.02, rate_decay=0.995, shaping="ranks"),
     imitation=Imitation(lifetimes=8),
 )
 _LPO = Evolution(
-    rule=Lpo(),
+    # With a longer horizon, the values of the worlds without ends dominate the clipped gradient.
+    rule=Lpo(discount=0.95),
     worlds=_WORLDS,
-    agents=SmallAgents(learning_rate=3e-3, max_norm=0.5),
-    lifetimes=Lifetimes(updates=100),
-    strategy=Strategy(sigma=0.03, learning_rate=0.01, rate_decay=0.995),
+    agents=SmallAgents(learning_rate=1e-2, max_norm=0.5),
+    lifetimes=Lifetimes(updates=60),
+    strategy=Strategy(pairs=16, sigma=0.05, learning_rate=0.02, rate_decay=0.995, shaping="ranks"),
+    validation=Validation(updates=120),
 )
 _TINY = {
     "worlds": _WORLDS[:1],

@@ -175,9 +175,9 @@ def _converted(data: Any, source: str) -> Evolution:
                 f"{source}: worlds[{index}].scales: empty; give at least one scale, such as 1.0"
             )
     rule, rows = spec.rule, spec.agents.lanes * spec.agents.steps
-    if isinstance(rule, Lpo) and rows % rule.minibatches:
+    if isinstance(rule, Lpo) and rule.minibatches > rows:
         raise SpecError(
-            f"{source}: rule.minibatches: {rule.minibatches} do not divide the {rows} transitions "
+            f"{source}: rule.minibatches: {rule.minibatches} are more than the {rows} transitions "
             "of a rollout"
         )
     if isinstance(rule, Lpo) and spec.imitation.lifetimes:

@@ -56,7 +56,7 @@ class EvolutionTraining:
     def __init__(self, spec: Evolution, evaluators: Evaluators | None = None) -> None:
         runtime.single_threaded()
         self.spec = spec
-        self._evaluators = evaluators or Evaluators()
+        self.evaluators = evaluators or Evaluators()
         self._rules = make_rules(spec.rule)
         self._random = self._rules.draw_initial(spec.seed)
         self._warm = WarmStart(spec, self._random) if spec.imitation.lifetimes else None
@@ -102,7 +102,7 @@ class EvolutionTraining:
     def _generation(self) -> EvolutionStep:
         search, spec = self._search, self.spec
         candidates = search.candidates()
-        scores = np.concatenate(self._evaluators.evaluate(self._tasks(candidates)))
+        scores = np.concatenate(self.evaluators.evaluate(self._tasks(candidates)))
         fitness = scores.mean(1)
         norm = search.advance(fitness.reshape(-1, 2))
         due = search.generation % spec.validation.every == 0
@@ -152,7 +152,7 @@ class EvolutionTraining:
         worlds = [replace(world, agents=world.agents * own.agents) for world in self.spec.worlds]
         seed = int(seeds.stream(self.spec.seed, purpose).integers(2**31))
         task = Task(self.spec, tuple(worlds), weights, own.updates, seed)
-        return self._evaluators.evaluate([task])[0]
+        return self.evaluators.evaluate([task])[0]
 
     def rule_arrays(self) -> dict[str, NDArray[np.float32]]:
         """Return the result: the mean with the best running average of the validation fitness."""
@@ -191,6 +191,7 @@ class EvolutionTraining:
             if name != "scores":
                 columns[name] = np.array([getattr(row, name) for row in self.log], np.float64)
         table = np.array([row.scores or (math.nan,) * worlds for row in self.log])
+        table = table.reshape(len(self.log), worlds)
         for index in range(worlds):
             columns[f"score_{index}"] = table[:, index]
         return columns

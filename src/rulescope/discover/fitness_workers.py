@@ -50,7 +50,7 @@ class Evaluators:
 
     def __init__(self, workers: int = 1) -> None:
         self._workers = workers
-        self._pool: ProcessPoolExecutor | None = None
+        self.pool: ProcessPoolExecutor | None = None
 
     def evaluate(self, tasks: Sequence[Task]) -> list[Vectors]:
         """Return the scores [C, W] of every task."""
@@ -65,11 +65,11 @@ class Evaluators:
             ) from None
 
     def _started(self) -> ProcessPoolExecutor:
-        if self._pool is None:
+        if self.pool is None:
             refuse_rerun_script()
             context = multiprocessing.get_context("spawn")
-            self._pool = ProcessPoolExecutor(self._workers, context, _prepare_worker)
-        return self._pool
+            self.pool = ProcessPoolExecutor(self._workers, context, _prepare_worker)
+        return self.pool
 
     def __enter__(self) -> Self:
         return self
@@ -80,8 +80,8 @@ class Evaluators:
         fault: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._pool is not None:
-            self._pool.shutdown(wait=True, cancel_futures=True)
+        if self.pool is not None:
+            self.pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _prepare_worker() -> None:
