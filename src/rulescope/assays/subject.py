@@ -18,17 +18,21 @@ from msgspec.structs import asdict, replace
 from rulescope.core import entry_points
 from rulescope.core.disk import stem
 from rulescope.core.errors import SpecError, WeightsError, nearest
+from rulescope.learners import further_config
 from rulescope.learners.baseline_config import VARIANTS as BASELINES
 from rulescope.learners.baseline_config import Baseline
 from rulescope.learners.disco_config import AGENTS, INTERFACES, SPROUT, VARIANTS, Disco, driven_by
+from rulescope.learners.further_config import Dpo, Further, Lpg, Lpo
 from rulescope.learners.learner_base import HISTORY
 from rulescope.learners.learner_config import Plugin
 from rulescope.learners.open_config import Open
 from rulescope.learners.plugin_options import name_options, parse_assignments, quote, split_options
 from rulescope.learners.plugin_rule import has_null, pin_rule
 from rulescope.render.display_names import subject_name
-from rulescope.rules import disco_format, released_rules, rule_weights
+from rulescope.rules import disco_format, drawn_rules, released_rules, rule_weights
 from rulescope.rules.embedded import EMBEDDED, RULE
+from rulescope.rules.lpg_format import LpgSizes
+from rulescope.rules.lpo_format import LpoSizes
 from rulescope.run_spec import KEPT, Freeze, Intervention, Pin
 
 NULL_RULE, SMALL_NULL_RULE = "random:0", "sprout-random:0"
@@ -39,12 +43,14 @@ OPEN = "open"
 """Each game's own OPEN rule."""
 DRAWN = ("random", "sprout-random")
 """Names of rules whose weights are drawn from a seed, before the colon."""
-Architecture = Literal["disco", "open", "plugin", "baseline"]
+FURTHER = further_config.VARIANTS
+"""DPO, LPO and LPG, by name."""
+Architecture = Literal["disco", "open", "plugin", "further", "baseline"]
 AT, AND = "@", "+"
 """Between the name of a rule and the carriers of its history, and between these."""
 
 
-SubjectLearner = Disco | Plugin | Baseline
+SubjectLearner = Disco | Plugin | Baseline | Further
 """The learner of a subject that is no rule of OPEN."""
 
 
@@ -52,7 +58,7 @@ SubjectLearner = Disco | Plugin | Baseline
 class Subject:
     """A rule under audit."""
 
-    learner: Disco | Open | Plugin | Baseline
+    learner: Open | SubjectLearner
     """The learner that the rule drives, with the rule's name in it; or a baseline."""
     null: str | None = None
     """Rule of the ``null`` arm; None if the rule has no weights that could be drawn at random."""
@@ -84,7 +90,8 @@ class Subject:
             return name_options(learner.rule, learner.options)
         if isinstance(learner, Disco | Open):
             return learner.rule
-        return next((name for name, each in BASELINES.items() if each == learner), learner.kind)
+        named = next((name for name, each in _NAMED.items() if each == learner), learner.kind)
+        return learner.rule if isinstance(learner, Lpo | Lpg) and named == learner.kind else named
 
     @property
     def printed(self) -> str:
@@ -98,6 +105,8 @@ class Subject:
             return "disco"
         if isinstance(self.learner, Plugin):
             return "plugin"
+        if isinstance(self.learner, Dpo | Lpo | Lpg):
+            return "further"
         return "open" if isinstance(self.learner, Open) else "baseline"
 
     @property
@@ -149,6 +158,8 @@ class Subject:
             return "PPO whose optimiser is the rule, in MinAtar"
         if isinstance(learner, Plugin):
             return f"The plug-in rule {self.driver}"
+        if isinstance(learner, Dpo | Lpo | Lpg):
+            return f"{learner.kind.upper()}: {self.driver}"
         if not isinstance(learner, Disco):
             return f"The baseline {self.driver}"
         hidden = "×".join(str(size) for size in learner.agent.hidden)
@@ -168,11 +179,11 @@ class Subject:
         if not self.has_agents:
             raise SpecError(f"{option}: {self.rule!r} has a learner of its own, so no agents")
 
-    def null_learner(self) -> Disco | Plugin:
+    def null_learner(self) -> Disco | Plugin | Lpo | Lpg:
         """Return the learner of the ``null`` arm."""
         if self.null is not None and isinstance(self.learner, Plugin):
             return replace(self.learner, null_seed=int(self.null.rpartition(":")[2]))
-        if self.null is None or not isinstance(self.learner, Disco):
+        if self.null is None or not isinstance(self.learner, Disco | Lpo | Lpg):
             why = "does not define null(seed)" if isinstance(self.learner, Plugin) else None
             raise SpecError(f"--arms: {self.rule!r} {why or 'has no weights'}, so no 'null' arm")
         return replace(self.learner, rule=self.null)
@@ -188,6 +199,10 @@ def make_subject(rule: str) -> Subject:
         return with_history(make_subject(rule), chosen)
     if rule in BASELINES:
         return Subject(BASELINES[rule])
+    if rule in FURTHER:
+        return _of_further(FURTHER[rule])
+    if drawn_rules.is_drawn(rule):
+        return _of_drawn(rule, drawn_rules.read_sizes(rule))
     if rule == OPEN:
         return Subject(Open(), own_rules=True)
     if rule.startswith(OPEN):
@@ -273,7 +288,7 @@ def find_subject(text: str, weights: Path | None = None) -> tuple[Subject, Path 
         if weights is not None:
             raise SpecError(f"--weights: {text} is a file of weights itself; give one of the two")
         return _of_file(path / RULE if path.is_dir() else path)
-    names = (*EMBEDDED, *released_rules.RULES, *BASELINES, OPEN, *installed)
+    names = (*_OWN, *installed)
     raise WeightsError(
         f"no rule, file or plug-in is called {text!r}{nearest(text, names)}; a folder must be that "
         "of a discovery"
@@ -285,7 +300,8 @@ def locate_weights(rule: str | None, weights: Path | None) -> Path | None:
     return weights if rule is None else find_subject(rule, weights)[1]
 
 
-_OWN = (*released_rules.RULES, *EMBEDDED, *BASELINES, OPEN)
+_NAMED = BASELINES | FURTHER
+_OWN = (*EMBEDDED, *released_rules.RULES, *_NAMED, OPEN)
 """Names of rules and baselines of this package."""
 
 
@@ -299,6 +315,8 @@ def _of_plugin(name: str, options: Mapping[str, object]) -> Subject:
 
 
 def _drawn(text: str) -> bool:
+    if drawn_rules.is_drawn(text):
+        return True
     kind, colon, _ = text.partition(":")
     return bool(colon) and (kind in DRAWN or kind.startswith(("open-random", rule_weights.FRESH)))
 
@@ -321,7 +339,29 @@ def _of_weights(label: str, weights: rule_weights.RuleWeights) -> Subject:
     rule = f"{rule_weights.CONTENT}{weights.content}"
     if rule_weights.OPEN_KEY in weights.arrays:
         return Subject(replace(Open(), rule=rule), label=label)
-    return _of_size(weights, rule, label)
+    sizes = drawn_rules.sizes_of(weights.arrays)
+    return _of_size(weights, rule, label) if sizes is None else _of_drawn(rule, sizes, label)
+
+
+def _of_further(learner: Further) -> Subject:
+    """Return the subject of DPO, or of LPO or LPG with the null rule of its rule's size."""
+    if isinstance(learner, Dpo):
+        return Subject(learner)
+    return Subject(learner, _null_name(drawn_rules.read_sizes(learner.rule), learner.rule))
+
+
+def _of_drawn(rule: str, sizes: LpgSizes | LpoSizes, label: str = "") -> Subject:
+    """Return a rule of LPO or LPG by its sizes."""
+    null = _null_name(sizes, rule)
+    if isinstance(sizes, LpoSizes):
+        return Subject(Lpo(rule=rule), null, label)
+    return Subject(Lpg(rule=rule, lifetime_inputs="raw" if sizes.aware else "none"), null, label)
+
+
+def _null_name(sizes: LpgSizes | LpoSizes, rule: str) -> str:
+    """Return a drawn rule of these ``sizes`` that is not ``rule`` itself."""
+    name = drawn_rules.name_drawn(sizes)
+    return name if name != rule else drawn_rules.name_drawn(sizes, 1)
 
 
 def _of_size(weights: rule_weights.RuleWeights, rule: str, label: str = "") -> Subject:

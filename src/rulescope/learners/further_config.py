@@ -114,10 +114,13 @@ class Lpg(LearnerBase, frozen=True, tag="lpg", tag_field="kind"):
         return (*names, *(("moments",) if self.optimiser == "adam" else ()), "params")
 
 
-VARIANTS: dict[str, Dpo | Lpo | Lpg] = {
+Further = Dpo | Lpo | Lpg
+
+VARIANTS: dict[str, Further] = {
     "dpo": Dpo(),
     "lpo": Lpo(),
     "lpg": Lpg(),
     "ta-lpg": Lpg(rule="ta-lpg-random:1", lifetime_inputs="raw"),
+    "ta-lpg-relative": Lpg(rule="ta-lpg-random:1", lifetime_inputs="relative"),
 }
 """These learners by their names on the command line."""

@@ -14,9 +14,7 @@ from rulescope.learners.plugin_rule import Setup
 from rulescope.rules.rule_weights import RuleWeights, short
 
 
-def require_weights(
-    setup: Setup, kind: str, fault: Callable[[Arrays], str | None]
-) -> RuleWeights:
+def require_weights(setup: Setup, kind: str, fault: Callable[[Arrays], str | None]) -> RuleWeights:
     """Return the weights in ``setup``; :class:`SpecError` if they are not a rule of this ``kind``.
 
     ``fault`` says why arrays are not one.

@@ -1,8 +1,8 @@
 """The weights of a rule as one flat vector, for a search over them, and back.
 
-    start = load("lpg-random-8-16-32:0")         # initial weights of these sizes
-    vector = flatten_weights(start.arrays)       # [D] float64
-    candidate = rule_of(unflatten_weights(vector + step, start.arrays))
+start = load("lpg-random-8-16-32:0")         # initial weights of these sizes
+vector = flatten_weights(start.arrays)       # [D] float64
+candidate = rule_of(unflatten_weights(vector + step, start.arrays))
 """
 
 from __future__ import annotations
