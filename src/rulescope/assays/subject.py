@@ -2,7 +2,7 @@
 
 A subject is named by its rule, and by the carriers that count as its history where these are not
 the learner's own: ``disco103``, ``disco103@averages``, ``ppo@moments``, ``a2c@moments+params``. The
-options of a plug-in are in brackets: ``mine[alpha=2]``, ``mine[alpha=2,beta=3]@replay``.
+options of a plug-in come before them: ``mine:alpha=2``, ``mine:alpha=2,beta=3@replay``.
 """
 
 from __future__ import annotations
@@ -218,7 +218,7 @@ def split_history(text: str) -> tuple[str, tuple[str, ...]]:
     (('ppo', ('moments',)), ('disco103', ()))
     """
     name, at, carriers = text.rpartition(AT)
-    if not at or "]" in carriers:  # the last @ is in the value of an option
+    if not at or '"' in carriers:  # the last @ is in the value of an option
         return text, ()
     return name, tuple(carriers.split(AND))
 
@@ -236,7 +236,7 @@ def name_with_options(rule: str, typed: Sequence[str]) -> str:
     if split_options(name)[1]:
         raise SpecError(f"--option: {rule!r} names its options already")
     given = parse_assignments(typed)
-    named = f"{name}[{','.join(f'{key}={quote(value)}' for key, value in given.items())}]"
+    named = f"{name}:{','.join(f'{key}={quote(value)}' for key, value in given.items())}"
     return name_history(named, chosen) if chosen else named
 
 
