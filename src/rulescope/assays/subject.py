@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as replace_fields
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec.structs import asdict, replace
 
@@ -23,6 +23,7 @@ from rulescope.learners.baseline_config import VARIANTS as BASELINES
 from rulescope.learners.baseline_config import Baseline
 from rulescope.learners.disco_config import AGENTS, INTERFACES, SPROUT, VARIANTS, Disco, driven_by
 from rulescope.learners.further_config import Dpo, Further, Lpg, Lpo
+from rulescope.learners.further_options import name_further, with_options
 from rulescope.learners.learner_base import HISTORY
 from rulescope.learners.learner_config import Plugin
 from rulescope.learners.open_config import Open
@@ -90,8 +91,9 @@ class Subject:
             return name_options(learner.rule, learner.options)
         if isinstance(learner, Disco | Open):
             return learner.rule
-        named = next((name for name, each in _NAMED.items() if each == learner), learner.kind)
-        return learner.rule if isinstance(learner, Lpo | Lpg) and named == learner.kind else named
+        if isinstance(learner, Dpo | Lpo | Lpg):
+            return name_further(learner)
+        return next((name for name, each in BASELINES.items() if each == learner), learner.kind)
 
     @property
     def printed(self) -> str:
@@ -158,11 +160,14 @@ class Subject:
             return "PPO whose optimiser is the rule, in MinAtar"
         if isinstance(learner, Plugin):
             return f"The plug-in rule {self.driver}"
-        if isinstance(learner, Dpo | Lpo | Lpg):
-            return f"{learner.kind.upper()}: {self.driver}"
-        if not isinstance(learner, Disco):
+        if not isinstance(learner, Disco | Dpo | Lpo | Lpg):
             return f"The baseline {self.driver}"
         hidden = "×".join(str(size) for size in learner.agent.hidden)
+        if not isinstance(learner, Disco):
+            return (
+                f"{learner.kind.upper()} learner of {self.name}: hidden layers {hidden}, learning "
+                f"rate {learner.learning_rate:g}"
+            )
         return (
             f"Disco learner under {self.name}: hidden layers {hidden}, learning rate "
             f"{learner.learning_rate:g}, batches of {learner.batch} trajectories"
@@ -199,10 +204,9 @@ def make_subject(rule: str) -> Subject:
         return with_history(make_subject(rule), chosen)
     if rule in BASELINES:
         return Subject(BASELINES[rule])
-    if rule in FURTHER:
-        return _of_further(FURTHER[rule])
-    if drawn_rules.is_drawn(rule):
-        return _of_drawn(rule, drawn_rules.read_sizes(rule))
+    plain, options = split_options(rule)
+    if plain in FURTHER or drawn_rules.is_drawn(plain):
+        return _with_options(_make_further(plain), options)
     if rule == OPEN:
         return Subject(Open(), own_rules=True)
     if rule.startswith(OPEN):
@@ -272,9 +276,12 @@ def find_subject(text: str, weights: Path | None = None) -> tuple[Subject, Path 
     installed = entry_points.list_names("rule")
     plain, options = split_options(text)
     if options and not Path(text).exists() and _known_name(plain, installed):
-        if plain not in installed:
-            raise SpecError(f"{plain!r} has no options: only plug-in rules have any")
-        return _of_plugin(plain, options), weights
+        if plain in installed:
+            return _of_plugin(plain, options), weights
+        return _with_options(make_subject(plain), options), weights
+    if options and Path(plain).exists() and not Path(text).exists():
+        subject, found = find_subject(plain, weights)
+        return _with_options(subject, options), found
     if text in _OWN or _drawn(text):
         if text in installed:  # either could be meant, and the wrong profile would look right
             raise SpecError(f"{text!r} is also the name of a plug-in, which must change it")
@@ -300,8 +307,7 @@ def locate_weights(rule: str | None, weights: Path | None) -> Path | None:
     return weights if rule is None else find_subject(rule, weights)[1]
 
 
-_NAMED = BASELINES | FURTHER
-_OWN = (*EMBEDDED, *released_rules.RULES, *_NAMED, OPEN)
+_OWN = (*EMBEDDED, *released_rules.RULES, *BASELINES, *FURTHER, OPEN)
 """Names of rules and baselines of this package."""
 
 
@@ -343,11 +349,28 @@ def _of_weights(label: str, weights: rule_weights.RuleWeights) -> Subject:
     return _of_size(weights, rule, label) if sizes is None else _of_drawn(rule, sizes, label)
 
 
-def _of_further(learner: Further) -> Subject:
-    """Return the subject of DPO, or of LPO or LPG with the null rule of its rule's size."""
+def _make_further(name: str) -> Subject:
+    """Return DPO, or LPO or LPG with drawn weights, by its name."""
+    learner = FURTHER.get(name)
     if isinstance(learner, Dpo):
         return Subject(learner)
-    return Subject(learner, _null_name(drawn_rules.read_sizes(learner.rule), learner.rule))
+    rule = name if learner is None else learner.rule
+    usual = _of_drawn(rule, drawn_rules.read_sizes(rule))
+    return usual if learner is None else replace_fields(usual, learner=learner)
+
+
+def _with_options(subject: Subject, options: Mapping[str, Any]) -> Subject:
+    """Return ``subject`` with options of its learner, as typed; only some subjects have any."""
+    if not options:
+        return subject
+    if not isinstance(subject.learner, Dpo | Lpo | Lpg):
+        raise SpecError(
+            f"{subject.name!r} has no options: only DPO, LPO, LPG and plug-in rules have any"
+        )
+    learner = with_options(subject.learner, options)
+    named = name_further(learner).removeprefix(name_further(subject.learner))
+    label = subject.label and f"{subject.label}{named}"
+    return replace_fields(subject, learner=learner, label=label)
 
 
 def _of_drawn(rule: str, sizes: LpgSizes | LpoSizes, label: str = "") -> Subject:

@@ -16,7 +16,8 @@ from rulescope.envs.plugin_world import pin_plugin_world
 from rulescope.envs.world_config import WORLDS, Boundary, Change, EnvironmentSpec
 from rulescope.learners.baseline_config import RandomPolicy
 from rulescope.learners.disco_config import AGENTS, INTERFACES, Disco
-from rulescope.learners.further_config import Lpg, Lpo
+from rulescope.learners.further_config import Dpo, Lpg, Lpo
+from rulescope.learners.further_options import with_options
 from rulescope.learners.learner_config import VARIANTS, LearnerSpec, Plugin, adapt_to_world
 from rulescope.learners.open_config import Open
 from rulescope.learners.plugin_rule import pin_rule
@@ -99,7 +100,9 @@ def _make_learner(
         ),
         world,
     )
-    if options and not isinstance(chosen, Plugin):
+    if options and isinstance(chosen, Dpo | Lpo | Lpg):
+        chosen = with_options(chosen, options)
+    elif options and not isinstance(chosen, Plugin):
         raise _not_applicable("option", name)
     if not isinstance(chosen, Disco):
         for option, value in (("agent", agent), ("interface", interface)):

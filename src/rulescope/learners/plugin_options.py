@@ -134,11 +134,14 @@ def split_options(text: str) -> tuple[str, dict[str, Any]]:
 
     >>> split_options("mine:alpha=2,sizes=[3,4]"), split_options("random:0")
     (('mine', {'alpha': '2', 'sizes': '[3,4]'}), ('random:0', {}))
+    >>> split_options("lpo-random:3:clip=0.1")
+    ('lpo-random:3', {'clip': '0.1'})
     """
-    name, _, after = text.partition(":")
-    if "=" not in after:
+    head, equals, _ = text.partition("=")
+    name, colon, _ = head.rpartition(":")
+    if not equals or not colon:
         return text, {}
-    return name, parse_assignments(_split_list(after), name)
+    return name, parse_assignments(_split_list(text[len(name) + 1 :]), name)
 
 
 def name_options(rule: str, options: Sequence[Argument]) -> str:

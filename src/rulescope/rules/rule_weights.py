@@ -109,8 +109,8 @@ def load(name: str, explicit: Path | None = None, *, download: bool = True) -> R
     ``open-random-large:SEED`` a large OPEN rule. ``sprout-random:SEED`` is a rule of Sprout's size
     as it is before any discovery, ``fresh-SIZES:SEED`` one of other sizes (see
     :func:`null_rule_name`). ``lpg-random:SEED``, ``ta-lpg-random:SEED`` and ``lpo-random:SEED`` are
-    those of :mod:`.drawn_rules`. ``sha256:CONTENT`` is the rule in the file ``explicit``, which must
-    have that content (see :func:`name_of`).
+    those of :mod:`.drawn_rules`. ``sha256:CONTENT`` is the rule in the file ``explicit``, which
+    must have that content (see :func:`name_of`).
 
     The file of a released rule is searched for, and downloaded unless ``download`` is false, as
     :func:`~rulescope.rules.weight_files.ensure` says; ``explicit`` is the file or its folder.
