@@ -45,6 +45,7 @@ bench: $(VENV)/.developer
 
 results: $(VENV)/.installed
 	$(BIN)/rulescope check --out replication/results
+	$(BIN)/rulescope check rules --out replication/results
 	$(BIN)/rulescope check worlds --out replication/results
 	$(BIN)/rulescope check verdicts --out replication/results
 	mkdir -p replication/results/claims

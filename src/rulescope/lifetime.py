@@ -167,6 +167,7 @@ class Lifetime:
         for _ in range(length):
             choice = self.learner.act(observations[-1])
             step = self.world.step(choice.actions)
+            self.learner.begin_episodes(step.terminal)
             self.stats.record(step)
             choices.append(choice)
             steps.append(step)

@@ -13,6 +13,7 @@ from rulescope.assays.estimates import Label
 from rulescope.assays.grid import Cell
 from rulescope.core.errors import RulescopeError, nearest
 from rulescope.learners.disco_config import Disco
+from rulescope.learners.further_config import Dpo, Lpg, Lpo
 from rulescope.learners.learner_config import Plugin
 from rulescope.learners.open_config import Open
 from rulescope.render.display_names import subject_name
@@ -241,7 +242,7 @@ def _driven(learner: LearnerSpec, rule: str) -> bool:
     if isinstance(learner, Open):
         return rule in ("open", learner.rule)
     return isinstance(learner, Plugin) or (
-        isinstance(learner, Disco) and not rule.startswith("open")
+        isinstance(learner, Disco | Dpo | Lpo | Lpg) and not rule.startswith("open")
     )
 
 

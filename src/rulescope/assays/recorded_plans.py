@@ -11,6 +11,7 @@ from rulescope.assays import ASSAYS, Assay, Budget
 from rulescope.assays.subject import Subject, make_subject, split_history
 from rulescope.core.errors import RecordError
 from rulescope.learners.disco_config import AGENTS, Disco
+from rulescope.learners.further_config import Lpg, Lpo
 from rulescope.learners.learner_config import Plugin
 from rulescope.learners.open_config import Open
 from rulescope.records import Store
@@ -30,7 +31,7 @@ def record_plan(store: Store, assay: Assay, budget: Budget, typed_rule: str | No
     """
     subject, learner = budget.subject, None
     if isinstance(subject.learner, Plugin) or (
-        isinstance(subject.learner, Disco) and subject != make_subject(subject.rule)
+        isinstance(subject.learner, Disco | Lpo | Lpg) and subject != make_subject(subject.rule)
     ):
         learner = subject.learner
     plan = CampaignPlan(

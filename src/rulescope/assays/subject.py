@@ -2,7 +2,7 @@
 
 A subject is named by its rule, and by the carriers that count as its history where these are not
 the learner's own: ``disco103``, ``disco103@averages``, ``ppo@moments``, ``a2c@moments+params``. The
-options of a plug-in are in brackets: ``mine[alpha=2]``, ``mine[alpha=2,beta=3]@replay``.
+options of a plug-in come before them: ``mine:alpha=2``, ``mine:alpha=2,beta=3@replay``.
 """
 
 from __future__ import annotations
@@ -11,24 +11,29 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as replace_fields
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec.structs import asdict, replace
 
 from rulescope.core import entry_points
 from rulescope.core.disk import stem
 from rulescope.core.errors import SpecError, WeightsError, nearest
+from rulescope.learners import further_config
 from rulescope.learners.baseline_config import VARIANTS as BASELINES
 from rulescope.learners.baseline_config import Baseline
 from rulescope.learners.disco_config import AGENTS, INTERFACES, SPROUT, VARIANTS, Disco, driven_by
+from rulescope.learners.further_config import Dpo, Further, Lpg, Lpo
+from rulescope.learners.further_options import name_further, with_options
 from rulescope.learners.learner_base import HISTORY
 from rulescope.learners.learner_config import Plugin
 from rulescope.learners.open_config import Open
 from rulescope.learners.plugin_options import name_options, parse_assignments, quote, split_options
 from rulescope.learners.plugin_rule import has_null, pin_rule
 from rulescope.render.display_names import subject_name
-from rulescope.rules import disco_format, released_rules, rule_weights
+from rulescope.rules import disco_format, drawn_rules, released_rules, rule_weights
 from rulescope.rules.embedded import EMBEDDED, RULE
+from rulescope.rules.lpg_format import LpgSizes
+from rulescope.rules.lpo_format import LpoSizes
 from rulescope.run_spec import KEPT, Freeze, Intervention, Pin
 
 NULL_RULE, SMALL_NULL_RULE = "random:0", "sprout-random:0"
@@ -39,12 +44,14 @@ OPEN = "open"
 """Each game's own OPEN rule."""
 DRAWN = ("random", "sprout-random")
 """Names of rules whose weights are drawn from a seed, before the colon."""
-Architecture = Literal["disco", "open", "plugin", "baseline"]
+FURTHER = further_config.VARIANTS
+"""DPO, LPO and LPG, by name."""
+Architecture = Literal["disco", "open", "plugin", "further", "baseline"]
 AT, AND = "@", "+"
 """Between the name of a rule and the carriers of its history, and between these."""
 
 
-SubjectLearner = Disco | Plugin | Baseline
+SubjectLearner = Disco | Plugin | Baseline | Further
 """The learner of a subject that is no rule of OPEN."""
 
 
@@ -52,7 +59,7 @@ SubjectLearner = Disco | Plugin | Baseline
 class Subject:
     """A rule under audit."""
 
-    learner: Disco | Open | Plugin | Baseline
+    learner: Open | SubjectLearner
     """The learner that the rule drives, with the rule's name in it; or a baseline."""
     null: str | None = None
     """Rule of the ``null`` arm; None if the rule has no weights that could be drawn at random."""
@@ -84,6 +91,8 @@ class Subject:
             return name_options(learner.rule, learner.options)
         if isinstance(learner, Disco | Open):
             return learner.rule
+        if isinstance(learner, Dpo | Lpo | Lpg):
+            return name_further(learner)
         return next((name for name, each in BASELINES.items() if each == learner), learner.kind)
 
     @property
@@ -98,6 +107,8 @@ class Subject:
             return "disco"
         if isinstance(self.learner, Plugin):
             return "plugin"
+        if isinstance(self.learner, Dpo | Lpo | Lpg):
+            return "further"
         return "open" if isinstance(self.learner, Open) else "baseline"
 
     @property
@@ -149,9 +160,14 @@ class Subject:
             return "PPO whose optimiser is the rule, in MinAtar"
         if isinstance(learner, Plugin):
             return f"The plug-in rule {self.driver}"
-        if not isinstance(learner, Disco):
+        if not isinstance(learner, Disco | Dpo | Lpo | Lpg):
             return f"The baseline {self.driver}"
         hidden = "×".join(str(size) for size in learner.agent.hidden)
+        if not isinstance(learner, Disco):
+            return (
+                f"{learner.kind.upper()} learner of {self.name}: hidden layers {hidden}, learning "
+                f"rate {learner.learning_rate:g}"
+            )
         return (
             f"Disco learner under {self.name}: hidden layers {hidden}, learning rate "
             f"{learner.learning_rate:g}, batches of {learner.batch} trajectories"
@@ -168,11 +184,11 @@ class Subject:
         if not self.has_agents:
             raise SpecError(f"{option}: {self.rule!r} has a learner of its own, so no agents")
 
-    def null_learner(self) -> Disco | Plugin:
+    def null_learner(self) -> Disco | Plugin | Lpo | Lpg:
         """Return the learner of the ``null`` arm."""
         if self.null is not None and isinstance(self.learner, Plugin):
             return replace(self.learner, null_seed=int(self.null.rpartition(":")[2]))
-        if self.null is None or not isinstance(self.learner, Disco):
+        if self.null is None or not isinstance(self.learner, Disco | Lpo | Lpg):
             why = "does not define null(seed)" if isinstance(self.learner, Plugin) else None
             raise SpecError(f"--arms: {self.rule!r} {why or 'has no weights'}, so no 'null' arm")
         return replace(self.learner, rule=self.null)
@@ -188,6 +204,9 @@ def make_subject(rule: str) -> Subject:
         return with_history(make_subject(rule), chosen)
     if rule in BASELINES:
         return Subject(BASELINES[rule])
+    plain, options = split_options(rule)
+    if plain in FURTHER or drawn_rules.is_drawn(plain):
+        return _with_options(_make_further(plain), options)
     if rule == OPEN:
         return Subject(Open(), own_rules=True)
     if rule.startswith(OPEN):
@@ -203,7 +222,7 @@ def split_history(text: str) -> tuple[str, tuple[str, ...]]:
     (('ppo', ('moments',)), ('disco103', ()))
     """
     name, at, carriers = text.rpartition(AT)
-    if not at or "]" in carriers:  # the last @ is in the value of an option
+    if not at or '"' in carriers:  # the last @ is in the value of an option
         return text, ()
     return name, tuple(carriers.split(AND))
 
@@ -221,7 +240,7 @@ def name_with_options(rule: str, typed: Sequence[str]) -> str:
     if split_options(name)[1]:
         raise SpecError(f"--option: {rule!r} names its options already")
     given = parse_assignments(typed)
-    named = f"{name}[{','.join(f'{key}={quote(value)}' for key, value in given.items())}]"
+    named = f"{name}:{','.join(f'{key}={quote(value)}' for key, value in given.items())}"
     return name_history(named, chosen) if chosen else named
 
 
@@ -257,9 +276,12 @@ def find_subject(text: str, weights: Path | None = None) -> tuple[Subject, Path 
     installed = entry_points.list_names("rule")
     plain, options = split_options(text)
     if options and not Path(text).exists() and _known_name(plain, installed):
-        if plain not in installed:
-            raise SpecError(f"{plain!r} has no options: only plug-in rules have any")
-        return _of_plugin(plain, options), weights
+        if plain in installed:
+            return _of_plugin(plain, options), weights
+        return _with_options(make_subject(plain), options), weights
+    if options and Path(plain).exists() and not Path(text).exists():
+        subject, found = find_subject(plain, weights)
+        return _with_options(subject, options), found
     if text in _OWN or _drawn(text):
         if text in installed:  # either could be meant, and the wrong profile would look right
             raise SpecError(f"{text!r} is also the name of a plug-in, which must change it")
@@ -273,7 +295,7 @@ def find_subject(text: str, weights: Path | None = None) -> tuple[Subject, Path 
         if weights is not None:
             raise SpecError(f"--weights: {text} is a file of weights itself; give one of the two")
         return _of_file(path / RULE if path.is_dir() else path)
-    names = (*EMBEDDED, *released_rules.RULES, *BASELINES, OPEN, *installed)
+    names = (*_OWN, *installed)
     raise WeightsError(
         f"no rule, file or plug-in is called {text!r}{nearest(text, names)}; a folder must be that "
         "of a discovery"
@@ -285,7 +307,7 @@ def locate_weights(rule: str | None, weights: Path | None) -> Path | None:
     return weights if rule is None else find_subject(rule, weights)[1]
 
 
-_OWN = (*released_rules.RULES, *EMBEDDED, *BASELINES, OPEN)
+_OWN = (*EMBEDDED, *released_rules.RULES, *BASELINES, *FURTHER, OPEN)
 """Names of rules and baselines of this package."""
 
 
@@ -299,6 +321,8 @@ def _of_plugin(name: str, options: Mapping[str, object]) -> Subject:
 
 
 def _drawn(text: str) -> bool:
+    if drawn_rules.is_drawn(text):
+        return True
     kind, colon, _ = text.partition(":")
     return bool(colon) and (kind in DRAWN or kind.startswith(("open-random", rule_weights.FRESH)))
 
@@ -321,7 +345,46 @@ def _of_weights(label: str, weights: rule_weights.RuleWeights) -> Subject:
     rule = f"{rule_weights.CONTENT}{weights.content}"
     if rule_weights.OPEN_KEY in weights.arrays:
         return Subject(replace(Open(), rule=rule), label=label)
-    return _of_size(weights, rule, label)
+    sizes = drawn_rules.sizes_of(weights.arrays)
+    return _of_size(weights, rule, label) if sizes is None else _of_drawn(rule, sizes, label)
+
+
+def _make_further(name: str) -> Subject:
+    """Return DPO, or LPO or LPG with drawn weights, by its name."""
+    learner = FURTHER.get(name)
+    if isinstance(learner, Dpo):
+        return Subject(learner)
+    rule = name if learner is None else learner.rule
+    usual = _of_drawn(rule, drawn_rules.read_sizes(rule))
+    return usual if learner is None else replace_fields(usual, learner=learner)
+
+
+def _with_options(subject: Subject, options: Mapping[str, Any]) -> Subject:
+    """Return ``subject`` with options of its learner, as typed; only some subjects have any."""
+    if not options:
+        return subject
+    if not isinstance(subject.learner, Dpo | Lpo | Lpg):
+        raise SpecError(
+            f"{subject.name!r} has no options: only DPO, LPO, LPG and plug-in rules have any"
+        )
+    learner = with_options(subject.learner, options)
+    named = name_further(learner).removeprefix(name_further(subject.learner))
+    label = subject.label and f"{subject.label}{named}"
+    return replace_fields(subject, learner=learner, label=label)
+
+
+def _of_drawn(rule: str, sizes: LpgSizes | LpoSizes, label: str = "") -> Subject:
+    """Return a rule of LPO or LPG by its sizes."""
+    null = _null_name(sizes, rule)
+    if isinstance(sizes, LpoSizes):
+        return Subject(Lpo(rule=rule), null, label)
+    return Subject(Lpg(rule=rule, lifetime_inputs="raw" if sizes.aware else "none"), null, label)
+
+
+def _null_name(sizes: LpgSizes | LpoSizes, rule: str) -> str:
+    """Return a drawn rule of these ``sizes`` that is not ``rule`` itself."""
+    name = drawn_rules.name_drawn(sizes)
+    return name if name != rule else drawn_rules.name_drawn(sizes, 1)
 
 
 def _of_size(weights: rule_weights.RuleWeights, rule: str, label: str = "") -> Subject:

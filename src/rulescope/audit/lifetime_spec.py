@@ -16,6 +16,8 @@ from rulescope.envs.plugin_world import pin_plugin_world
 from rulescope.envs.world_config import WORLDS, Boundary, Change, EnvironmentSpec
 from rulescope.learners.baseline_config import RandomPolicy
 from rulescope.learners.disco_config import AGENTS, INTERFACES, Disco
+from rulescope.learners.further_config import Dpo, Lpg, Lpo
+from rulescope.learners.further_options import with_options
 from rulescope.learners.learner_config import VARIANTS, LearnerSpec, Plugin, adapt_to_world
 from rulescope.learners.open_config import Open
 from rulescope.learners.plugin_rule import pin_rule
@@ -48,7 +50,7 @@ def make_spec(
     """Return the spec of one run, checked.
 
     ``learner`` and ``env`` are names of this package or of plug-ins. ``rule`` is a rule for a
-    Disco or OPEN learner, instead of its own: anything that :func:`find_subject`
+    Disco, OPEN, LPO or LPG learner, instead of its own: anything that :func:`find_subject`
     knows; ``weights`` is where its weights are, if not in the usual places. ``agent`` (conventions)
     and ``interface`` (of values) are names that a Disco learner can have. ``options`` are those of
     a plug-in rule, by name. The length and the size
@@ -98,7 +100,9 @@ def _make_learner(
         ),
         world,
     )
-    if options and not isinstance(chosen, Plugin):
+    if options and isinstance(chosen, Dpo | Lpo | Lpg):
+        chosen = with_options(chosen, options)
+    elif options and not isinstance(chosen, Plugin):
         raise _not_applicable("option", name)
     if not isinstance(chosen, Disco):
         for option, value in (("agent", agent), ("interface", interface)):
@@ -108,6 +112,8 @@ def _make_learner(
         if rule is None:
             return chosen
         return replace(chosen, rule=find_subject(rule, weights)[0].rule)
+    if isinstance(chosen, Lpo | Lpg):
+        return chosen if rule is None else _with_rule(chosen, rule, weights)
     if not isinstance(chosen, Disco):
         if rule is not None:
             raise _not_applicable("rule", name)
@@ -125,6 +131,23 @@ def _make_learner(
         raise SpecError(f"--agent: does not apply to {rule!r}, which has a learner of its own")
     own = apply_agent(subject.learner, agent or "", interface or "default")
     return adapt_to_world(apply_variant(own, name), world)
+
+
+def _with_rule(learner: Lpo | Lpg, rule: str, weights: Path | None) -> Lpo | Lpg:
+    """Return ``learner`` with the weights that ``rule`` names; they must be of its kind.
+
+    A temporally-aware rule of LPG is read from its weights; its form is that of ``learner``.
+    """
+    found = find_subject(rule, weights)[0].learner
+    if isinstance(learner, Lpo) and isinstance(found, Lpo):
+        return replace(learner, rule=found.rule)
+    if isinstance(learner, Lpg) and isinstance(found, Lpg):
+        aware = found.lifetime_inputs != "none"
+        keeps = aware == (learner.lifetime_inputs != "none")
+        form = learner.lifetime_inputs if keeps else found.lifetime_inputs
+        return replace(learner, rule=found.rule, lifetime_inputs=form)
+    kind = learner.kind
+    raise SpecError(f"--rule: {rule!r} is not a rule of {kind.upper()}, such as {kind}-random:0")
 
 
 def pick(option: str, name: str, choices: Mapping[str, T]) -> T:

@@ -47,8 +47,8 @@ def check(
     readable definition and the closed form that runs use. The published numerical table, with our
     numbers in it, is written to `check` below --out. Exits with 1 if any error is larger than its
     tolerance and larger than rounding explains. With --device our numbers are computed there, and
-    tolerances are wider. `rulescope check worlds` checks the worlds instead, and `rulescope check
-    verdicts` the error rates of verdicts on claims.
+    tolerances are wider. `rulescope check rules` checks DPO, LPO and LPG instead, `rulescope check
+    worlds` the worlds, and `rulescope check verdicts` the error rates of verdicts on claims.
     """
     if context.invoked_subcommand is not None:
         return
@@ -127,6 +127,42 @@ def _cells(row: object, every: bool) -> list[str]:
     verdict = "[green]ok[/]" if row.passed else "[bold red]FAIL[/]"
     errors = [f"{row.absolute:.1e}", f"{row.relative:.1e}", f"{row.tolerance:.0e}"]
     return [label, row.precision, outputs, compared, *errors, verdict]
+
+
+@app.command("rules")
+def rules(out: Out = RESULTS, as_json: AsJson = False) -> None:
+    """Check DPO, LPO and LPG against their original programs, and write the result.
+
+    Values, gradients and updates are compared with arrays that the original functions computed
+    (see docs/further_rules.md). Exits with 1 if any error is larger than its tolerance and larger
+    than rounding explains.
+
+    Examples:
+
+      rulescope check rules
+    """
+    from rulescope.core.disk import require_writable
+    from rulescope.numerics.further_parity import compare_further
+    from rulescope.numerics.further_table import FOLDER, further_table
+    from rulescope.render.tables import terminal, write_table
+
+    folder = out / FOLDER
+    require_writable(folder)
+    with Console(stderr=True).status("comparing"):
+        found = list(compare_further())
+    table = further_table(found)
+    paths = write_table(table, folder)
+    passed = all(item.passed for item in found)
+    if as_json:
+        rows = [item._asdict() | {"passed": item.passed} for item in found]
+        files = [str(path) for path in paths]
+        print(json.dumps({"passed": passed, "comparisons": rows, "files": files}))
+    else:
+        screen = console()
+        screen.print(terminal(table))
+        screen.print(f"{'passed' if passed else 'FAILED'}; written: {folder}", markup=False)
+    if not passed:
+        raise typer.Exit(1)
 
 
 @app.command("worlds")

@@ -31,7 +31,8 @@ class LifetimeOptions:
         str | None,
         typer.Option(
             help="A rule instead of the learner's own (Disco: disco103, OPEN: that of the game): "
-            "sprout, a released one, a file of weights, or random:SEED (OPEN: open-random:SEED)."
+            "sprout, a released one, a file of weights, or random:SEED (of OPEN, LPO and LPG: "
+            "open-random:SEED, lpo-random:SEED, lpg-random:SEED)."
         ),
     ] = None
     option: Annotated[

@@ -95,12 +95,10 @@ class Lpg(LearnerBase, frozen=True, tag="lpg", tag_field="kind"):
     y_coefficient: NonNegative = 0.5
     """Weight of the divergence of y from its target."""
     optimiser: Literal["adam", "sgd"] = "adam"
-    """``adam``: without any clipping of the gradient. ``sgd``: plain steps, the gradients of policy
-    and y clipped to ``max_norm``, each on its own (the public program's tabular agents have rates
-    of 40 and 4)."""
+    """``adam``: without any clipping of the gradient. ``sgd``: plain steps along the gradient,
+    scaled down to ``max_norm``. (The public program has ``sgd`` for tabular agents, with rates of
+    40 for the policy and 4 for y.)"""
     learning_rate: Rate = 5e-4
-    y_learning_rate: Rate | None = None
-    """Of y under ``sgd``; null: the same. The two layers that both share have the first."""
     max_norm: Norm = 0.5
     """Of ``sgd``."""
 
@@ -116,10 +114,13 @@ class Lpg(LearnerBase, frozen=True, tag="lpg", tag_field="kind"):
         return (*names, *(("moments",) if self.optimiser == "adam" else ()), "params")
 
 
-VARIANTS: dict[str, Dpo | Lpo | Lpg] = {
+Further = Dpo | Lpo | Lpg
+
+VARIANTS: dict[str, Further] = {
     "dpo": Dpo(),
     "lpo": Lpo(),
     "lpg": Lpg(),
     "ta-lpg": Lpg(rule="ta-lpg-random:1", lifetime_inputs="raw"),
+    "ta-lpg-relative": Lpg(rule="ta-lpg-random:1", lifetime_inputs="relative"),
 }
 """These learners by their names on the command line."""

@@ -13,6 +13,8 @@ from rulescope.learners.baseline_config import VARIANTS as BASELINES
 from rulescope.learners.baseline_config import Baseline, NetworkSizes
 from rulescope.learners.disco_config import VARIANTS as DISCO
 from rulescope.learners.disco_config import Disco
+from rulescope.learners.further_config import VARIANTS as FURTHER
+from rulescope.learners.further_config import Further
 from rulescope.learners.learner_base import HISTORY, LearnerBase
 from rulescope.learners.open_config import VARIANTS as OPEN
 from rulescope.learners.open_config import Open, OpenAdam
@@ -81,9 +83,9 @@ class Plugin(LearnerBase, frozen=True, tag="plugin", tag_field="kind"):
         return message
 
 
-LearnerSpec = Disco | Baseline | Open | OpenAdam | Plugin
+LearnerSpec = Disco | Baseline | Open | OpenAdam | Plugin | Further
 
-VARIANTS: dict[str, LearnerSpec] = {**DISCO, **BASELINES, **OPEN}
+VARIANTS: dict[str, LearnerSpec] = {**DISCO, **BASELINES, **OPEN, **FURTHER}
 """Learners of the published assays, by the names of the command line."""
 
 

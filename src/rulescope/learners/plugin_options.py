@@ -130,26 +130,29 @@ def parse_assignments(texts: Sequence[str], option: str = "--option") -> dict[st
 
 
 def split_options(text: str) -> tuple[str, dict[str, Any]]:
-    """Return the name of a rule, and the options in brackets after it.
+    """Return the name of a rule, and the options after it.
 
-    >>> split_options("mine[alpha=2, sizes=[3,4]]"), split_options("mine")
-    (('mine', {'alpha': '2', 'sizes': '[3,4]'}), ('mine', {}))
+    >>> split_options("mine:alpha=2,sizes=[3,4]"), split_options("random:0")
+    (('mine', {'alpha': '2', 'sizes': '[3,4]'}), ('random:0', {}))
+    >>> split_options("lpo-random:3:clip=0.1")
+    ('lpo-random:3', {'clip': '0.1'})
     """
-    name, bracket, inside = text.partition("[")
-    if not bracket or not text.endswith("]") or not name:
+    head, equals, _ = text.partition("=")
+    name, colon, _ = head.rpartition(":")
+    if not equals or not colon:
         return text, {}
-    return name, parse_assignments(_split_list(inside[:-1]), name)
+    return name, parse_assignments(_split_list(text[len(name) + 1 :]), name)
 
 
 def name_options(rule: str, options: Sequence[Argument]) -> str:
     """Return the name of ``rule`` with ``options``, as :func:`split_options` reads it.
 
     >>> name_options("mine", [Argument(name="alpha", value=2.0)])
-    'mine[alpha=2.0]'
+    'mine:alpha=2.0'
     """
     if not options:
         return rule
-    return f"{rule}[{','.join(f'{each.name}={_as_text(each.value)}' for each in options)}]"
+    return f"{rule}:{','.join(f'{each.name}={_as_text(each.value)}' for each in options)}"
 
 
 def _as_text(value: Any) -> str:
@@ -159,7 +162,7 @@ def _as_text(value: Any) -> str:
 
 
 def quote(text: str) -> str:
-    """Return a value as it is typed inside brackets: in quotes, if it would end there otherwise."""
+    """Return a value as it is typed in the name of a rule: in quotes, if it would end otherwise."""
     is_list = text.startswith("[") and text.endswith("]")
     return text if is_list or not set(text) & set(',[]"@') else msgspec.json.encode(text).decode()
 

@@ -226,6 +226,17 @@ class UpdateRule(ActorCritic):
         """Return the network: logits of ``actions`` and a value, and the rule's ``HEADS``."""
         return Network(observation_shape, actions + 1, sizes, self.HEADS)
 
+    def network_outputs(
+        self, params: Parameters, rows: Tensor
+    ) -> tuple[Tensor, Mapping[str, Tensor]]:
+        """Return the main outputs [R, A + 1] for ``rows`` [R, *shape], and those of each head.
+
+        A subclass with a network of its own overrides this, :meth:`make_network` and :meth:`act`.
+        Rows of a whole rollout are (S + 1) * N, time first.
+        """
+        evaluation = Evaluation(self.network, params, rows)
+        return evaluation.outputs, evaluation.further_heads()
+
     def learn(self, rollout: Rollout, measure: bool) -> dict[str, float]:
         """Minimise the rule's loss on the rollout, and store the new state.
 
@@ -315,8 +326,8 @@ class UpdateRule(ActorCritic):
         observed = experience.observations
         lead = observed.shape[:axes]
         flat = observed if piece is not None else observed.flatten(0, 1)
-        evaluation = Evaluation(self.network, params, flat)
-        outputs = evaluation.outputs.view(*lead, -1)
+        flat_outputs, heads = self.network_outputs(params, flat)
+        outputs = flat_outputs.view(*lead, -1)
         acted = outputs if piece is not None else outputs[:-1]
         return Seen(
             logits=acted[..., :-1],
@@ -326,7 +337,7 @@ class UpdateRule(ActorCritic):
             terminals=experience.terminals,
             before=experience.before,
             observations=observed,
-            heads={name: each.view(*lead, -1) for name, each in evaluation.further_heads().items()},
+            heads={name: each.view(*lead, -1) for name, each in heads.items()},
             prepared=prepared,
         )
 

@@ -61,6 +61,13 @@ TOLERANCES: dict[tuple[str, str], float] = {
     ("meta-gradient", "float64"): 1e-8,
     ("meta-gradient", "float32"): 5e-3,
     ("float32/float64", "float32"): 5e-3,
+    ("rule value", "float64"): 1e-12,
+    ("rule value", "float32"): 1e-6,
+    ("rule gradient", "float64"): 1e-12,
+    ("rule gradient", "float32"): 1e-6,
+    ("rule update", "float64"): 1e-12,
+    # Adam divides by the size of a gradient, so one of rounding's size moves a weight noticeably.
+    ("rule update", "float32"): 5e-5,
 }
 
 

@@ -17,6 +17,7 @@ from msgspec import Meta
 from rulescope.core import disk
 from rulescope.core.errors import RecordError
 from rulescope.learners.disco_config import Disco
+from rulescope.learners.further_config import Lpg, Lpo
 from rulescope.learners.learner_config import Plugin
 from rulescope.records.store import Store
 from rulescope.records.store_layout import ID, read_optional
@@ -43,7 +44,7 @@ class CampaignPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """The rule as it was typed: a name, a file, a folder; empty if none was."""
     rule: str
     """As in the specifications of the runs."""
-    learner: Disco | Plugin | None
+    learner: Disco | Plugin | Lpo | Lpg | None
     """The learner under audit, if the name of the rule does not determine it."""
     label: str
     """Printed name of a rule that is known by the content of its file; else empty."""

@@ -26,7 +26,9 @@ class OfRule(Protocol):
         ...
 
 
-SUBJECTS = {"disco103": "Disco103", "sprout": "Sprout", "open": "OPEN"}
+SUBJECTS = {"disco103": "Disco103", "sprout": "Sprout", "open": "OPEN"} | {
+    name: name.upper() for name in ("dpo", "lpo", "lpg", "ta-lpg")
+}
 """Names of rules that are written otherwise than they are typed."""
 CATCH_NAMES = {"catch": "Catch", "catch-dense": "CatchDense", "catch-long": "CatchLong"}
 """Printed names of the worlds of E1."""

@@ -37,7 +37,7 @@ def is_drawn(name: str) -> bool:
 
 def draw(name: str, seed: int) -> dict[str, NDArray[np.float32]]:
     """Return the weights of the drawn rule called ``name``, with this ``seed``."""
-    sizes = _sizes(name)
+    sizes = read_sizes(name)
     if isinstance(sizes, LpgSizes):
         return lpg_format.draw(sizes, seed)
     return lpo_format.draw(sizes, seed)
@@ -72,7 +72,8 @@ def _family(kind: str) -> str:
     return first + found
 
 
-def _sizes(name: str) -> LpgSizes | LpoSizes:
+def read_sizes(name: str) -> LpgSizes | LpoSizes:
+    """Return the sizes of the drawn rule called ``name``."""
     kind = name.partition(":")[0]
     family = _family(kind)
     if family not in DRAWN:

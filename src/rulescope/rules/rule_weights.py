@@ -71,7 +71,8 @@ class RuleWeights:
 
     ``arrays`` maps a name to float32 values: the 42 arrays of :mod:`.disco_format` for a Disco
     rule, one vector of length 3571 or 1211 under ``"weights"`` for OPEN, those of
-    :mod:`.lpg_format` for LPG and of :mod:`.lpo_format` for LPO. To use them in torch, copy with ``torch.tensor(array)``; ``torch.from_numpy`` warns about read-only memory.
+    :mod:`.lpg_format` for LPG and of :mod:`.lpo_format` for LPO. To use them in torch, copy with
+    ``torch.tensor(array)``; ``torch.from_numpy`` warns about read-only memory.
     """
 
     name: str
@@ -108,8 +109,8 @@ def load(name: str, explicit: Path | None = None, *, download: bool = True) -> R
     ``open-random-large:SEED`` a large OPEN rule. ``sprout-random:SEED`` is a rule of Sprout's size
     as it is before any discovery, ``fresh-SIZES:SEED`` one of other sizes (see
     :func:`null_rule_name`). ``lpg-random:SEED``, ``ta-lpg-random:SEED`` and ``lpo-random:SEED`` are
-    those of :mod:`.drawn_rules`. ``sha256:CONTENT`` is the rule in the file ``explicit``, which must have that content (see
-    :func:`name_of`).
+    those of :mod:`.drawn_rules`. ``sha256:CONTENT`` is the rule in the file ``explicit``, which
+    must have that content (see :func:`name_of`).
 
     The file of a released rule is searched for, and downloaded unless ``download`` is false, as
     :func:`~rulescope.rules.weight_files.ensure` says; ``explicit`` is the file or its folder.
