@@ -19,6 +19,7 @@ from rulescope.assays.identity.agent_identity import ASSAY as AGENT_IDENTITY
 from rulescope.assays.identity.conventions import ASSAY as CONVENTIONS
 from rulescope.assays.inheritance.directions import ASSAY as DIRECTIONS
 from rulescope.assays.inheritance.inheritance import ASSAY as INHERITANCE
+from rulescope.assays.inheritance.normalised_inheritance import ASSAY as NORMALISED_INHERITANCE
 from rulescope.assays.interface.interface import ASSAY as INTERFACE
 from rulescope.assays.interface.interface_state import ASSAY as INTERFACE_STATE
 from rulescope.assays.minatar.masking import ASSAY as MASKING
@@ -75,6 +76,7 @@ ASSAYS: dict[str, Assay] = {
         DIRECTIONS,
         OPEN_CARRY,
         AGENT_IDENTITY,
+        NORMALISED_INHERITANCE,
     )
 }
 """By id, in the order of the published catalogue."""

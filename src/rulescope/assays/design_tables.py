@@ -44,7 +44,17 @@ AXES = (
         "At which reward scales does it learn?",
         "widest run of neighbouring scales at or above a score",
         "state pinned; moving averages held; donor of the state; value interface; PopArt",
-        ("E1", "E2", "E-IF", "P1", "E-POP", "M1", "minatar-context", "directions"),
+        (
+            "E1",
+            "E2",
+            "E-IF",
+            "P1",
+            "E-POP",
+            "M1",
+            "minatar-context",
+            "directions",
+            "normalised-inheritance",
+        ),
     ),
     AuditAxis(
         "Streams",
