@@ -14,6 +14,7 @@ from rulescope.assays.exploration.ladder import ASSAY as LADDER
 from rulescope.assays.frame import Frame, gather
 from rulescope.assays.grid import Cell
 from rulescope.assays.horizon.horizon import ASSAY as HORIZON
+from rulescope.assays.horizon.horizon_factorial import ASSAY as HORIZON_FACTORIAL
 from rulescope.assays.horizon.learning_rate import ASSAY as LEARNING_RATE
 from rulescope.assays.identity.agent_identity import ASSAY as AGENT_IDENTITY
 from rulescope.assays.identity.conventions import ASSAY as CONVENTIONS
@@ -77,6 +78,7 @@ ASSAYS: dict[str, Assay] = {
         OPEN_CARRY,
         AGENT_IDENTITY,
         NORMALISED_INHERITANCE,
+        HORIZON_FACTORIAL,
     )
 }
 """By id, in the order of the published catalogue."""

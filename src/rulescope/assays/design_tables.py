@@ -37,7 +37,7 @@ AXES = (
         "How fast does a learner improve over a long lifetime, and how far?",
         "last score; interactions until it is within a tenth of its own final level",
         "learning rate; state pinned, or frozen after 40 or 400 iterations",
-        ("F2", "E-LR"),
+        ("F2", "E-LR", "horizon-factorial"),
     ),
     AuditAxis(
         "Scale",

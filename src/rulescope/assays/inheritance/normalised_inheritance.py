@@ -184,7 +184,7 @@ def analyse(frame: Frame) -> Results:
 
 
 def _contrasts(
-    frame: Frame, scores: Floats, arms: Mapping[tuple[str, str], str], at: Mapping[str, Label]
+    frame: Frame, scores: Floats, arms: Mapping[tuple[Source, Mode], str], at: Mapping[str, Label]
 ) -> Estimates:
     """Estimate, of one learner, the effects of the donor's scale and what scaling removes of them.
 
@@ -211,7 +211,7 @@ def _contrasts(
 def _donor_effects(
     frame: Frame,
     scores: Floats,
-    arms: Mapping[tuple[str, str], str],
+    arms: Mapping[tuple[Source, Mode], str],
     scale: Label,
     condition: Label,
 ) -> dict[str, Floats | None]:
