@@ -4,7 +4,8 @@ After every step of the optimiser each hidden layer makes its units one step old
 utility toward the mean size of their activations times the mean size of their outgoing weights.
 Of the units older than the maturity a small share is replaced, those of least utility: new
 incoming weights, no bias, no effect on the outputs (Dohare et al., 2024). The moments of the
-optimiser stay as they are, as in the authors' experiments in reinforcement learning.
+optimiser stay as they are, as in the authors' experiments in reinforcement learning. Among units
+of equal utility, such as those that are never active, the first ones are replaced.
 """
 
 from __future__ import annotations
