@@ -26,6 +26,7 @@ from rulescope.assays.analysis import (
 )
 from rulescope.assays.assay import Assay
 from rulescope.assays.budget import Budget
+from rulescope.assays.cohorts import UNPUBLISHED
 from rulescope.assays.estimates import Estimates, Label, label_text
 from rulescope.assays.frame import Floats, Frame
 from rulescope.assays.grid import CONTROLS, Arm, Cell, make_runs, sweep
@@ -203,12 +204,12 @@ _CORNERS = replace(
     PAPER, scales=(1e-3, 1.0), tasks=("catch", "catch-long"), conditions=("0.99", "0.999")
 )
 PRESETS = {
-    "smoke": replace(_CORNERS, seeds=1, iterations=60, arms=("a2c",)),
-    "quick": replace(_CORNERS, seeds=2, iterations=600),
+    "smoke": replace(_CORNERS, seeds=1, iterations=60, arms=("rule", "a2c"), conditions=("0.999",)),
+    "quick": replace(_CORNERS, seeds=2, iterations=600, arms=("rule",)),
     "standard": replace(_CORNERS, seeds=4),
     "paper": PAPER,
 }
-"""All but ``paper`` run the corners of the grid alone."""
+"""All but ``paper`` run corners of the grid alone."""
 
 ASSAY = Assay(
     id=ID,
@@ -223,4 +224,5 @@ ASSAY = Assay(
     columns=("score",),
     states=(),
     figures=(ID,),
+    cohort=UNPUBLISHED,
 )

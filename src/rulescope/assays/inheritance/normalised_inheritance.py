@@ -28,6 +28,7 @@ from rulescope.assays.analysis import (
 )
 from rulescope.assays.assay import Assay
 from rulescope.assays.budget import Budget, prefix
+from rulescope.assays.cohorts import UNPUBLISHED
 from rulescope.assays.estimates import Estimates, Label
 from rulescope.assays.frame import Floats, Frame
 from rulescope.assays.grid import Cell, make_run, subject_learner, sweep
@@ -299,11 +300,11 @@ PAPER = Budget(
     conditions=tuple(SCALINGS),
 )
 _FEW = ("cross-natural", "a2c-match-natural", "a2c-cross-natural")
+_CLAMPED = ("match-clamp", "cross-clamp", "a2c-match-clamp", "a2c-cross-clamp")
+_EITHER = (UNSCALED, "reward-floor")
 PRESETS = {
-    "smoke": replace_fields(
-        PAPER, seeds=1, iterations=60, arms=_FEW, conditions=(UNSCALED, "reward-floor")
-    ),
-    "quick": replace_fields(PAPER, seeds=2, iterations=600, arms=(*RULE, *_FEW[1:])),
+    "smoke": replace_fields(PAPER, seeds=1, iterations=60, arms=_FEW, conditions=_EITHER),
+    "quick": replace_fields(PAPER, seeds=2, iterations=600, arms=_CLAMPED, conditions=_EITHER),
     "standard": replace_fields(PAPER, seeds=4),
     "paper": PAPER,
 }
@@ -321,5 +322,6 @@ ASSAY = Assay(
     columns=("score",),
     states=(),
     figures=(ID,),
+    cohort=UNPUBLISHED,
     arm_words=ARM_WORDS,
 )
