@@ -49,7 +49,7 @@ def evaluate_policies(
         else:
             player = learner if policy == "terminal" else initial
             with evaluation_streams(player, spec.seed):
-                earned = _play_plan(spec, plan, partial(_choose, player))
+                earned = _play_plan(spec, plan, partial(_choose, player), player.begin_episodes)
         found[f"evaluation.{policy}"] = earned._asdict()
     return found
 
@@ -71,23 +71,41 @@ def evaluation_streams(learner: Learner, seed: int) -> Iterator[None]:
 
 
 def play(
-    act: Act, environment: EnvironmentSpec, lanes: int, steps: int, world_seed: int
+    act: Act,
+    environment: EnvironmentSpec,
+    lanes: int,
+    steps: int,
+    world_seed: int,
+    begin_episodes: Callable[[NDArray[np.bool_]], None] | None = None,
 ) -> Earnings:
-    """Return the rewards of ``act`` in ``steps`` steps of ``lanes`` new worlds."""
+    """Return the rewards of ``act`` in ``steps`` steps of ``lanes`` new worlds.
+
+    ``begin_episodes`` is told in which lanes the next observation begins an episode.
+    """
+    begin = begin_episodes or (lambda _: None)
     world = envs.make(environment, Boundary(), 1.0, lanes)
     observation = world.reset(world_seed)
     reward, episodes = np.zeros(lanes), np.zeros(lanes, np.int64)
+    begin(np.ones(lanes, np.bool_))
     for _ in range(steps):
         step = world.step(act(observation))
+        begin(step.terminal)
         observation = step.observation
         reward += step.payoff
         episodes += step.ended
     return Earnings(reward, episodes)
 
 
-def _play_plan(spec: RunSpec, plan: Evaluation, act: Act) -> Earnings:
+def _play_plan(
+    spec: RunSpec,
+    plan: Evaluation,
+    act: Act,
+    begin_episodes: Callable[[NDArray[np.bool_]], None] | None = None,
+) -> Earnings:
     world_seed = int(_stream(spec.seed, "world").integers(2**32))
-    return play(act, spec.environment, plan.lanes, plan.steps, world_seed)
+    return play(
+        act, spec.environment, plan.lanes, plan.steps, world_seed, begin_episodes=begin_episodes
+    )
 
 
 def _uniform_policy(spec: RunSpec, plan: Evaluation) -> Act:

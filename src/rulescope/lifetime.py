@@ -104,6 +104,7 @@ class Lifetime:
             weights=self._weights,
             interactions=whole.interactions,
             iterations=spec.iterations,
+            lanes=spec.lanes,
         )
 
     def _fork(self, fork: Fork) -> None:
@@ -166,6 +167,7 @@ class Lifetime:
         for _ in range(length):
             choice = self.learner.act(observations[-1])
             step = self.world.step(choice.actions)
+            self.learner.begin_episodes(step.terminal)
             self.stats.record(step)
             choices.append(choice)
             steps.append(step)

@@ -26,6 +26,7 @@ from rulescope.core.runtime import Identity
 from rulescope.envs import gymnasium_adapter
 from rulescope.envs.world_config import Gymnasium, MinAtar, PluginWorld
 from rulescope.learners.learner_config import Plugin
+from rulescope.learners.plugin_rule import check_plugin
 from rulescope.records.record import Manifest
 from rulescope.run_spec import Intervention, RunSpec
 
@@ -90,12 +91,15 @@ def require_same_world(spec: RunSpec, manifest: Manifest) -> None:
 def require_plugins(specs: Iterable[RunSpec]) -> None:
     """Raise :class:`SpecError` unless every plug-in of ``specs`` is installed with its source.
 
-    Call it before anything runs. It imports no plug-in, but makes Gymnasium worlds that have a
-    source.
+    Call it before anything runs. It imports rules with options, which only their classes can check,
+    and makes Gymnasium worlds that have a source.
     """
     specs = list(specs)
     for world in {spec.environment for spec in specs if isinstance(spec.environment, Gymnasium)}:
         gymnasium_adapter.require_source(world)
+    for learner in dict.fromkeys(spec.learner for spec in specs):
+        if isinstance(learner, Plugin) and (learner.options or learner.null_seed is not None):
+            check_plugin(learner)
     for kind, name, source in sorted({each for spec in specs for each in _plugins(spec)}):
         entry_points.require_source(kind, name, source)
 

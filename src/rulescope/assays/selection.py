@@ -67,6 +67,7 @@ def narrowed(assay: Assay, budget: Budget, selection: Selection) -> Budget:
         raise SpecError(f"--agent: no learner of this part of {assay.id} comes as several agents")
     if selection.subject is not None:
         _require_driven(assay, chosen)
+        _require_history(assay, chosen)
     return chosen
 
 
@@ -104,6 +105,28 @@ def _require_driven(assay: Assay, budget: Budget) -> None:
         raise SpecError(
             f"--rule: {rule!r} is a rule of OPEN, and does not drive this part of {assay.id}"
         )
+
+
+def _require_history(assay: Assay, budget: Budget) -> None:
+    """Raise, naming the arms, if some act on the history of a rule that has none."""
+    if budget.subject.history:
+        return
+    cells = assay.grid(budget)
+    acting = {
+        cell.labels.get("arm")
+        for cell in cells
+        for item in cell.runs[0].interventions
+        if item.carrier not in cell.runs[0].learner.carrier_names
+    }
+    if not acting:
+        return
+    others = [arm for arm in budget.arms if arm not in acting]
+    named = ", ".join(repr(arm) for arm in budget.arms if arm in acting)
+    advice = f"possible: --arms {','.join(others)}" if others else "no other arm is left"
+    raise SpecError(
+        f"--arms: no {named} of {assay.id} is possible: {budget.subject.name!r} has no history "
+        f"(no carrier 'recurrent') to intervene on; {advice}"
+    )
 
 
 def _has_learner(assay: Assay, budget: Budget, kinds: type | UnionType) -> bool:

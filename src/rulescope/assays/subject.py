@@ -1,12 +1,13 @@
 """The rule under audit: its names, the learner that it drives, its null rule and its history.
 
 A subject is named by its rule, and by the carriers that count as its history where these are not
-the learner's own: ``disco103``, ``disco103@averages``, ``ppo@moments``, ``a2c@moments+params``.
+the learner's own: ``disco103``, ``disco103@averages``, ``ppo@moments``, ``a2c@moments+params``. The
+options of a plug-in come before them: ``mine:alpha=2``, ``mine:alpha=2,beta=3@replay``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as replace_fields
 from pathlib import Path
@@ -23,7 +24,8 @@ from rulescope.learners.disco_config import AGENTS, INTERFACES, SPROUT, VARIANTS
 from rulescope.learners.learner_base import HISTORY
 from rulescope.learners.learner_config import Plugin
 from rulescope.learners.open_config import Open
-from rulescope.learners.plugin_rule import pin_rule
+from rulescope.learners.plugin_options import name_options, parse_assignments, quote, split_options
+from rulescope.learners.plugin_rule import has_null, pin_rule
 from rulescope.render.display_names import subject_name
 from rulescope.rules import disco_format, released_rules, rule_weights
 from rulescope.rules.embedded import EMBEDDED, RULE
@@ -31,6 +33,8 @@ from rulescope.run_spec import KEPT, Freeze, Intervention, Pin
 
 NULL_RULE, SMALL_NULL_RULE = "random:0", "sprout-random:0"
 """Null rules of Disco103 and of Sprout: the same architecture with random weights."""
+PLUGIN_NULL = "null:0"
+"""Null rule of a plug-in that defines ``null``: what it returns for seed 0."""
 OPEN = "open"
 """Each game's own OPEN rule."""
 DRAWN = ("random", "sprout-random")
@@ -76,7 +80,9 @@ class Subject:
     def driver(self) -> str:
         """The rule as specifications name it; of a baseline, its name on the command line."""
         learner = self.learner
-        if isinstance(learner, Disco | Open | Plugin):
+        if isinstance(learner, Plugin):
+            return name_options(learner.rule, learner.options)
+        if isinstance(learner, Disco | Open):
             return learner.rule
         return next((name for name, each in BASELINES.items() if each == learner), learner.kind)
 
@@ -100,26 +106,31 @@ class Subject:
         return self.chosen or self.learner.history
 
     @property
+    def _acted_on(self) -> tuple[str, ...]:
+        """The carriers of its history, if they are others than ``recurrent``."""
+        return () if self.history == (HISTORY,) else self.history
+
+    @property
     def kept(self) -> tuple[str, ...]:
         """The carriers in the record of a donor."""
-        return self.chosen or KEPT
+        return self._acted_on or KEPT
 
     def act_on_history(self, interventions: tuple[Intervention, ...]) -> tuple[Intervention, ...]:
         """Return ``interventions`` on ``recurrent`` as interventions on the subject's history.
 
-        A chosen carrier that is pinned is restored to its initial value: zero may mean something
-        else in it.
+        Another carrier than ``recurrent`` that is pinned is restored to its initial value: zero may
+        mean something else in it.
         """
-        if not self.chosen:
+        if not self._acted_on:
             return interventions
         made: list[Intervention] = []
         for item in interventions:
             if item.carrier != HISTORY:
                 made.append(item)
             elif isinstance(item, Pin):
-                made += [Freeze(carrier=name, at=0) for name in self.chosen]
+                made += [Freeze(carrier=name, at=0) for name in self._acted_on]
             else:
-                made += [replace(item, carrier=name) for name in self.chosen]
+                made += [replace(item, carrier=name) for name in self._acted_on]
         return tuple(made)
 
     @property
@@ -137,7 +148,7 @@ class Subject:
         if isinstance(learner, Open):
             return "PPO whose optimiser is the rule, in MinAtar"
         if isinstance(learner, Plugin):
-            return f"The plug-in rule {learner.rule}"
+            return f"The plug-in rule {self.driver}"
         if not isinstance(learner, Disco):
             return f"The baseline {self.driver}"
         hidden = "×".join(str(size) for size in learner.agent.hidden)
@@ -157,10 +168,13 @@ class Subject:
         if not self.has_agents:
             raise SpecError(f"{option}: {self.rule!r} has a learner of its own, so no agents")
 
-    def null_learner(self) -> Disco:
+    def null_learner(self) -> Disco | Plugin:
         """Return the learner of the ``null`` arm."""
+        if self.null is not None and isinstance(self.learner, Plugin):
+            return replace(self.learner, null_seed=int(self.null.rpartition(":")[2]))
         if self.null is None or not isinstance(self.learner, Disco):
-            raise SpecError(f"--arms: {self.rule!r} has no weights, so no 'null' arm")
+            why = "does not define null(seed)" if isinstance(self.learner, Plugin) else None
+            raise SpecError(f"--arms: {self.rule!r} {why or 'has no weights'}, so no 'null' arm")
         return replace(self.learner, rule=self.null)
 
 
@@ -189,7 +203,9 @@ def split_history(text: str) -> tuple[str, tuple[str, ...]]:
     (('ppo', ('moments',)), ('disco103', ()))
     """
     name, at, carriers = text.rpartition(AT)
-    return (name, tuple(carriers.split(AND))) if at else (text, ())
+    if not at or '"' in carriers:  # the last @ is in the value of an option
+        return text, ()
+    return name, tuple(carriers.split(AND))
 
 
 def name_history(rule: str, carriers: Sequence[str]) -> str:
@@ -197,6 +213,16 @@ def name_history(rule: str, carriers: Sequence[str]) -> str:
     if split_history(rule)[1]:
         raise SpecError(f"--history: {rule!r} names its history already")
     return f"{rule}{AT}{AND.join(carriers)}"
+
+
+def name_with_options(rule: str, typed: Sequence[str]) -> str:
+    """Return the name of the subject ``rule`` with options typed as ``NAME=VALUE``."""
+    name, chosen = split_history(rule)
+    if split_options(name)[1]:
+        raise SpecError(f"--option: {rule!r} names its options already")
+    given = parse_assignments(typed)
+    named = f"{name}:{','.join(f'{key}={quote(value)}' for key, value in given.items())}"
+    return name_history(named, chosen) if chosen else named
 
 
 def with_history(subject: Subject, carriers: tuple[str, ...]) -> Subject:
@@ -229,12 +255,17 @@ def find_subject(text: str, weights: Path | None = None) -> tuple[Subject, Path 
         subject, found = find_subject(name, weights)
         return with_history(subject, chosen), found
     installed = entry_points.list_names("rule")
-    if text in (*released_rules.RULES, *EMBEDDED, *BASELINES, OPEN) or _drawn(text):
+    plain, options = split_options(text)
+    if options and not Path(text).exists() and _known_name(plain, installed):
+        if plain not in installed:
+            raise SpecError(f"{plain!r} has no options: only plug-in rules have any")
+        return _of_plugin(plain, options), weights
+    if text in _OWN or _drawn(text):
         if text in installed:  # either could be meant, and the wrong profile would look right
             raise SpecError(f"{text!r} is also the name of a plug-in, which must change it")
         return _known(text), weights
     if text in installed:
-        return Subject(pin_rule(text)), weights
+        return _of_plugin(text, {}), weights
     if text.startswith(rule_weights.CONTENT):
         return _of_weights(rule_weights.short(text), rule_weights.load(text, weights)), weights
     path = Path(text)
@@ -252,6 +283,19 @@ def find_subject(text: str, weights: Path | None = None) -> tuple[Subject, Path 
 def locate_weights(rule: str | None, weights: Path | None) -> Path | None:
     """Return where the weights of ``rule`` are: the rule itself, if it is a file or a folder."""
     return weights if rule is None else find_subject(rule, weights)[1]
+
+
+_OWN = (*released_rules.RULES, *EMBEDDED, *BASELINES, OPEN)
+"""Names of rules and baselines of this package."""
+
+
+def _known_name(text: str, installed: Sequence[str]) -> bool:
+    return text in _OWN or text in installed or _drawn(text)
+
+
+def _of_plugin(name: str, options: Mapping[str, object]) -> Subject:
+    """Return the installed rule ``name``; it has a null rule if its class can make one."""
+    return Subject(pin_rule(name, options), PLUGIN_NULL if has_null(name) else None)
 
 
 def _drawn(text: str) -> bool:

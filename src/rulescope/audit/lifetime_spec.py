@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
@@ -16,7 +16,7 @@ from rulescope.envs.plugin_world import pin_plugin_world
 from rulescope.envs.world_config import WORLDS, Boundary, Change, EnvironmentSpec
 from rulescope.learners.baseline_config import RandomPolicy
 from rulescope.learners.disco_config import AGENTS, INTERFACES, Disco
-from rulescope.learners.learner_config import VARIANTS, LearnerSpec, adapt_to_world
+from rulescope.learners.learner_config import VARIANTS, LearnerSpec, Plugin, adapt_to_world
 from rulescope.learners.open_config import Open
 from rulescope.learners.plugin_rule import pin_rule
 from rulescope.run_spec import Evaluation, Intervention, RunSpec
@@ -31,6 +31,7 @@ def make_spec(
     rule: str | None = None,
     agent: str | None = None,
     interface: str | None = None,
+    options: Mapping[str, Any] | None = None,
     learning_rate: float | None = None,
     boundary: Boundary = Boundary(),  # noqa: B008  # immutable
     change: Change | None = None,
@@ -49,12 +50,13 @@ def make_spec(
     ``learner`` and ``env`` are names of this package or of plug-ins. ``rule`` is a rule for a
     Disco or OPEN learner, instead of its own: anything that :func:`find_subject`
     knows; ``weights`` is where its weights are, if not in the usual places. ``agent`` (conventions)
-    and ``interface`` (of values) are names that a Disco learner can have. The length and the size
+    and ``interface`` (of values) are names that a Disco learner can have. ``options`` are those of
+    a plug-in rule, by name. The length and the size
     of an iteration are the learner's usual ones if None. A name that is unknown, or does not apply
     to the learner, is a :class:`SpecError` that names the option.
     """
     world = pick_any("env", env, WORLDS, list_names("world"), pin_plugin_world)
-    chosen = _make_learner(learner, world, rule, agent, interface, weights)
+    chosen = _make_learner(learner, world, rule, agent, interface, weights, options)
     if learning_rate is not None:
         if isinstance(chosen, RandomPolicy | Open):
             raise _not_applicable("learning_rate", learner)
@@ -86,12 +88,18 @@ def _make_learner(
     agent: str | None,
     interface: str | None,
     weights: Path | None,
+    options: Mapping[str, Any] | None,
 ) -> LearnerSpec:
     """Return the learner called ``name``, for ``world``, under ``rule``."""
     # Adapted to the world first: the default rule of OPEN there must not replace the given one.
     chosen = adapt_to_world(
-        pick_any("learner", name, VARIANTS, list_names("rule"), pin_rule), world
+        pick_any(
+            "learner", name, VARIANTS, list_names("rule"), lambda found: pin_rule(found, options)
+        ),
+        world,
     )
+    if options and not isinstance(chosen, Plugin):
+        raise _not_applicable("option", name)
     if not isinstance(chosen, Disco):
         for option, value in (("agent", agent), ("interface", interface)):
             if value is not None:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from rulescope.assays import ASSAYS, PRESETS, Assay, Budget, Selection, find, narrowed
-from rulescope.assays.subject import find_subject, locate_weights
+from rulescope.assays.subject import find_subject, locate_weights, name_with_options
 from rulescope.cli.options import Device, Force, Weights, Workers, split_names, split_numbers
 from rulescope.core.errors import SpecError, nearest
 from rulescope.engine.execution import Execution
@@ -32,6 +32,14 @@ OptionalPreset = Annotated[
 ]
 Seeds = Annotated[int | None, typer.Option(help="Runs per cell, with seeds 0, 1, ...")]
 Agent = Annotated[str | None, typer.Option(help=f"Conventions of the rule's learner: {_AGENTS}.")]
+RuleOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--option",
+        metavar="NAME=VALUE",
+        help="An option of a plug-in rule; repeatable. The same as RULE:NAME=VALUE.",
+    ),
+]
 SaveDraws = Annotated[
     bool,
     typer.Option(
@@ -74,11 +82,21 @@ class SelectionOptions:
             "discovery, or a plug-in. Default: disco103.",
         ),
     ] = None
+    option: RuleOption = None
     weights: Weights = None
+
+    @property
+    def named_rule(self) -> str | None:
+        """The rule with its options in its name."""
+        if not self.option:
+            return self.rule
+        if self.rule is None:
+            raise SpecError("--option: give the plug-in whose option it is, with --rule")
+        return name_with_options(self.rule, self.option)
 
     def budgets(self, assay: str, preset: str | None = None) -> list[tuple[Assay, Budget]]:
         """Return the assay with its budget, once for each agent."""
-        found = find(assay)
+        found, rule = find(assay), self.named_rule
         agents: list[str | None] = [*split_names("--agent", self.agent)] or [None]
         selection = Selection(
             seeds=self.seeds,
@@ -88,7 +106,7 @@ class SelectionOptions:
             scales=split_numbers("--scales", self.scales),
             tasks=split_names("--tasks", self.tasks),
             conditions=split_names("--conditions", self.conditions),
-            subject=None if self.rule is None else find_subject(self.rule, self.weights)[0],
+            subject=None if rule is None else find_subject(rule, self.weights)[0],
         )
         budget = found.budget(preset or self.preset)
         return [(found, narrowed(found, budget, replace(selection, agent=each))) for each in agents]
@@ -96,7 +114,7 @@ class SelectionOptions:
     @property
     def located_weights(self) -> Path | None:
         """Where the rule's weights are, if not in the usual places."""
-        return locate_weights(self.rule, self.weights)
+        return locate_weights(self.named_rule, self.weights)
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,10 @@ from rich.console import Console
 from rulescope.assays.assay_run import require_runnable
 from rulescope.assays.plan import interactions, write
 from rulescope.assays.recorded_plans import record_plan
-from rulescope.assays.subject import name_history
+from rulescope.assays.subject import name_history, name_with_options
 from rulescope.audit import audit_plan
 from rulescope.audit.audit_plan import Audit, AuditResults, analyse_audit, plan_audit
-from rulescope.cli.assay_options import Agent, EngineOptions, Preset, Seeds
+from rulescope.cli.assay_options import Agent, EngineOptions, Preset, RuleOption, Seeds
 from rulescope.cli.console import console
 from rulescope.cli.options import (
     RESULTS,
@@ -59,6 +59,7 @@ def audit(
             "the rule declares.",
         ),
     ] = None,
+    option: RuleOption = None,
     agent: Agent = None,
     weights: Weights = None,
     *,
@@ -91,6 +92,8 @@ def audit(
       rulescope audit ppo --history moments
     """
     keep, screen = Store(store), console(as_json)
+    if option:
+        rule = name_with_options(rule, option)
     if history is not None:
         rule = name_history(rule, split_names("--history", history))
     planned = plan_audit(

@@ -13,6 +13,7 @@ from rulescope.core.errors import SpecError, nearest
 from rulescope.envs.world_config import CHANGES, WORLDS, Boundary, Change
 from rulescope.learners.disco_config import AGENTS, INTERFACES
 from rulescope.learners.learner_config import VARIANTS
+from rulescope.learners.plugin_options import parse_assignments
 from rulescope.run_spec import Evaluation, Pin, PinSteps, RunSpec
 
 
@@ -32,6 +33,10 @@ class LifetimeOptions:
             help="A rule instead of the learner's own (Disco: disco103, OPEN: that of the game): "
             "sprout, a released one, a file of weights, or random:SEED (OPEN: open-random:SEED)."
         ),
+    ] = None
+    option: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="An option of a plug-in rule; repeatable."),
     ] = None
     env: Annotated[
         str | None,
@@ -112,6 +117,7 @@ class LifetimeOptions:
         """Return the spec that the options describe."""
         values = {
             **asdict(self),
+            "options": parse_assignments(self.option) if self.option else None,
             "boundary": None if self.terminals is None else parse_boundary(self.terminals),
             "change": None if self.change is None else parse_change(self.change),
             "interventions": tuple(map(parse_pin, self.pin or ())),
@@ -120,7 +126,7 @@ class LifetimeOptions:
         named = {
             name: value
             for name, value in values.items()
-            if value is not None and name not in ("terminals", "pin", "evaluate")
+            if value is not None and name not in ("terminals", "pin", "evaluate", "option")
         }
         return make_spec(**named, weights=weights)
 

@@ -83,7 +83,7 @@ def run(
             require_writable(out)
             if plan.missing:
                 keep.require_writable()
-            record_plan(keep, plan.assay, plan.budget, selection.rule)
+            record_plan(keep, plan.assay, plan.budget, selection.named_rule)
             body |= _run_plan(plan, keep, out, execution, console(as_json), save_draws)
         done.append(body)
     if as_json:

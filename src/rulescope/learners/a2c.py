@@ -21,7 +21,7 @@ from torch import Tensor
 
 from rulescope.core import seeds
 from rulescope.learners.adam import Adam, flat_carrier, to_tensor
-from rulescope.learners.baseline_config import A2C, PPO, UNITS, A2CPopArt
+from rulescope.learners.baseline_config import A2C, PPO, UNITS, A2CPopArt, NetworkSizes
 from rulescope.learners.learner import Carrier, Choice, Learner, Rollout
 from rulescope.learners.learner_base import UnitReplacement
 from rulescope.learners.return_statistics import RETURN_SCALE, ReturnStatistics
@@ -44,7 +44,7 @@ class ActorCritic(Learner):
     ) -> None:
         self._coefficients = config.value_coefficient, config.entropy_coefficient
         self.device = torch.device(device)
-        self.network = Network(observation_shape, actions + 1, config.agent)
+        self.network = self.make_network(observation_shape, actions, config.agent)
         self.params = self.network.initial(seed).to(self.device)
         self.views = self.network.layout.views(self.params)
         self.gradient = torch.zeros_like(self.params)
@@ -69,6 +69,12 @@ class ActorCritic(Learner):
     def carrier_metrics(self) -> dict[str, float]:
         """Return the ages and utilities of hidden units, if any are replaced."""
         return {} if self.replacement is None else self.replacement.metrics()
+
+    def make_network(
+        self, observation_shape: tuple[int, ...], actions: int, sizes: NetworkSizes
+    ) -> Network:
+        """Return the network, whose main outputs are the logits of ``actions`` and a value."""
+        return Network(observation_shape, actions + 1, sizes)
 
     def act(self, observation: NDArray[np.float32]) -> Choice:
         """Sample from the policy: the largest of logits plus Gumbel noise."""

@@ -68,6 +68,10 @@ class Learner(ABC):
     after_step: list[Callable[[], None]]
     """Callbacks after each optimiser step, in learners that make several per iteration."""
 
+    acting_carriers: tuple[str, ...] = ()
+    """Names of the carriers that :meth:`act` and :meth:`begin_episodes` change, such as an agent's
+    memory of the episode. They change no other."""
+
     @abstractmethod
     def act(self, observation: NDArray[np.float32]) -> Choice:
         """Choose an action for each lane's observation [N, *shape]."""
@@ -75,6 +79,13 @@ class Learner(ABC):
     @abstractmethod
     def learn(self, rollout: Rollout, measure: bool) -> dict[str, float]:
         """Learn from one rollout; return metrics if ``measure`` (measuring never changes state)."""
+
+    def begin_episodes(self, began: NDArray[np.bool_]) -> None:  # noqa: B027
+        """Learn in which lanes [N] the next observation begins an episode, before acting on it.
+
+        That is as the learner is told: where ends of episodes are masked, none begins. In a new
+        world all begin.
+        """
 
     def carrier_metrics(self) -> dict[str, float]:
         """Return the metrics that depend on the current carriers alone.

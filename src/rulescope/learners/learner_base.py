@@ -89,6 +89,11 @@ class LearnerBase(Frozen, frozen=True):
     """Module and class of a baseline, such as ``ppo:PPOLearner``. The class is called with the
     configuration, the shape of observations, the number of actions, the seed and the keyword
     ``device``; if :attr:`scheduled`, also with the keyword ``interactions``."""
+    takes_setup: ClassVar[bool] = False
+    """Whether that class is called with one :class:`~rulescope.learners.plugin_rule.Setup` instead,
+    as an :class:`~rulescope.learners.update_rule.UpdateRule` is; its ``options`` are the
+    configuration, and its ``rule`` the weights that the field ``rule`` of the configuration names,
+    if it has one."""
     usual_shape: ClassVar[RunShape] = RunShape()
     """The shape of a run where nothing else is asked for."""
     scheduled: ClassVar[bool] = True

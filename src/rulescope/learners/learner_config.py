@@ -8,7 +8,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from rulescope.core.structs import Rate, Sha256
-from rulescope.envs.world_config import EnvironmentSpec, MinAtar
+from rulescope.envs.world_config import Argument, EnvironmentSpec, MinAtar
 from rulescope.learners.baseline_config import VARIANTS as BASELINES
 from rulescope.learners.baseline_config import Baseline, NetworkSizes
 from rulescope.learners.disco_config import VARIANTS as DISCO
@@ -19,8 +19,10 @@ from rulescope.learners.open_config import Open, OpenAdam
 
 CarrierName = Annotated[str, Meta(pattern=r"^[^/]+\Z")]
 
-CARRIERS = (HISTORY, "moments", "params")
-"""Carriers of a rule that is an :class:`~rulescope.learners.update_rule.UpdateRule`."""
+STATELESS = ("moments", "params")
+"""Carriers of an :class:`~rulescope.learners.update_rule.UpdateRule` without a state."""
+CARRIERS = (HISTORY, *STATELESS)
+"""Carriers of one with a state."""
 LEARNING_RATE = 1e-3
 """Of a rule that declares none."""
 
@@ -40,6 +42,14 @@ class Plugin(LearnerBase, frozen=True, tag="plugin", tag_field="kind"):
     agent: NetworkSizes = NetworkSizes()
     """The network of a rule that does not bring its own."""
     learning_rate: Rate = LEARNING_RATE
+    options: tuple[Argument, ...] = ()
+    """Values of the rule's options that are not their default, in the order of its class."""
+    history_carriers: tuple[CarrierName, ...] | None = None
+    """Carriers that count as its history; None: the carrier ``recurrent``, if there is one."""
+    stepwise: bool = False  # type: ignore[misc]
+    """Whether an intervention can act after each step of the optimiser."""
+    null_seed: Annotated[int, Meta(ge=0, le=2**32 - 1)] | None = None
+    """Seed of random weights in place of the rule's own; None: its own."""
 
     @property
     def CARRIERS(self) -> tuple[str, ...]:  # type: ignore[override]  # noqa: N802
@@ -51,6 +61,17 @@ class Plugin(LearnerBase, frozen=True, tag="plugin", tag_field="kind"):
         names = self.carriers
         if len(set(names)) < len(names):
             yield f"carriers: {max(names, key=names.count)!r} is named twice"
+        given = [each.name for each in self.options]
+        if len(set(given)) < len(given):
+            yield f"options: {max(given, key=given.count)!r} is named twice"
+        for name in self.history_carriers or ():
+            if name not in names:
+                yield f"history_carriers: {super().missing_carrier(name)}"
+
+    @property
+    def history(self) -> tuple[str, ...]:
+        """The carriers that hold the learning history."""
+        return super().history if self.history_carriers is None else self.history_carriers
 
     def missing_carrier(self, name: str) -> str:
         """Return the message for a carrier ``name`` that the learner does not have."""

@@ -142,13 +142,15 @@ def check_purity(make: Make, world: Setting) -> None:
     """[purity] Acting changes no carrier; observations and rollouts are never written to."""
     clause, learner = "purity", make()
     for rollout in _rollouts(world):
-        before = _carriers(learner)
+        before = _kept_by_acting(learner)
         choices = []
-        for observation in rollout.observations[:-1]:
-            given = observation.copy()
+        for observation, ended in zip(rollout.observations[:-1], rollout.terminals, strict=True):
+            given, told = observation.copy(), ended.copy()
             choices.append(_copy_choice(learner.act(given)))
-            require(bits_equal(given, observation), clause, "act changed the observation")
-        _require_same(before, _carriers(learner), clause, "act changed carrier array")
+            learner.begin_episodes(told)
+            same = bits_equal(given, observation) and bits_equal(told, ended)
+            require(same, clause, "act changed the observation")
+        _require_same(before, _kept_by_acting(learner), clause, "act changed carrier array")
         given_rollout = _with_choices(rollout, choices)
         kept = _copy_rollout(given_rollout)
         learner.learn(given_rollout, measure=False)
@@ -290,7 +292,7 @@ def _run(
     for turn, rollout in enumerate(_rollouts(world)):
         if turn < start:
             continue
-        choices = [_copy_choice(learner.act(each.copy())) for each in rollout.observations[:-1]]
+        choices = _act(learner, rollout)
         metrics = learner.learn(_with_choices(rollout, choices), measure=measure)
         if reported is not None:
             reported.append(metrics)
@@ -317,11 +319,21 @@ def _copy_rollout(rollout: Rollout) -> Content:
     return _copy_arrays(arrays | behaviour)
 
 
-def _carriers(learner: Learner) -> Content:
-    """Return every array of every carrier."""
+def _act(learner: Learner, rollout: Rollout) -> list[Choice]:
+    """Return the learner's choices on the observations of ``rollout``."""
+    choices = []
+    for observation, ended in zip(rollout.observations[:-1], rollout.terminals, strict=True):
+        choices.append(_copy_choice(learner.act(observation.copy())))
+        learner.begin_episodes(ended.copy())
+    return choices
+
+
+def _kept_by_acting(learner: Learner) -> Content:
+    """Return every array of every carrier that acting must not change."""
     return {
         f"{name}/{key}": np.array(array)
         for name, carrier in learner.carriers.items()
+        if name not in learner.acting_carriers
         for key, array in carrier.get().items()
     }
 

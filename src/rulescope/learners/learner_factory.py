@@ -28,8 +28,9 @@ def make(
     weights: Path | None = None,
     interactions: int | None = None,
     iterations: int | None = None,
+    lanes: int = 2,
 ) -> Learner:
-    """Build a new learner for rollouts of ``steps`` interactions per lane.
+    """Build a new learner for rollouts of ``steps`` interactions of each of ``lanes`` lanes.
 
     ``weights`` is the file or folder of its rule, if not in the usual places. A learner with a
     schedule needs the length of the lifetime: in ``interactions`` over all lanes (baselines) or in
@@ -46,10 +47,46 @@ def make(
             rule = _open_rule(config, weights) if isinstance(config, Open) else None
             return OpenLearner(config, rule, observation_shape, actions, seed, iterations, device)
         case Plugin(learning_rate=rate, agent=agent):
-            setup = Setup(observation_shape, actions, steps, seed, rate, agent, iterations, device)
+            setup = Setup(
+                observation_shape,
+                actions,
+                steps,
+                seed,
+                rate,
+                agent,
+                iterations,
+                device,
+                lanes=lanes,
+            )
             return make_plugin_learner(config, setup)
+        case _ if config.takes_setup:
+            setup = Setup(
+                observation_shape,
+                actions,
+                steps,
+                seed,
+                iterations=iterations,
+                device=device,
+                options=config,
+                lanes=lanes,
+            )
+            return _from_setup(config, setup, weights)
         case _:
             return _baseline(config, observation_shape, actions, seed, device, interactions)
+
+
+def _from_setup(config: LearnerSpec, setup: Setup, weights: Path | None) -> Learner:
+    """Build the class that ``config`` names from ``setup``, with the rule that it names."""
+    module, name = config.builds.split(":")
+    build: Callable[[Setup], Learner] = getattr(import_module(f"rulescope.learners.{module}"), name)
+    rule = getattr(config, "rule", None)
+    return build(
+        setup._replace(
+            learning_rate=getattr(config, "learning_rate", setup.learning_rate),
+            agent=getattr(config, "agent", setup.agent),
+            rule=None if rule is None else load(rule, weights),
+        )
+    )
 
 
 def _baseline(

@@ -2,6 +2,8 @@
 
     observation [R, *shape] -> inputs [R * P, K] -> torso.0 -> torso.1 -> head [R, outputs]
 
+Further heads beside it, by name, are for learners whose gradients autograd computes.
+
 On a grid, P is 1 and K the size of the board. A 3x3 convolution is a linear layer on patches: each
 of its P places has K = 9 * channels inputs, so one implementation serves both. The backward pass is
 explicit because autograd would double the time of networks and batches this small; no parameter
@@ -11,6 +13,7 @@ requires a graph.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -50,8 +53,14 @@ class Network:
     """Shapes and functions of the network; parameters are passed in, never stored."""
 
     def __init__(
-        self, observation_shape: tuple[int, ...], outputs: int, sizes: NetworkSizes
+        self,
+        observation_shape: tuple[int, ...],
+        outputs: int,
+        sizes: NetworkSizes,
+        heads: Mapping[str, int] | None = None,
     ) -> None:
+        """``heads`` are the outputs of each further head, by name."""
+        self.heads = tuple(heads or ())
         self.convolves = sizes.torso == "channel"
         first, width = sizes.hidden
         if self.convolves:
@@ -73,6 +82,11 @@ class Network:
                 "torso.1.b": (width,),
                 "head.w": (width, outputs),
                 "head.b": (outputs,),
+            }
+            | {
+                f"head.{name}.{part}": shape
+                for name, size in (heads or {}).items()
+                for part, shape in (("w", (width, size)), ("b", (size,)))
             }
         )
 
@@ -113,12 +127,16 @@ class Evaluation:
     """The network on ``rows`` [R, *shape], with the activations that its derivative needs."""
 
     def __init__(self, network: Network, params: Parameters, rows: Tensor) -> None:
-        self._params = params
+        self._params, self._heads = params, network.heads
         self._inputs = network.inputs(rows)
         self._first = linear(params, "torso.0", self._inputs).relu_()
         self._second = linear(params, "torso.1", self._first.view(len(rows), -1)).relu_()
         self.outputs = linear(params, "head", self._second)
         """[R, outputs]"""
+
+    def further_heads(self) -> dict[str, Tensor]:
+        """Return the outputs [R, size] of each further head, by name."""
+        return {name: linear(self._params, f"head.{name}", self._second) for name in self._heads}
 
     @property
     def layers(self) -> tuple[Tensor, Tensor, Tensor]:

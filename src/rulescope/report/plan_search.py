@@ -20,7 +20,7 @@ from rulescope.assays import ASSAYS, Assay, Budget, Cell, Selection, narrowed
 from rulescope.assays.estimates import Label
 from rulescope.assays.plan import Plan
 from rulescope.assays.selection import with_subject
-from rulescope.assays.subject import SMALL_NULL_RULE, Subject, make_subject
+from rulescope.assays.subject import PLUGIN_NULL, SMALL_NULL_RULE, Subject, make_subject
 from rulescope.core.errors import RulescopeError
 from rulescope.envs.world_config import DeepSea
 from rulescope.learners.disco_config import AGENTS, SPROUT, Disco
@@ -249,18 +249,27 @@ def _name_order(each: Variant) -> tuple[bool, str, str]:
 
 
 def _of_plugins(learners: Counter[Plugin]) -> list[Variant]:
-    """Return a variant for each source of each plug-in, with the learner that most runs have.
+    """Return a variant for the options and sources of each plug-in: the most frequent learner.
 
     (Some assays have arms of other learning rates, and MinAtar takes another torso.)
     """
     usual: dict[tuple[str, str], Counter[Plugin]] = {}
+    with_null = set()
     for learner, count in learners.items():
         agent = msgspec.structs.replace(learner.agent, torso="grid")
-        plain = msgspec.structs.replace(learner, agent=agent)
-        usual.setdefault((learner.rule, learner.source), Counter())[plain] += count
+        plain = msgspec.structs.replace(learner, agent=agent, null_seed=None)
+        key = Subject(plain).driver, learner.source
+        usual.setdefault(key, Counter())[plain] += count
+        with_null |= {key} if learner.null_seed is not None else set()
     return [
-        Variant(Subject(max(sorted(found, key=repr), key=found.__getitem__)), named=False)
-        for _, found in sorted(usual.items())
+        Variant(
+            Subject(
+                max(sorted(found, key=repr), key=found.__getitem__),
+                PLUGIN_NULL if key in with_null else None,
+            ),
+            named=False,
+        )
+        for key, found in sorted(usual.items())
     ]
 
 

@@ -272,6 +272,6 @@ def _is_as_published(plan: Plan) -> bool:
 def _plugin_tags(known: Known) -> dict[tuple[str, str], str]:
     """Return the tags of plug-ins of one name and several sources, by rule and source."""
     learners = {run.learner for run in known if isinstance(run.learner, Plugin)}
-    found = {(learner.rule, learner.source) for learner in learners}
+    found = {(Subject(learner).driver, learner.source) for learner in learners}
     names = [rule for rule, _ in found]
     return {(rule, source): source[:8] for rule, source in found if names.count(rule) > 1}

@@ -89,7 +89,7 @@ class RuleWeights:
 
 
 def _read_only(array: NDArray[np.float32]) -> NDArray[np.float32]:
-    view = np.ascontiguousarray(array).view()
+    view = np.asarray(array, order="C").view()  # not ascontiguousarray: a scalar stays one
     view.flags.writeable = False
     return view
 
