@@ -40,6 +40,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         "contrast-iqm": "condition replay",
         "no-aux": "condition task readout",
         "cleared": "condition task arm part",
+        "replacement": "condition task arm readout",
     },
     "F2": {
         "endpoint": "arm",
@@ -83,6 +84,12 @@ COLUMNS: dict[str, dict[str, str]] = {
         "chance-first": "depth",
     },
     "directions": {"score": "scale arm", "contrast": "scale contrast", "spanning": ""},
+    "normalised-inheritance": {
+        "score": "scale condition arm",
+        "effect": "scale learner inherited readout condition",
+        "interaction": "scale learner inherited readout condition",
+    },
+    "horizon-factorial": {"score": "task discount scale arm", "effect": "effect arm"},
     "OPEN": {"rate": "task arm scale", "": "task scale"},
     "agent-identity": {
         "displacement": "vector arm",

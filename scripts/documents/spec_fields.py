@@ -15,7 +15,7 @@ import msgspec
 from rulescope.envs.world_config import Boundary, Change, EnvironmentSpec
 from rulescope.learners.baseline_config import NetworkSizes
 from rulescope.learners.disco_config import Conventions, Disco
-from rulescope.learners.learner_base import ReturnScaling
+from rulescope.learners.learner_base import ReturnScaling, UnitReplacement
 from rulescope.learners.learner_config import LearnerSpec
 from rulescope.run_spec import Evaluation, Fork, Intervention, RunSpec
 
@@ -33,7 +33,9 @@ GROUPS: dict[str, tuple[Struct, ...]] = {
     "run": (RunSpec, Boundary, Fork, Evaluation),
     "interventions": get_args(Intervention),
     "learners": get_args(LearnerSpec),
-    "parts": tuple(dict.fromkeys((Conventions, *_parts(Disco), NetworkSizes, ReturnScaling))),
+    "parts": tuple(
+        dict.fromkeys((Conventions, *_parts(Disco), NetworkSizes, ReturnScaling, UnitReplacement))
+    ),
     "worlds": get_args(EnvironmentSpec),
     "changes": get_args(Change),
 }

@@ -20,6 +20,9 @@ PACE = {
     "dqn-28672": 0.14,
     "dqn-cleared": 0.04,
     "dqn-cleared-interactions": 0.03,
+    "a2c-cbp": 0.25,
+    "ppo-cbp": 0.2,
+    "dqn-cbp": 0.7,
 }
 """The share of a lifetime that an arm takes to recover."""
 

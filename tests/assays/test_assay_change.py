@@ -129,7 +129,7 @@ def test_what_cannot_be_had_is_refused() -> None:
         ASSAY.grid(short)
     with pytest.raises(SpecError, match="--scales: E3"):
         ASSAY.grid(narrowed(ASSAY, PAPER, Selection(scales=[10.0])))
-    with pytest.raises(SpecError, match="--tasks: DQN runs in 'catch' only"):
+    with pytest.raises(SpecError, match="--tasks: baselines run in 'catch' only"):
         ASSAY.grid(
             narrowed(ASSAY, PAPER, Selection(tasks=["catch-long"], arms=["dqn", "dqn-cleared"]))
         )

@@ -231,3 +231,30 @@ def test_two_seeds_give_ranges_and_boards_without_dqn_no_estimates_of_it() -> No
     assert {arm for key in found for arm in PUBLISHED if key == f"auc/none/catch/{arm}"} == set(
         PUBLISHED
     )
+
+
+def test_what_continual_backprop_does_is_told_within_seeds_where_both_arms_were_run() -> None:
+    frame = small(arms=("a2c", "a2c-cbp", "ppo", "dqn-cbp"), conditions=("action-flip", "none"))
+    results = analyse(frame)
+    rows = results.estimates.where("replacement")
+    assert {str(row.labels["arm"]) for row in rows} == {"a2c"}
+    for condition in ("action-flip", "none"):
+        replacing, plain = (areas(frame, condition, "catch", arm) for arm in ("a2c-cbp", "a2c"))
+        each = [a - b for a, b in zip(replacing, plain, strict=True)]
+        ours = results.estimates[f"replacement/{condition}/catch/a2c/auc"]
+        assert ours.value == pytest.approx(trim(each))
+        low, high = bounds([trim([each[i] for i in block]) for block in drawn_seeds(5)])
+        assert ours.low <= low + 1e-12
+        assert ours.high >= high - 1e-12
+    (table,) = (table for table in results.tables if table.label == "e3-replacement")
+    assert [row[1:4] for row in table.rows] == [
+        ("A2C", change, metric)
+        for change in ("Action flip", "No change")
+        for metric in ("AUC", "Final window")
+    ]
+
+
+def test_published_arms_have_no_table_of_continual_backprop() -> None:
+    results = analyse(small())
+    assert not results.estimates.where("replacement")
+    assert "e3-replacement" not in {table.label for table in results.tables}

@@ -304,7 +304,7 @@ def test_narrowing_keeps_the_order_of_the_catalogue() -> None:
 
 def test_assays_are_found_by_id_or_name_in_any_case() -> None:
     assert list(ASSAYS)[:3] == ["E1", "E2", "E3"]
-    assert len(ASSAYS) == 24
+    assert len(ASSAYS) == 26
     names = [name.lower() for assay in ASSAYS.values() for name in {assay.id, assay.name}]
     assert len(set(names)) == len(names)
     for assay in ASSAYS.values():

@@ -60,7 +60,7 @@ def test_every_operation_of_a_specification_has_a_row_and_says_where_it_is_used(
     assert "rule-freeze-40" in str(rows["freeze"][5])
     for way in ("natural", "clamp"):
         assert rows[f"transplant, {way}"][2] == "a new learner's, updated as usual"
-        assert rows[f"transplant, {way}"][4] == "E2"
+        assert rows[f"transplant, {way}"][4] == "E2, normalised-inheritance"
     assert str(rows["transplant, clamp"][1]).endswith("again after every later iteration")
     assert "OPEN" in str(rows["reset"][4])
     assert rows["ablate, natural"][4] is None
@@ -72,4 +72,4 @@ def test_an_assay_is_on_one_axis_or_about_all_of_them() -> None:
     assert set(ASSAYS) - set(named) == {"OPEN", "conventions", "agent-identity"}
     rows = made("tab:axes").rows
     assert [row[0] for row in rows] == [axis.name for axis in AXES]
-    assert rows[0][-1] == 84 + 144
+    assert rows[0][-1] == 84 + 144 + 1296

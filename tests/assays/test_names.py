@@ -46,7 +46,9 @@ def texts(table: Table) -> str:
 def test_no_table_of_another_rule_is_of_disco(name: str) -> None:
     results = analysed(name, make_subject("sprout"))
     said = " | ".join([*map(texts, results.tables), *results.notes])
-    assert "disco" not in said.replace("the assay discovery", "").lower()
+    for word in ("the assay discovery", "discount", "Discount"):
+        said = said.replace(word, "")
+    assert "disco" not in said.lower()
     ours = analysed(name, DISCO103)
     assert "Sprout" not in " | ".join(map(texts, ours.tables))
     if results.tables:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
@@ -24,13 +25,16 @@ def test_names() -> None:
         "dqn-start-interactions",
         "a2c-popart",
         "random",
+        "a2c-cbp",
+        "ppo-cbp",
+        "dqn-cbp",
     ]
 
 
 @pytest.mark.parametrize("name", VARIANTS)
 def test_read_back_by_kind(name: str) -> None:
     data = msgspec.to_builtins(VARIANTS[name])
-    assert data["kind"] == name.removesuffix("-28672").removesuffix("-start-interactions")
+    assert data["kind"] == re.sub("-(28672|start-interactions|cbp)$", "", name)
     assert "CARRIERS" not in data
     assert msgspec.convert(data, Baseline) == VARIANTS[name]
 
@@ -50,7 +54,7 @@ def test_each_becomes_its_learner(name: str) -> None:
         config = msgspec.structs.replace(config, agent=LITTLE)
     learner = learners.make(config, (8, 8), 3, 29, seed=0, interactions=116_000)
     assert learner.rule is None
-    assert tuple(learner.carriers) == config.CARRIERS
+    assert tuple(learner.carriers) == config.carrier_names
 
 
 def test_describing_a_baseline_does_not_load_torch() -> None:

@@ -14,11 +14,13 @@ from rulescope.assays.exploration.ladder import ASSAY as LADDER
 from rulescope.assays.frame import Frame, gather
 from rulescope.assays.grid import Cell
 from rulescope.assays.horizon.horizon import ASSAY as HORIZON
+from rulescope.assays.horizon.horizon_factorial import ASSAY as HORIZON_FACTORIAL
 from rulescope.assays.horizon.learning_rate import ASSAY as LEARNING_RATE
 from rulescope.assays.identity.agent_identity import ASSAY as AGENT_IDENTITY
 from rulescope.assays.identity.conventions import ASSAY as CONVENTIONS
 from rulescope.assays.inheritance.directions import ASSAY as DIRECTIONS
 from rulescope.assays.inheritance.inheritance import ASSAY as INHERITANCE
+from rulescope.assays.inheritance.normalised_inheritance import ASSAY as NORMALISED_INHERITANCE
 from rulescope.assays.interface.interface import ASSAY as INTERFACE
 from rulescope.assays.interface.interface_state import ASSAY as INTERFACE_STATE
 from rulescope.assays.minatar.masking import ASSAY as MASKING
@@ -75,6 +77,8 @@ ASSAYS: dict[str, Assay] = {
         DIRECTIONS,
         OPEN_CARRY,
         AGENT_IDENTITY,
+        NORMALISED_INHERITANCE,
+        HORIZON_FACTORIAL,
     )
 }
 """By id, in the order of the published catalogue."""

@@ -20,11 +20,13 @@ from rulescope.stats import (
     Statistic,
     TailWarning,
     endpoint,
+    estimate,
     last_fraction,
     seed_blocks,
     tail_from,
     tail_mean,
     trimmed_mean,
+    widen_to_student,
 )
 from rulescope.stats import estimates as cell_estimates
 
@@ -79,6 +81,21 @@ def as_cells(frame: Frame, quantity: str, values: Floats, found: EstimateArray) 
         seeds = values[place] if frame.counts[place] else None
         rows.add(quantity, found[place], labels, seeds=seeds)
     return rows
+
+
+def add_differences(
+    found: Estimates, quantity: str, labels: Mapping[str, Label], each: Floats | None
+) -> None:
+    """Add a row for differences within seeds [seeds]; None: planned, but without lifetimes.
+
+    Their trimmed mean, with an interval at least as wide as Student's: a bootstrap of a few seeds
+    alone would be too narrow.
+    """
+    if each is None:
+        found.add(quantity, missing_estimate(), labels)
+        return
+    one = estimate(each, seed_blocks(len(each), CORE_DRAWS))
+    found.add(quantity, widen_to_student(one, each), labels, seeds=each)
 
 
 def missing_estimate(family: int = 1) -> Estimate:

@@ -48,5 +48,10 @@ EVENTS = Cohort(
     "Neither the list of reference-indexed matrices nor a printed number tells which agent made "
     "this cohort.",
 )
+UNPUBLISHED = Cohort(
+    "published",
+    "This assay is not one of the published audit; it has the agent of the published lifetimes "
+    "that are among its own.",
+)
 NO_DISCO = Cohort("", "No learner of this assay is a Disco learner.")
 EVERY_AGENT = Cohort("", "This assay runs every candidate agent.")

@@ -66,6 +66,10 @@ FIGURES: dict[str, Drawing] = {
     "ladder": Drawing("exploration.exploration_figures:draw_ladder"),
     "deepsea-discovery": Drawing("exploration.discovery_figures:draw_discovery"),
     "directions": Drawing("inheritance.directions_figures:draw_directions"),
+    "normalised-inheritance": Drawing(
+        "inheritance.normalised_inheritance_figures:draw_normalised_inheritance"
+    ),
+    "horizon-factorial": Drawing("horizon.factorial_figures:draw_horizon_factorial"),
     "scale-audit": Drawing("scale.scale_figures:draw_scale_audit"),
     "change-streams": Drawing("change.recovery_figures:draw_change_curves"),
     "interface-state": Drawing("interface.interface_figures:draw_interface_state"),

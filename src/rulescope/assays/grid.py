@@ -47,6 +47,8 @@ class Arm(NamedTuple):
     the alignment of trajectories among them, are those of the budget."""
     learning_rate: float | None = None
     """If not the learner's own."""
+    discount: float | None = None
+    """If not the learner's own."""
     rule: str | None = None
     """Rule of an OPEN learner, if not its own. (That of a Disco learner is the budget's.)"""
     null: bool = False
@@ -240,6 +242,10 @@ def _arm_learner(budget: Budget, arm: Arm) -> LearnerSpec:
         learner = replace(learner, rule=arm.rule)
     if arm.learning_rate is not None and not isinstance(learner, RandomPolicy):
         learner = replace(learner, learning_rate=arm.learning_rate)
+    if arm.discount is not None:
+        if "discount" not in learner.__struct_fields__:
+            raise SpecError(f"--conditions: the learner {learner.kind!r} has no discount to vary")
+        learner = replace(learner, discount=arm.discount)
     return learner
 
 

@@ -114,6 +114,7 @@ WORLDS: dict[str, EnvironmentSpec] = {
     "catch": Catch(),
     "catch-dense": Catch(dense=True),
     "catch-long": Catch(rows=16, columns=16),
+    "catch-tall": Catch(rows=16),
     "catch-big": Catch(rows=24, columns=24),
     "catch-stream": CatchStream(),
     "tracking": Tracking(),

@@ -21,10 +21,12 @@ from torch import Tensor
 
 from rulescope.core import seeds
 from rulescope.learners.adam import Adam, flat_carrier, to_tensor
-from rulescope.learners.baseline_config import A2C, PPO, A2CPopArt, NetworkSizes
+from rulescope.learners.baseline_config import A2C, PPO, UNITS, A2CPopArt, NetworkSizes
 from rulescope.learners.learner import Carrier, Choice, Learner, Rollout
+from rulescope.learners.learner_base import UnitReplacement
 from rulescope.learners.return_statistics import RETURN_SCALE, ReturnStatistics
 from rulescope.learners.torso import Evaluation, Network
+from rulescope.learners.unit_replacement import REPLACEMENT_METRICS, STREAM, Replacement
 
 METRICS = ("loss_policy", "loss_value", "entropy", "advantage_std", "gradient_norm")
 
@@ -53,6 +55,20 @@ class ActorCritic(Learner):
             "moments": self.optimiser.carrier,
             "params": flat_carrier(self.params),
         }
+        self.replacement: Replacement | None = None
+
+    def replace_units(self, config: UnitReplacement | None, seed: int) -> None:
+        """Replace hidden units as ``config`` has it, after every step of the optimiser."""
+        if config is None:
+            return
+        self.replacement = Replacement(config, self.network.hidden_layers(self.views))
+        self.streams[STREAM] = seeds.stream(seed, STREAM)
+        self.carriers = {UNITS: self.replacement.carrier, **self.carriers}
+        self.metrics = (*self.metrics, *REPLACEMENT_METRICS)
+
+    def carrier_metrics(self) -> dict[str, float]:
+        """Return the ages and utilities of hidden units, if any are replaced."""
+        return {} if self.replacement is None else self.replacement.metrics()
 
     def make_network(
         self, observation_shape: tuple[int, ...], actions: int, sizes: NetworkSizes
@@ -86,6 +102,9 @@ class ActorCritic(Learner):
         whole[: len(weights)] = decisions.gradient(weights, targets, *self._coefficients)
         evaluation.gradient_(self.tensor(whole), self._into)
         norm = self.optimiser.step_(self.gradient)
+        if self.replacement is not None:
+            shown = evaluation.hidden(len(weights))
+            self.replacement.step_(shown, self.streams[STREAM])
         return {**decisions.losses(weights, targets), "gradient_norm": norm} if measure else {}
 
     def tensor(self, array: NDArray[np.float32]) -> Tensor:
@@ -189,7 +208,8 @@ class Decisions:
 class A2CLearner(ActorCritic):
     """Advantage actor-critic; its carriers are the parameters and the optimiser's moments.
 
-    With return-based scaling also the statistics of rewards and returns, ``scaling``.
+    With return-based scaling also the statistics of rewards and returns, ``scaling``; with
+    Continual Backprop also ages and utilities of hidden units, ``units``.
     """
 
     metrics: tuple[str, ...] = METRICS
@@ -209,6 +229,7 @@ class A2CLearner(ActorCritic):
             self.statistics = ReturnStatistics(config.scaling, config.discount)
             self.carriers = {"scaling": self.statistics.carrier, **self.carriers}
             self.metrics = (*METRICS, RETURN_SCALE)
+        self.replace_units(config.replacement, seed)
 
     def learn(self, rollout: Rollout, measure: bool) -> dict[str, float]:
         """Update once from all S x N transitions; the last observations are the bootstrap."""
@@ -226,4 +247,5 @@ class A2CLearner(ActorCritic):
         if not measure:
             return {}
         scale = {} if self.statistics is None else {RETURN_SCALE: self.statistics.sigma}
-        return {**metrics, "advantage_std": float(advantages.std()), **scale}
+        spread = {"advantage_std": float(advantages.std())}
+        return {**metrics, **spread, **scale, **self.carrier_metrics()}

@@ -17,8 +17,12 @@ from rulescope.learners.learner_base import (
     LearnerBase,
     ReplayShape,
     ReturnScaling,
+    UnitReplacement,
     minibatch_problems,
 )
+
+UNITS = "units"
+"""The carrier of ages and utilities of hidden units, in learners that replace them."""
 
 
 class NetworkSizes(Frozen, frozen=True):
@@ -52,11 +56,15 @@ class A2C(LearnerBase, frozen=True, tag="a2c", tag_field="kind"):
     scaling: ReturnScaling | None = None
     """Whether TD errors are divided by the running scale of returns: both the advantages in the
     policy loss and the errors in the value loss. Values stay in the units of the rewards."""
+    replacement: UnitReplacement | None = None
+    """Whether hidden units of little utility are replaced after every step of the optimiser."""
 
     @property
     def carrier_names(self) -> tuple[str, ...]:
         """Names of the parts of its persistent state, those of its options included."""
-        return self.CARRIERS if self.scaling is None else ("scaling", *self.CARRIERS)
+        options = {"scaling": self.scaling, UNITS: self.replacement}
+        on = (name for name, option in options.items() if option is not None)
+        return (*on, *self.CARRIERS)
 
 
 class PPO(LearnerBase, frozen=True, tag="ppo", tag_field="kind"):
@@ -79,6 +87,13 @@ class PPO(LearnerBase, frozen=True, tag="ppo", tag_field="kind"):
     minibatches: Positive = 4
     normalise_advantages: bool = True
     """Whether the advantages of each minibatch are shifted and scaled to mean 0 and deviation 1."""
+    replacement: UnitReplacement | None = None
+    """Whether hidden units of little utility are replaced after every step of the optimiser."""
+
+    @property
+    def carrier_names(self) -> tuple[str, ...]:
+        """Names of the parts of its persistent state, those of its options included."""
+        return self.CARRIERS if self.replacement is None else (UNITS, *self.CARRIERS)
 
     def problems(self, lanes: int, steps: int) -> Iterator[str]:
         """Yield what is wrong with the configuration for such rollouts, the key first."""
@@ -147,6 +162,14 @@ class DQN(LearnerBase, frozen=True, tag="dqn", tag_field="kind"):
     """Probability of a random action at the start and at the end of the schedule."""
     exploration: Annotated[float, Meta(gt=0.0, le=1.0)] = 0.2
     """Share of the lifetime's interactions over which epsilon falls linearly."""
+    replacement: UnitReplacement | None = None
+    """Whether hidden units of little utility are replaced after every step of the optimiser. The
+    target network gets them at its next copy."""
+
+    @property
+    def carrier_names(self) -> tuple[str, ...]:
+        """Names of the parts of its persistent state, those of its options included."""
+        return self.CARRIERS if self.replacement is None else (UNITS, *self.CARRIERS)
 
     def first_update(self, lanes: int, steps: int) -> int:
         """Return the iteration in which the parameters are first updated."""
@@ -187,5 +210,11 @@ VARIANTS: dict[str, Baseline] = {
     "dqn-start-interactions": DQN(start_counts="interactions"),
     "a2c-popart": A2CPopArt(),
     "random": RandomPolicy(),
+    "a2c-cbp": A2C(replacement=UnitReplacement()),
+    "ppo-cbp": PPO(replacement=UnitReplacement(maturity=1000)),
+    "dqn-cbp": DQN(replacement=UnitReplacement(maturity=500)),
 }
-"""Named baselines of the published assays."""
+"""Named baselines: those of the published assays, and three with Continual Backprop.
+
+A unit of these is protected for 2 to 4 % of the steps that the optimiser makes in the 3,000
+iterations of E3: 3,000 of A2C, 48,000 of PPO, about 21,600 of DQN."""

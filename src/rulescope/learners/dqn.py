@@ -17,16 +17,24 @@ from torch import Tensor
 from rulescope.core import seeds
 from rulescope.core.arrays import Arrays
 from rulescope.learners.adam import Adam, flat_carrier, to_tensor
-from rulescope.learners.baseline_config import DQN
+from rulescope.learners.baseline_config import DQN, UNITS
 from rulescope.learners.learner import Carrier, Choice, Learner, Rollout
 from rulescope.learners.replay import TransitionReplay, Transitions, order_by_first_appearance
 from rulescope.learners.torso import Evaluation, Network
+from rulescope.learners.unit_replacement import REPLACEMENT_METRICS, STREAM, Replacement
 
 
 class DQNLearner(Learner):
     """Deep Q-learning; the network's outputs are the values of the actions, [R, A]."""
 
-    metrics = ("loss_value", "td_magnitude", "q_mean", "gradient_norm", "epsilon", "stored")
+    metrics: tuple[str, ...] = (
+        "loss_value",
+        "td_magnitude",
+        "q_mean",
+        "gradient_norm",
+        "epsilon",
+        "stored",
+    )
 
     def __init__(
         self,
@@ -63,6 +71,13 @@ class DQNLearner(Learner):
             "schedule": Carrier(self._get_schedule, self._set_schedule),
             "params": flat_carrier(self.params),
         }
+        self.replacement: Replacement | None = None
+        if config.replacement is not None:
+            layers = self.network.hidden_layers(self._views)
+            self.replacement = Replacement(config.replacement, layers)
+            self.streams[STREAM] = seeds.stream(seed, STREAM)
+            self.carriers = {UNITS: self.replacement.carrier, **self.carriers}
+            self.metrics = (*self.metrics, *REPLACEMENT_METRICS)
 
     def epsilon(self, interactions: int) -> float:
         """Return the probability of a random action after ``interactions``."""
@@ -120,8 +135,9 @@ class DQNLearner(Learner):
         return {**means, "epsilon": epsilon, **self.carrier_metrics()}
 
     def carrier_metrics(self) -> dict[str, float]:
-        """Return the number of transitions in the replay."""
-        return {"stored": float(len(self.replay))}
+        """Return the number of transitions in the replay, and what is replaced of the units."""
+        units = {} if self.replacement is None else self.replacement.metrics()
+        return {"stored": float(len(self.replay)), **units}
 
     def _started(self) -> bool:
         """Return whether there are enough transitions for an update."""
@@ -176,6 +192,8 @@ class DQNLearner(Learner):
         at_outputs[taken] = slope / len(slope)
         evaluation.gradient_(self._tensor(at_outputs), self._into)
         norm = self.optimiser.step_(self.gradient)
+        if self.replacement is not None:
+            self.replacement.step_(evaluation.hidden(len(rows)), self.streams[STREAM])
         if not measure:
             return {}
         size = np.abs(error)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar, Literal, NamedTuple, Self
+from typing import Annotated, ClassVar, Literal, NamedTuple, Self
 
+from msgspec import Meta
 from msgspec.structs import replace
 
 from rulescope.core.errors import nearest
-from rulescope.core.structs import Frozen, NonNegative
+from rulescope.core.structs import Decay, Fraction, Frozen, NonNegative
 
 HISTORY = "recurrent"
 """The carrier that holds the learning history, in any rule; audits act on it."""
@@ -49,6 +50,30 @@ class ReturnScaling(Frozen, frozen=True):
     floor_unit: Literal["fixed", "reward"] = "fixed"
     """Unit of the floor: 1, or the largest absolute reward so far. With ``reward`` all of sigma is
     proportional to the rewards."""
+
+
+class UnitReplacement(Frozen, frozen=True):
+    """Continual Backprop, by Dohare et al. (2024): replace hidden units of little utility.
+
+    After every step of the optimiser, in each hidden layer. Ages and utilities of the units are the
+    carrier ``units``.
+    """
+
+    rate: Fraction = 1e-4
+    """Share of the mature units of a layer that is replaced at each step. Where that is less than
+    one unit, one is replaced with that probability."""
+    maturity: Annotated[int, Meta(ge=0)] = 100
+    """Steps of the optimiser in which a new unit is not replaced. The authors advise 100 to 10,000
+    and use 10,000 of several million; a lifetime has some thousand steps here, of which a hundred
+    is also the memory of the utility."""
+    decay: Decay = 0.99
+    """Of the running mean of utilities, at each step."""
+    utility: Literal["contribution", "random"] = "contribution"
+    """``contribution``: mean size of a unit's activation times that of its outgoing weights.
+    ``random``: which mature units are replaced is left to chance, as a control."""
+    initial: Literal["lecun", "network"] = "lecun"
+    """Range of new incoming weights: the square root of 3 over their number, as in the authors'
+    experiments, or of 1 over it, as in the initial networks here."""
 
 
 class LearnerBase(Frozen, frozen=True):

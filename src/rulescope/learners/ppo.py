@@ -49,7 +49,7 @@ class Minibatch(NamedTuple):
 class PPOLearner(ActorCritic):
     """Proximal policy optimisation; its carriers are parameters and optimiser moments."""
 
-    metrics = (*METRICS, "clip_fraction")
+    metrics: tuple[str, ...] = (*METRICS, "clip_fraction")
 
     def __init__(
         self,
@@ -62,6 +62,7 @@ class PPOLearner(ActorCritic):
         super().__init__(config, observation_shape, actions, seed, device)
         self.config = config
         self.streams["minibatch"] = seeds.stream(seed, "minibatch")
+        self.replace_units(config.replacement, seed)
 
     def learn(self, rollout: Rollout, measure: bool) -> dict[str, float]:
         """Make ``epochs`` times ``minibatches`` updates; the metrics are means over them."""
@@ -85,7 +86,7 @@ class PPOLearner(ActorCritic):
         if not measure:
             return {}
         means = {name: float(np.mean([one[name] for one in measured])) for name in measured[0]}
-        return {**means, "advantage_std": float(advantages.std())}
+        return {**means, "advantage_std": float(advantages.std()), **self.carrier_metrics()}
 
     def _minibatches(
         self, observed: NDArray[np.float32], columns: tuple[NDArray[Any], ...]

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -27,6 +28,25 @@ from rulescope.learners.baseline_config import NetworkSizes
 
 SIDE = 3
 """Height and width of the convolution's patches."""
+
+
+class HiddenLayer(NamedTuple):
+    """The weights of one hidden layer, as views of the parameters.
+
+    A convolution's units are its channels, each at all of its places.
+    """
+
+    incoming: Tensor
+    """[inputs, units]"""
+    bias: Tensor
+    """[units]"""
+    outgoing: Tensor
+    """[places, units, outputs]: the weights of the next layer on each unit at each place."""
+
+    @property
+    def units(self) -> int:
+        """The number of units."""
+        return len(self.bias)
 
 
 class Network:
@@ -88,6 +108,16 @@ class Network:
         patches = rows.unfold(2, SIDE, 1).unfold(3, SIDE, 1)  # [R, C, H', W', 3, 3]
         return patches.permute(0, 2, 3, 1, 4, 5).reshape(-1, rows.shape[1] * SIDE * SIDE)
 
+    def hidden_layers(self, params: Parameters) -> tuple[HiddenLayer, HiddenLayer]:
+        """Return views of the two hidden layers of ``params``."""
+        first, second = params["torso.0.b"], params["torso.1.b"]
+        onward = params["torso.1.w"].view(-1, len(first), len(second))
+        heads = params["head.w"].unsqueeze(0)
+        return (
+            HiddenLayer(params["torso.0.w"], first, onward),
+            HiddenLayer(params["torso.1.w"], second, heads),
+        )
+
     def outputs(self, params: Parameters, rows: Tensor) -> Tensor:
         """Return the heads [R, outputs] for ``rows`` [R, *shape]."""
         return Evaluation(self, params, rows).outputs
@@ -112,6 +142,12 @@ class Evaluation:
     def layers(self) -> tuple[Tensor, Tensor, Tensor]:
         """Outputs of each layer of a grid torso, after its ReLU if any: [R, units] each."""
         return self._first, self._second, self.outputs
+
+    def hidden(self, rows: int) -> tuple[Tensor, Tensor]:
+        """Return activations [rows, places, units] of both hidden layers for the first ``rows``."""
+        count, (units, width) = len(self._second), (self._first.shape[1], self._second.shape[1])
+        first = self._first.view(count, -1, units)
+        return first[:rows], self._second.view(count, 1, width)[:rows]
 
     @property
     def output_array(self) -> NDArray[np.float32]:

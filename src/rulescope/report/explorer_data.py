@@ -37,6 +37,9 @@ CARRIER_COLUMNS = {
     "value_scale": "deviation of the values (PopArt)",
     "floor_margin": "deviation above its floor (PopArt)",
     "return_scale": "scale of the returns (return-based scaling)",
+    "replaced_share": "replacements by hidden unit (Continual Backprop)",
+    "unit_age": "mean age of hidden units (Continual Backprop)",
+    "unit_utility": "mean utility of hidden units (Continual Backprop)",
     "stored": "transitions in replay",
 }
 """Log columns about carriers, and their names."""
@@ -44,6 +47,7 @@ CARRIER_OF = {
     **dict.fromkeys(STATE_NORMS, "recurrent"),
     **dict.fromkeys(("value_mean", "value_scale", "floor_margin"), "averages"),
     "return_scale": "scaling",
+    **dict.fromkeys(("replaced_share", "unit_age", "unit_utility"), "units"),
     "stored": "replay",
 }
 """The carrier that each of these columns is about."""

@@ -16,6 +16,7 @@ import numpy as np
 
 from rulescope.assays.analysis import (
     CORE_DRAWS,
+    add_differences,
     collect_tail_warnings,
     estimate_cells,
     make_results,
@@ -61,8 +62,10 @@ CONDITIONS = (*SWITCHED, "none")
 DISCO = ("rule", "rule-freeze", "rule-no-aux")
 REPLAYS = {"100k": "dqn", "28672": "dqn-28672", "cleared": "dqn-cleared"}
 """The arm of DQN with each replay memory, in the order of the primary family."""
+REPLACING = {"a2c": "a2c-cbp", "ppo": "ppo-cbp", "dqn": "dqn-cbp"}
+"""Baselines, and the arms in which they have Continual Backprop."""
 DQN_TASK = "catch"
-"""The board on which DQN runs, too."""
+"""The board on which baselines run, too."""
 THRESHOLDS = (0.8, 0.9)
 """Scores that count as competent again."""
 FROZEN_FROM = 3
@@ -84,14 +87,21 @@ ARMS = {
     ),
     "dqn-cleared": Arm("dqn", _clear_replay, words="replay emptied at the switch"),
     "dqn-cleared-interactions": Arm("dqn-start-interactions", _clear_replay),
+    "a2c": Arm("a2c"),
+    "ppo": Arm("ppo"),
+    **{
+        arm: Arm(arm, words="hidden units of little use are replaced (Continual Backprop)")
+        for arm in REPLACING.values()
+    },
 }
 PUBLISHED = (*DISCO, *REPLAYS.values())
-"""All arms but the last, which is in no preset: DQN whose updates go on at once after the clearing,
-see :attr:`rulescope.learners.baseline_config.DQN.start_counts`."""
+"""The other arms are in no preset: DQN whose updates go on at once after the clearing, see
+:attr:`rulescope.learners.baseline_config.DQN.start_counts`; and baselines with Continual Backprop
+and without."""
 
 
 def grid(budget: Budget) -> list[Cell]:
-    """Return a cell for every condition, task and arm of ``budget``; DQN runs on one board."""
+    """Return a cell for every condition, task and arm of ``budget``; baselines run on one board."""
     require_unit_scale(budget, "E3")
     at = switch(budget.iterations, budget.log_every)
 
@@ -104,7 +114,9 @@ def grid(budget: Budget) -> list[Cell]:
     axes = {"condition": budget.conditions, "task": budget.tasks, "arm": budget.arms}
     cells = sweep(axes, runs)
     if not cells:
-        raise SpecError(f"--tasks: DQN runs in {DQN_TASK!r} only, and no other arm was asked for")
+        raise SpecError(
+            f"--tasks: baselines run in {DQN_TASK!r} only, and no other arm was asked for"
+        )
     return cells
 
 
@@ -119,6 +131,7 @@ def analyse(frame: Frame) -> Results:
         found.update(_attainment(frame))
         found.update(_replay_contrasts(frame, read["auc"]))
         found.update(_auxiliary_effects(frame, read))
+        found.update(_replacement_effects(frame, read))
         series = {**streams(frame), "horizon": np.array([_horizon(frame) * _thousands(frame)])}
     events = clear_event.clear_events(frame)
     found.update(clear_event.estimates(events))
@@ -196,6 +209,19 @@ def _auxiliary_effects(frame: Frame, read: Mapping[str, Floats]) -> Estimates:
         if each is not None:
             labels = {"condition": condition, "task": task, "readout": readout}
             found.add("no-aux", estimate(each, blocks), labels, seeds=each)
+    return found
+
+
+def _replacement_effects(frame: Frame, read: Mapping[str, Floats]) -> Estimates:
+    """Estimate how areas and final windows differ with Continual Backprop, within seeds."""
+    found = Estimates()
+    for condition, (arm, replacing), readout in product(
+        frame.axes["condition"], REPLACING.items(), ("auc", "final")
+    ):
+        each = _differences(frame, read[readout], replacing, arm, condition, DQN_TASK)
+        if each is not None:
+            labels = {"condition": condition, "task": DQN_TASK, "arm": arm, "readout": readout}
+            add_differences(found, "replacement", labels, each)
     return found
 
 

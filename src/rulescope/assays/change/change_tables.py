@@ -27,6 +27,9 @@ ARM_NAMES = {
     "dqn-cleared-interactions": "DQN cleared, no restart",
     "a2c": "A2C",
     "ppo": "PPO",
+    "a2c-cbp": "A2C, CBP",
+    "ppo-cbp": "PPO, CBP",
+    "dqn-cbp": "DQN, CBP",
 }
 """As printed; in braces, the rule under audit."""
 BOARDS = {"catch": "8×8", "catch-long": "16×16"}
@@ -50,6 +53,7 @@ def tables(frame: Frame, found: Estimates) -> tuple[Table, ...]:
         _thresholds(frame, found),
         *(_recovery(str(condition), frame, found) for condition in frame.axes["condition"]),
         _auxiliary(frame, found),
+        _replacement(frame, found),
     )
 
 
@@ -159,6 +163,28 @@ def _auxiliary(frame: Frame, found: Estimates) -> Table:
         table_note(
             frame,
             f"{area(frame)}; differences of each seed, then the {TRIMMED}; {SCORE}",
+            CORE_DRAWS,
+        ),
+        shown=known,
+    )
+
+
+def _replacement(frame: Frame, found: Estimates) -> Table:
+    return pivot_table(
+        "e3-replacement",
+        "What Continual Backprop does: baselines with it minus the same without it",
+        found,
+        (
+            _boards(frame),
+            Index("Baseline", "arm", names(("a2c", "ppo", "dqn"), ARM_NAMES)),
+            Index("Change", "condition", names(frame.axes["condition"], CONDITION_NAMES)),
+            Index("Metric", "readout", {"auc": "AUC", "final": "Final window"}),
+        ),
+        (Entry(Column("Paired difference [95% CI]"), "replacement"),),
+        table_note(
+            frame,
+            f"{area(frame)}; differences of each seed, then the {TRIMMED}, intervals at least as "
+            f"wide as Student's; {SCORE}",
             CORE_DRAWS,
         ),
         shown=known,

@@ -7,7 +7,7 @@ reciprocal (cross), in a world of its own. The recipient starts from the donor's
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from rulescope.assays.analysis import (
     CORE_DRAWS,
@@ -32,6 +32,7 @@ from rulescope.assays.pivot import Entry, Index, count_of, keep_filled, known, n
 from rulescope.assays.results import Column, Results, Table
 from rulescope.assays.scale.scale_arms import ARMS as SCALE_ARMS
 from rulescope.core.errors import SpecError
+from rulescope.learners.learner_config import LearnerSpec
 from rulescope.run_spec import (
     Freeze,
     Intervention,
@@ -94,16 +95,7 @@ TAIL = SCORE.format(part="fifth")
 
 def grid(budget: Budget) -> list[Cell]:
     """Return a cell for every recipient scale and arm of ``budget``."""
-    for scale in budget.scales:
-        if scale == 1.0:
-            raise SpecError(
-                "--scales: at 1 a donor of the reciprocal scale is a donor of the same scale; "
-                "choose a recipient scale other than 1, such as 0.001"
-            )
-        if reciprocal(scale) > LARGEST_SCALE:
-            raise SpecError(
-                f"--scales: the reciprocal of {scale:g}, for donors, is more than {LARGEST_SCALE:g}"
-            )
+    require_recipients(budget.scales)
 
     def runs(at: Mapping[str, Label]) -> list[RunSpec]:
         arm, scale = str(at["arm"]), float(at["scale"])
@@ -120,6 +112,20 @@ def grid(budget: Budget) -> list[Cell]:
         ]
 
     return sweep({"scale": budget.scales, "arm": budget.arms}, runs)
+
+
+def require_recipients(scales: Iterable[float]) -> None:
+    """Raise an error unless donors of the reciprocal of every one of ``scales`` can be others."""
+    for scale in scales:
+        if scale == 1.0:
+            raise SpecError(
+                "--scales: at 1 a donor of the reciprocal scale is a donor of the same scale; "
+                "choose a recipient scale other than 1, such as 0.001"
+            )
+        if reciprocal(scale) > LARGEST_SCALE:
+            raise SpecError(
+                f"--scales: the reciprocal of {scale:g}, for donors, is more than {LARGEST_SCALE:g}"
+            )
 
 
 def _interventions(budget: Budget, arm: str, scale: float, seed: int) -> tuple[Intervention, ...]:
@@ -142,12 +148,19 @@ def _interventions(budget: Budget, arm: str, scale: float, seed: int) -> tuple[I
 
 def donor(budget: Budget, scale: float, seed: int) -> RunSpec:
     """Return the donor of recipients with this ``seed``: the same learner in another world."""
+    return donor_run(budget, subject_learner(budget), scale, seed, budget.subject.kept)
+
+
+def donor_run(
+    budget: Budget, learner: LearnerSpec, scale: float, seed: int, keep: tuple[str, ...]
+) -> RunSpec:
+    """Return the donor run of ``learner``, whose record has the carriers ``keep``."""
     return RunSpec(
-        learner=subject_learner(budget),
+        learner=learner,
         scale=scale,
         iterations=budget.prefix,
         log_every=min(budget.log_every, budget.prefix),
-        keep=budget.subject.kept,
+        keep=keep,
         seed=seed,
         world_seed=seed + DONOR_WORLD,
     )
