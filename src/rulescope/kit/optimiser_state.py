@@ -146,7 +146,7 @@ def _named_parameters(optimiser: Optimizer) -> dict[str, Tensor]:
     """Return the parameters by their names, or by their numbers where they have none."""
     named: list[tuple[str, Tensor]] = []
     for group in optimiser.param_groups:
-        numbers = (str(len(named) + place) for place in range(len(group["params"])))
+        numbers = [str(len(named) + place) for place in range(len(group["params"]))]
         named += zip(group.get("param_names") or numbers, group["params"], strict=True)
     if len(dict(named)) < len(named):
         raise SpecError(f"{_WHAT}: two parameters of the optimiser have one name")
