@@ -40,7 +40,7 @@ class Counter(optim.Optimizer):
         super().__init__(params, {})
 
     @torch.no_grad()
-    def step(self, closure: Any = None) -> None:  # noqa: ARG002
+    def step(self, closure: Any = None) -> None:  # type: ignore[override]  # noqa: ARG002
         for param in self.param_groups[0]["params"]:
             state = self.state[param]
             state["turn"] = state.get("turn", 0) + 1
@@ -204,7 +204,7 @@ def test_what_cannot_be_carried_is_refused() -> None:
         optimiser_carrier(optim.LBFGS([each for _, each in parameters()]))
 
     class Listing(Counter):
-        def step(self, closure: Any = None) -> None:  # noqa: ARG002
+        def step(self, closure: Any = None) -> None:  # type: ignore[override]  # noqa: ARG002
             for each in self.param_groups[0]["params"]:
                 self.state[each]["past"] = [each.grad]
 
@@ -221,7 +221,7 @@ def test_what_cannot_be_carried_is_refused() -> None:
 
 def test_a_state_that_changes_its_shape_is_refused() -> None:
     class Growing(Counter):
-        def step(self, closure: Any = None) -> None:  # noqa: ARG002
+        def step(self, closure: Any = None) -> None:  # type: ignore[override]  # noqa: ARG002
             for each in self.param_groups[0]["params"]:
                 past: Tensor = self.state[each].get("past", torch.zeros(0))
                 self.state[each]["past"] = torch.cat([past, torch.ones(1)])

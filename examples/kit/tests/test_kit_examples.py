@@ -52,10 +52,10 @@ def test_its_memory_can_be_pinned_frozen_and_transplanted(rule: str) -> None:
     carrier = HISTORIES[rule]
     for item in (Pin(carrier=carrier), Freeze(carrier=carrier, at=2)):
         check_intervention(lifetime(rule, interventions=(item,)))
-    donor = lifetime(rule, seed=7, scale=10.0)
+    donor = lifetime(rule, seed=7, scale=10.0, keep=(carrier,))
     state = completed(donor).record().state
-    item = Transplant(carrier=carrier, donor=donor, mode="natural")
-    check_intervention(lifetime(rule, interventions=(item,)), {donor.id: state})
+    transplant = Transplant(carrier=carrier, donor=donor, mode="natural")
+    check_intervention(lifetime(rule, interventions=(transplant,)), {donor.id: state})
 
 
 def test_its_memory_matters(rule: str) -> None:

@@ -63,7 +63,8 @@ class SmallOptimiser(Optimizer):
         state["square"].lerp_(gradient.square(), 0.01)
         inputs = state["averages"] / (state["square"].sqrt() + 1e-6)
         hidden = torch.tensordot(self.weights["hidden"], inputs, dims=1).tanh()
-        return torch.tensordot(self.weights["output"], hidden, dims=1)
+        update: Tensor = torch.tensordot(self.weights["output"], hidden, dims=1)
+        return update
 
 
 class LearnedOptimiser(Learner):
