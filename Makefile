@@ -68,7 +68,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/.developer: $(VENV)/.installed
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev,bench,minatar,ray,wandb]'
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev,bench,jax,minatar,ray,wandb]'
 	@touch $@
 
 clean:

@@ -20,6 +20,7 @@ LAYERS = (
     ("envs",),
     ("rules",),
     ("learners",),
+    ("kit",),
     ("run_spec",),
     ("render",),
     ("records",),

@@ -121,6 +121,9 @@ def require_device(device: str) -> None:
         )
 
 
+XLA_THREADS = "PJRT_NPROC"
+"""Variable that JAX reads when it first computes: its number of threads, by default that of cores.
+Its sums depend on it."""
 _HEAP = 128 << 20
 """Bytes by which the heap grows at a time; untouched pages cost nothing."""
 
@@ -130,6 +133,7 @@ def single_threaded(device: str = "cpu") -> None:
     import torch
     import torch.utils.deterministic
 
+    os.environ[XLA_THREADS] = "1"  # a rule or a world may compute in JAX
     if device.startswith("cuda"):
         # Without a fixed workspace cuBLAS may choose another order of summation at each call.
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")

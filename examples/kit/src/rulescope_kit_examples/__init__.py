@@ -1,0 +1,1 @@
+"""Four rules for Rulescope that use its kit, to copy and change."""
