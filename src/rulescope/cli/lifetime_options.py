@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from msgspec.structs import replace
 
 from rulescope.audit.lifetime_spec import make_spec, pick
 from rulescope.core.errors import SpecError, nearest
@@ -36,7 +37,9 @@ class LifetimeOptions:
     env: Annotated[
         str | None,
         typer.Option(
-            help=f"One of: {', '.join(WORLDS)}; or a plug-in world (see `list`). Default: catch."
+            help=f"One of: {', '.join(WORLDS)}; a plug-in world (see `list`); or a Gymnasium "
+            "world, such as gymnasium:CartPole-v1 or 'gymnasium:FrozenLake-v1?is_slippery=false' "
+            "(docs/worlds.md). Default: catch."
         ),
     ] = None
     scale: Annotated[
@@ -47,6 +50,13 @@ class LifetimeOptions:
         typer.Option(
             help="Which episode ends are signalled: episodic (the default), masked, or a number k "
             "for a false end every k steps."
+        ),
+    ] = None
+    truncation: Annotated[
+        str | None,
+        typer.Option(
+            help="What an episode's end by a limit of the world is to the learner: terminal (the "
+            "default), or bootstrap (it estimates what would have followed)."
         ),
     ] = None
     change: Annotated[
@@ -112,7 +122,7 @@ class LifetimeOptions:
         """Return the spec that the options describe."""
         values = {
             **asdict(self),
-            "boundary": None if self.terminals is None else parse_boundary(self.terminals),
+            "boundary": self._boundary(),
             "change": None if self.change is None else parse_change(self.change),
             "interventions": tuple(map(parse_pin, self.pin or ())),
             "evaluation": Evaluation() if self.evaluate else None,
@@ -120,9 +130,21 @@ class LifetimeOptions:
         named = {
             name: value
             for name, value in values.items()
-            if value is not None and name not in ("terminals", "pin", "evaluate")
+            if value is not None and name not in ("terminals", "truncation", "pin", "evaluate")
         }
         return make_spec(**named, weights=weights)
+
+    def _boundary(self) -> Boundary | None:
+        """Return the boundary that ``--terminals`` and ``--truncation`` describe."""
+        if self.terminals is None and self.truncation is None:
+            return None
+        boundary = parse_boundary(self.terminals or "episodic")
+        if self.truncation in (None, "terminal"):
+            return boundary
+        if self.truncation == "bootstrap":
+            return replace(boundary, truncation="bootstrap")
+        known = ("terminal", "bootstrap")
+        raise SpecError(f"--truncation: no {self.truncation!r}{nearest(self.truncation, known)}")
 
 
 def parse_pin(text: str) -> Pin:
