@@ -14,8 +14,9 @@ from msgspec import Meta
 from rulescope.core.errors import SpecError
 from rulescope.core.structs import Frozen, expanded, explain, parsed, without_defaults
 from rulescope.envs.world_config import Boundary, Catch, Change, EnvironmentSpec, change_problem
+from rulescope.learners.baseline_config import VARIANTS as BASELINES
 from rulescope.learners.disco_config import Disco
-from rulescope.learners.learner_config import BASELINES, LearnerSpec, Plugin
+from rulescope.learners.learner_config import LearnerSpec, Plugin
 
 Mode = Literal["natural", "clamp"]
 """``natural``: written once, then the learner continues from it. ``clamp``: restored after every

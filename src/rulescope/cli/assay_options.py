@@ -32,6 +32,14 @@ OptionalPreset = Annotated[
 ]
 Seeds = Annotated[int | None, typer.Option(help="Runs per cell, with seeds 0, 1, ...")]
 Agent = Annotated[str | None, typer.Option(help=f"Conventions of the rule's learner: {_AGENTS}.")]
+ReferenceBest = Annotated[
+    float | None,
+    typer.Option(
+        metavar="X",
+        help="Return (or reward per interaction) that counts as a score of 1 in a world whose "
+        "upper reference is not known.",
+    ),
+]
 SaveDraws = Annotated[
     bool,
     typer.Option(
@@ -56,7 +64,15 @@ class SelectionOptions:
     scales: Annotated[str | None, typer.Option(metavar="X,Y", help="Only these reward scales.")] = (
         None
     )
-    tasks: Annotated[str | None, typer.Option(metavar="A,B", help="Only these tasks.")] = None
+    tasks: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B",
+            help="Only these tasks; in scale, inheritance, exposure and change also any world, "
+            "such as gymnasium:CartPole-v1 or a plug-in (docs/worlds.md).",
+        ),
+    ] = None
+    reference_best: ReferenceBest = None
     conditions: Annotated[
         str | None, typer.Option(metavar="A,B", help="Only these conditions (see `list`).")
     ] = None
@@ -87,6 +103,7 @@ class SelectionOptions:
             arms=split_names("--arms", self.arms),
             scales=split_numbers("--scales", self.scales),
             tasks=split_names("--tasks", self.tasks),
+            reference_best=self.reference_best,
             conditions=split_names("--conditions", self.conditions),
             subject=None if self.rule is None else find_subject(self.rule, self.weights)[0],
         )

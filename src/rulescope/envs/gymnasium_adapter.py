@@ -335,6 +335,14 @@ def _origin(config: Gymnasium) -> Origin:
     return Origin(hashlib.sha256(text.encode()).hexdigest(), tuple(sorted(modules)))
 
 
+def reward_threshold(config: Gymnasium) -> float | None:
+    """Return the mean return at which the environment counts as solved, if one is registered."""
+    env = _make(config)
+    env.close()
+    found = env.spec.reward_threshold
+    return None if found is None else float(found)
+
+
 def known_source(config: Gymnasium) -> str:
     """Return the source of the world; raise :class:`SpecError` if it is not in files."""
     source = origin(config).source

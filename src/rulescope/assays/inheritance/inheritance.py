@@ -32,6 +32,7 @@ from rulescope.assays.pivot import Entry, Index, count_of, keep_filled, known, n
 from rulescope.assays.results import Column, Results, Table
 from rulescope.assays.scale.scale_arms import ARMS as SCALE_ARMS
 from rulescope.core.errors import SpecError
+from rulescope.learners.learner_config import adapt_to_world
 from rulescope.run_spec import (
     Freeze,
     Intervention,
@@ -44,6 +45,7 @@ from rulescope.run_spec import (
 )
 from rulescope.stats import estimate, exact_iqm, interaction_differences, seed_blocks, trimmed_mean
 
+TASK = "catch"
 SCALES = (1e-3, 1e3)
 PUBLISHED = (
     "live",
@@ -108,12 +110,14 @@ def grid(budget: Budget) -> list[Cell]:
     def runs(at: Mapping[str, Label]) -> list[RunSpec]:
         arm, scale = str(at["arm"]), float(at["scale"])
         recipient = subject_learner(budget, null=arm == "null")
+        task = budget.one_task(TASK, "E2")
         return [
             make_run(
                 budget,
                 recipient,
                 seed,
                 scale=scale,
+                task=task,
                 interventions=_interventions(budget, arm, scale, seed),
             )
             for seed in range(budget.seeds)
@@ -142,8 +146,10 @@ def _interventions(budget: Budget, arm: str, scale: float, seed: int) -> tuple[I
 
 def donor(budget: Budget, scale: float, seed: int) -> RunSpec:
     """Return the donor of recipients with this ``seed``: the same learner in another world."""
+    world = budget.world(budget.one_task(TASK, "E2"))
     return RunSpec(
-        learner=subject_learner(budget),
+        learner=adapt_to_world(subject_learner(budget), world),
+        environment=world,
         scale=scale,
         iterations=budget.prefix,
         log_every=min(budget.log_every, budget.prefix),
@@ -289,7 +295,8 @@ ASSAY = Assay(
     name="inheritance",
     question="Does it matter from which lifetime a learner inherits the rule's state?",
     arms=(*PUBLISHED, *CONTROLS),
-    tasks=("catch",),
+    tasks=(TASK,),
+    any_world=True,
     presets=PRESETS,
     grid=grid,
     analyse=analyse,
