@@ -59,6 +59,7 @@ def run_assay(
     arms: Sequence[str] = (),
     scales: Sequence[float] = (),
     tasks: Sequence[str] = (),
+    reference_best: float | None = None,
     conditions: Sequence[str] = (),
     agent: str | None = None,
     rule: str | None = None,
@@ -86,6 +87,7 @@ def run_assay(
         arms=arms,
         scales=scales,
         tasks=tasks,
+        reference_best=reference_best,
         conditions=conditions,
         agent=agent,
         subject=subject,
@@ -103,6 +105,8 @@ def audit_rule(
     seeds: int | None = None,
     only: Sequence[str] = (),
     agent: str | None = None,
+    env: str | None = None,
+    reference_best: float | None = None,
     store: Store | Path | str = STORE,
     weights: Path | None = None,
     workers: int | None = None,
@@ -110,11 +114,20 @@ def audit_rule(
 ) -> Profile:
     """Return the profile of a rule: the effects of its learning history along five axes.
 
-    ``only`` names assays of the audit (all if empty); other options are as of :func:`run_assay`.
+    ``only`` names assays of the audit (all if empty). ``env`` is the world to audit in, if not
+    those of the assays. Other options are as of :func:`run_assay`.
     """
     keep = _open(store)
     audit = plan_audit(
-        rule, keep, preset=preset, seeds=seeds, only=only, agent=agent, weights=weights
+        rule,
+        keep,
+        preset=preset,
+        seeds=seeds,
+        only=only,
+        agent=agent,
+        weights=weights,
+        env=env,
+        reference_best=reference_best,
     )
     _run_all(audit.plans, keep, rule, audit.weights, workers, "audit", report)
     return analyse_audit(audit, keep).profile

@@ -19,13 +19,22 @@ from rulescope import envs, evaluation, learners, run_packages, shared_prefix
 from rulescope import run_spec as specs
 from rulescope.core import runtime
 from rulescope.core.arrays import Arrays, digest, prefix_names, unprefix
-from rulescope.core.errors import DivergedError, ExitError, RecordError, WorldError, refusing_exit
+from rulescope.core.errors import (
+    DivergedError,
+    ExitError,
+    RecordError,
+    SpecError,
+    WorldError,
+    refusing_exit,
+)
 from rulescope.envs.changes import ChangingWorld
+from rulescope.envs.environment import Step
 from rulescope.episode_stats import EpisodeStats
 from rulescope.interventions import States, Treatment
 from rulescope.learners.learner import Learner, Rollout
+from rulescope.learners.learner_config import Plugin
 from rulescope.records.record import Record, RuleIdentity, SharedPart
-from rulescope.run_spec import Fork, RunSpec
+from rulescope.run_spec import Fork, RunSpec, cannot_bootstrap
 
 _STEP_COUNT = f"world/{ChangingWorld.COUNTER}"
 """Name, in a checkpoint, of the steps that a world counts if it changes within the lifetime."""
@@ -38,6 +47,13 @@ class Progress(NamedTuple):
     iterations: int
     score: float
     """See :meth:`EpisodeStats.score`; NaN before the first episode has ended."""
+
+
+class CutOff(NamedTuple):
+    """The cut-off episodes of a rollout, as in :class:`~rulescope.learners.learner.Rollout`."""
+
+    truncated: NDArray[np.bool_] | None
+    final: NDArray[np.float32] | None
 
 
 class Lifetime:
@@ -64,6 +80,7 @@ class Lifetime:
         )
         self.device, self._weights = device, weights
         self.learner = self._initial_learner()
+        self._require_bootstrap()
         self.stats = EpisodeStats(spec.lanes, self.world.references, goals=self.world.goals)
         self.iteration = spec.start
         world_seed = spec.seed if spec.world_seed is None else spec.world_seed
@@ -106,6 +123,12 @@ class Lifetime:
             iterations=spec.iterations,
             lanes=spec.lanes,
         )
+
+    def _require_bootstrap(self) -> None:
+        """Raise unless a plug-in reads where episodes were cut off, if the spec asks for it."""
+        plugin = isinstance(self.spec.learner, Plugin)
+        if self.spec.boundary.truncation == "bootstrap" and plugin and not self.learner.bootstraps:
+            raise SpecError(f"boundary.truncation: {cannot_bootstrap(self.spec.learner)}")
 
     def _fork(self, fork: Fork) -> None:
         """Restore the state of the other run at the fork; only the statistics start anew."""
@@ -172,6 +195,7 @@ class Lifetime:
             choices.append(choice)
             steps.append(step)
             observations.append(step.observation)
+        truncated, final = self._cut_off(steps)
         rollout = Rollout(
             observations=np.array(observations),
             actions=np.array([choice.actions for choice in choices]),
@@ -182,9 +206,21 @@ class Lifetime:
                 name: np.array([choice.behaviour[name] for choice in choices])
                 for name in choices[0].behaviour
             },
+            truncated=truncated,
+            final=final,
         )
         self._observation, self._began = observations[-1], steps[-1].terminal
         return rollout
+
+    def _cut_off(self, steps: Sequence[Step]) -> CutOff:
+        """Return ``truncated`` and ``final`` of a rollout; None if the learner is not told."""
+        if self.spec.boundary.truncation == "terminal":
+            return CutOff(None, None)
+        shape = (self.spec.lanes, *self.world.observation_shape)
+        never, nothing = np.zeros(self.spec.lanes, np.bool_), np.zeros(shape, np.float32)
+        truncated = np.array([never if s.truncated is None else s.truncated for s in steps])
+        final = np.array([nothing if s.final is None else s.final for s in steps])
+        return CutOff(truncated, final[truncated])
 
     def _write_row(self, metrics: dict[str, float]) -> None:
         completed = (self.iteration - self.spec.start) * self.spec.steps * self.spec.lanes

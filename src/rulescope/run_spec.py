@@ -14,8 +14,9 @@ from msgspec import Meta
 from rulescope.core.errors import SpecError
 from rulescope.core.structs import Frozen, expanded, explain, parsed, without_defaults
 from rulescope.envs.world_config import Boundary, Catch, Change, EnvironmentSpec, change_problem
+from rulescope.learners.baseline_config import VARIANTS as BASELINES
 from rulescope.learners.disco_config import Disco
-from rulescope.learners.learner_config import LearnerSpec
+from rulescope.learners.learner_config import LearnerSpec, Plugin
 
 Mode = Literal["natural", "clamp"]
 """``natural``: written once, then the learner continues from it. ``clamp``: restored after every
@@ -305,6 +306,8 @@ def _problems(spec: RunSpec) -> list[str]:
         found.append("boundary.interval: synthetic terminals need an interval, such as 29")
     if boundary.terminals != "synthetic" and boundary.interval is not None:
         found.append(f"boundary.interval: has no meaning with terminals {boundary.terminals!r}")
+    if boundary.truncation == "bootstrap":
+        found += [f"boundary.truncation: {problem}" for problem in _bootstrap_problems(spec)]
     if spec.change is not None:
         found += [f"change.{problem}" for problem in _change_problems(spec.change, spec)]
     if spec.iterations // spec.log_every <= spec.start // spec.log_every:
@@ -328,6 +331,20 @@ def _problems(spec: RunSpec) -> list[str]:
     if spec.evaluation is not None and spec.change is not None:
         found.append("evaluation: a run with a change has none (before or after the change?)")
     return found
+
+
+def _bootstrap_problems(spec: RunSpec) -> Iterator[str]:
+    if spec.boundary.terminals != "episodic":
+        yield f"'bootstrap' has no meaning with terminals {spec.boundary.terminals!r}"
+    if not spec.learner.bootstraps:
+        yield cannot_bootstrap(spec.learner)
+
+
+def cannot_bootstrap(learner: LearnerSpec) -> str:
+    """Return the message for a learner that cannot estimate what follows a cut-off episode."""
+    able = ", ".join(name for name, each in BASELINES.items() if each.bootstraps)
+    name = learner.rule if isinstance(learner, Plugin) else learner.kind
+    return f"the learner {name!r} takes every end for a terminal; learners that bootstrap: {able}"
 
 
 def _mark_problems(spec: RunSpec) -> Iterator[str]:

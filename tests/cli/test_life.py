@@ -48,7 +48,8 @@ def test_a_shown_spec_runs_as_the_options_did(tmp_path: Path) -> None:
     record = json.loads(
         (tmp_path / "runs" / body["id"][:2] / body["id"] / "manifest.json").read_text()
     )
-    assert record["spec"]["boundary"] == {"terminals": "synthetic", "interval": 29}
+    expected = {"terminals": "synthetic", "interval": 29, "truncation": "terminal"}
+    assert record["spec"]["boundary"] == expected
     assert record["spec"]["learner"]["conventions"]["retrace"] == "skip"
 
 

@@ -70,7 +70,8 @@ def by_hand(
         step = steps[index]
         if isinstance(change, ObservationFlip):
             mirrored = np.flip(step.observation, axis=-1).copy()
-            steps[index] = step._replace(observation=mirrored)
+            final = None if step.final is None else np.flip(step.final, axis=-1).copy()
+            steps[index] = step._replace(observation=mirrored, final=final)
         if isinstance(change, RewardSign):
             payoff = 0.0 - step.payoff
             steps[index] = step._replace(payoff=payoff, reward=payoff.astype(np.float32))

@@ -36,8 +36,10 @@ ATLAS_DRAWS = 1_000
 """Bootstrap draws of most other assays."""
 FEWEST = 3
 """Seeds below which there is no bootstrap."""
+OPTIMAL = " (0 random, 1 optimal)"
+"""What a score is in the worlds of the assays; that of other worlds is in their references."""
 SCORE = (
-    "score: mean log row of the last {part} of a lifetime (0 random, 1 optimal), "
+    f"score: mean log row of the last {{part}} of a lifetime{OPTIMAL}, "
     "integer-trimmed mean over seeds"
 )
 
@@ -133,7 +135,8 @@ def describe_budget(frame: Frame) -> str:
     """Return the subject of ``frame``, its seeds a cell and the length of its lifetimes."""
     counts = frame.counts[frame.counts > 0]
     seeds = in_numbers(int(counts.min(initial=len(frame.seeds))), int(counts.max(initial=0)))
-    return f"{_subject(frame)}{seeds}, {_length(frame)}"
+    where = f", in {', '.join(frame.worlds)}" if frame.worlds else ""
+    return f"{_subject(frame)}{seeds}, {_length(frame)}{where}"
 
 
 def _subject(frame: Frame) -> str:
@@ -164,7 +167,8 @@ def make_results(
     series: Mapping[str, Floats] | None = None,
 ) -> Results:
     """Return the results of an analysis of ``frame``; two-bimodal cells are named in notes."""
-    bimodal = bimodal_cells(assay, found)
+    bimodal = bimodal_cells(assay, found) if frame.normalised else {}
+    notes = [*(f"in {name}: {each.words}" for name, each in frame.worlds.items()), *notes]
     notes = [*notes, describe_cells(bimodal)] if bimodal else notes
     return Results(
         assay=assay,
@@ -178,6 +182,7 @@ def make_results(
         iterations=frame.iterations,
         rule=frame.rule,
         agent=frame.agent,
+        worlds=frame.worlds,
     )
 
 
@@ -188,7 +193,10 @@ def adjusted(family: Family) -> str:
 
 def table_note(frame: Frame, what: str, draws: int, kind: str = "pointwise") -> str:
     """Return the note below a table; n is added where the table is printed, from its cells."""
+    if frame.worlds:  # their references are named below
+        what = what.replace(OPTIMAL, "")
     parts = [f"{_subject(frame)}{_length(frame)}", what]
+    parts += [f"in {name}, {each.words}" for name, each in frame.worlds.items()]
     if frame.counts.max() >= FEWEST:
         parts.append(f"95 % percentile intervals, {kind}, {draws:,} seed-block draws")
     else:

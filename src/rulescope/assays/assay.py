@@ -40,6 +40,8 @@ class Assay:
     """Labels of the published figures that this assay feeds, such as ``fig:scale``."""
     cohort: Cohort = REFERENCE_INDEXED
     """The agent that the published counterpart fits, and why."""
+    any_world: bool = False
+    """Whether it can be run in any world, named by the user, besides its own ``tasks``."""
     arm_words: Mapping[str, str] = field(default_factory=dict)
     """Phrases that explain arms below figures, by arm; see :attr:`rulescope.assays.grid.Arm`."""
 

@@ -22,14 +22,16 @@ if TYPE_CHECKING:
 
 
 def folder_name(assay: Assay, budget: Budget) -> str:
-    """Return the name of a results folder: the assay, agent and rule.
+    """Return the name of a results folder: the assay, agent, rule and worlds.
 
-    Agent and rule are left out if they are those of the published budget.
+    Agent and rule are left out if they are those of the published budget. Worlds that the user
+    named come last.
     """
     parts, usual = [assay.id], assay.budget("paper")
     rule = budget.subject.rule
     parts += [budget.agent] if budget.agent not in ("", usual.agent) else []
     parts += [stem(rule_weights.short(rule))] if rule != usual.subject.rule else []
+    parts += [f"in-{stem(each.name)}" for each in budget.worlds]
     return "-".join(parts)
 
 

@@ -80,6 +80,16 @@ FIGURES: dict[str, Drawing] = {
 """By label."""
 
 
+IN_ANY_WORLD = {"E1": ("scale-audit", "fig:detail-scale"), "E2": ("fig:detail-inheritance",)}
+"""By assay: the figures whose panels are not of a certain world."""
+
+
+def figures_in_worlds(results: Results) -> tuple[str, ...]:
+    """Return the figures of results in worlds that the user named; their axes are of scores."""
+    normalised = all(known.normalised for known in results.worlds.values())
+    return IN_ANY_WORLD.get(results.assay, ()) if normalised else ()
+
+
 def write_figure(label: str, results: Mapping[str, Results], folder: Path) -> list[Path]:
     """Draw a figure into ``folder`` as PDF, SVG and PNG; return the paths.
 

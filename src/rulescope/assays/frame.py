@@ -19,6 +19,7 @@ from rulescope.learners.open_config import Open
 from rulescope.render.display_names import subject_name
 
 if TYPE_CHECKING:
+    from rulescope.envs.world_references import WorldReferences
     from rulescope.learners.learner_config import LearnerSpec
     from rulescope.records import Record
     from rulescope.run_spec import RunSpec
@@ -71,6 +72,14 @@ class Frame:
     """Planned episodes of a lifetime, where its length is counted in episodes."""
     learning_rates: Mapping[Label, float] = field(default_factory=dict)
     """By arm: the learning rate of its learner, if it has one."""
+    worlds: Mapping[str, WorldReferences] = field(default_factory=dict)
+    """By name: the references of the worlds that the user named. Scores there are made from them,
+    whichever column an analysis reads."""
+
+    @property
+    def normalised(self) -> bool:
+        """Whether all scores are shares of the way from random play to an upper reference."""
+        return all(each.normalised for each in self.worlds.values())
 
     @property
     def subject(self) -> str:
@@ -170,11 +179,13 @@ def gather(
     states: Sequence[str] = ("recurrent/h", "recurrent/c"),
     rule: str = "disco103",
     agent: str = "published",
+    worlds: Mapping[str, WorldReferences] | None = None,
 ) -> Frame:
     """Return the frame of ``cells``; ``read`` returns the record of a run id, or None.
 
-    Cells share their axes. They need not fill the grid, and may differ in their seeds, in the
-    length of their lifetimes and in how often they log.
+    ``worlds`` are the references of worlds that the user named: of the task of a cell, or of all
+    cells if they have no tasks. Cells share their axes. They need not fill the grid, and may differ
+    in their seeds, in the length of their lifetimes and in how often they log.
     """
     axes: dict[str, tuple[Label, ...]] = {
         axis: tuple(dict.fromkeys(cell.labels[axis] for cell in cells)) for axis in cells[0].labels
@@ -201,8 +212,11 @@ def gather(
                 continue
             completed[place] = True
             rows = np.searchsorted(iteration, record.log["iteration"])
+            known = _references_of(cell, worlds or {})
             for name in columns:
-                if name in record.log:
+                if known is not None and name in SCORES:
+                    logs[name][place][rows] = known.score(record.log[known.column])
+                elif name in record.log:
                     logs[name][place][rows] = record.log[name]
             for name in states:
                 if name in record.state:
@@ -234,7 +248,19 @@ def gather(
             if "arm" in cell.labels
             and (rate := getattr(cell.runs[0].learner, "learning_rate", None)) is not None
         },
+        worlds=worlds or {},
     )
+
+
+SCORES = ("score", "rate_score")
+"""Columns of the log that are scores."""
+
+
+def _references_of(cell: Cell, worlds: Mapping[str, WorldReferences]) -> WorldReferences | None:
+    """Return the references of the user's world that a cell is in, if it is in one."""
+    if "task" in cell.labels:
+        return worlds.get(str(cell.labels["task"]))
+    return next(iter(worlds.values()), None)
 
 
 def _driven(learner: LearnerSpec, rule: str) -> bool:

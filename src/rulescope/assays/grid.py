@@ -16,7 +16,7 @@ from rulescope.assays.budget import Budget
 from rulescope.assays.estimates import Label
 from rulescope.assays.subject import SubjectLearner, apply_agent, apply_variant
 from rulescope.core.errors import SpecError
-from rulescope.envs.world_config import WORLDS, Boundary, Change
+from rulescope.envs.world_config import Boundary, Change
 from rulescope.learners.baseline_config import RandomPolicy
 from rulescope.learners.disco_config import AGENTS, Disco
 from rulescope.learners.learner_base import RunShape
@@ -162,8 +162,8 @@ def make_run(
         interventions = budget.subject.act_on_history(interventions)
     shape, remainder = run_shape(budget, learner, task)
     return RunSpec(
-        learner=adapt_to_world(learner, WORLDS[task]),
-        environment=WORLDS[task],
+        learner=adapt_to_world(learner, budget.world(task)),
+        environment=budget.world(task),
         boundary=boundary,
         change=change,
         scale=float(scale),

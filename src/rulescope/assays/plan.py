@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from rulescope.assays import ASSAYS, Assay, Budget, Cell, Results, gather
 from rulescope.assays.estimates import label_text
+from rulescope.assays.figures import figures_in_worlds
 from rulescope.core.errors import RecordError, SpecError
 from rulescope.records import Record, Store
 from rulescope.run_spec import RunSpec, with_donors
@@ -95,6 +96,7 @@ class Plan:
             states=self.assay.states,
             rule=budget.subject.rule,
             agent=budget.agent,
+            worlds=budget.references,
         )
         if draws:
             with recording_draws() as kept:
@@ -241,6 +243,8 @@ def write(
     )
 
     others = {}
+    if plan.budget.worlds:  # panels of other assays, and most figures, are of their own worlds
+        alone, figures = True, figures_in_worlds(results)
     for other in () if alone else companions(plan.assay):
         try:
             theirs = Plan.of(other, _comparable_budget(plan, other), store)

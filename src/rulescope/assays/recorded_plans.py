@@ -50,6 +50,7 @@ def record_plan(store: Store, assay: Assay, budget: Budget, typed_rule: str | No
         scales=budget.scales,
         tasks=budget.tasks,
         conditions=budget.conditions,
+        worlds=budget.worlds,
     )
     try:
         add_plan(store, plan)
@@ -79,7 +80,7 @@ def _problem(plan: CampaignPlan) -> str | None:
         return "no such assay"
     for names, valid in (
         (plan.arms, assay.arms),
-        (plan.tasks, assay.tasks),
+        (plan.tasks, (*assay.tasks, *(each.name for each in plan.worlds))),
         (plan.conditions, assay.conditions),
         ((plan.agent,), ("", *AGENTS)),
     ):
@@ -99,6 +100,7 @@ def _budget(plan: CampaignPlan) -> Budget:
         scales=plan.scales,
         tasks=plan.tasks,
         conditions=plan.conditions,
+        worlds=plan.worlds,
         log_every=plan.log_every,
         episodes=plan.episodes,
         agent=plan.agent,

@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from rulescope.assays.estimates import Estimates, Row
 from rulescope.core.errors import counted as counted
+from rulescope.envs.world_references import WorldReferences
 from rulescope.render.tables import Column as Column
 from rulescope.render.tables import Table as Table
 from rulescope.render.tables import Value as Value
@@ -41,6 +43,8 @@ class Results:
     """Length of a lifetime."""
     rule: str = "disco103"
     agent: str = "published"
+    worlds: Mapping[str, WorldReferences] = field(default_factory=dict)
+    """By name: the references of the worlds that the user named, by which scores are measured."""
     draws: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     """Bootstrap draws, if they were asked for: [draws] of each estimate by its name, the ``seeds``
     [n], and in ``blocks/DRAWS`` [DRAWS, n] the places of the seeds in each draw."""
@@ -100,6 +104,7 @@ def as_data(results: Results) -> dict[str, Any]:
             for key, one in results.windows.items()
         },
         "notes": list(results.notes),
+        **({"worlds": msgspec.to_builtins(dict(results.worlds))} if results.worlds else {}),
     }
 
 

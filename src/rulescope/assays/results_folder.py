@@ -40,7 +40,8 @@ def write_results(
     ``others`` are results of assays that share a figure with this one, by id. ``runs`` maps the id
     of every lifetime used to its science hash. ``figures`` defaults to all figures of the assay.
     """
-    labels = [label for label in figures or assay.figures if label in FIGURES]
+    chosen = assay.figures if figures is None else figures
+    labels = [label for label in chosen if label in FIGURES]
     everything = {**others, results.assay: results}
     drawn = [path for label in labels for path in write_figure(label, everything, folder)]
     tables = write_tables(results.tables, folder)

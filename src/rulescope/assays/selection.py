@@ -12,6 +12,7 @@ from rulescope.assays.assay import Assay
 from rulescope.assays.budget import LARGEST_SCALE, Budget
 from rulescope.assays.subject import OPEN, Subject
 from rulescope.core.errors import SpecError, nearest
+from rulescope.envs.tasks import Task, find_task
 from rulescope.learners.disco_config import AGENTS, Disco
 from rulescope.learners.learner_config import Plugin
 from rulescope.learners.open_config import Open
@@ -38,13 +39,20 @@ class Selection:
     :data:`~rulescope.learners.disco_config.AGENTS`."""
     subject: Subject | None = None
     """The rule under audit."""
+    reference_best: float | None = None
+    """The upper reference of the one world of ``tasks`` that is no task of the assay, if the user
+    states it."""
+    worlds: Sequence[Task] = ()
+    """Worlds to run in instead of the tasks of the assay."""
 
 
 def narrowed(assay: Assay, budget: Budget, selection: Selection) -> Budget:
     """Return ``budget`` with what ``selection`` names; an unknown name is an error with it."""
     arms = [canonical_arm(arm) for arm in selection.arms]
     _require_known("--arms", arms, assay.arms)
-    _require_known("--tasks", selection.tasks, assay.tasks)
+    worlds = tuple(selection.worlds) or _named_worlds(assay, selection)
+    tasks = (*assay.tasks, *(each.name for each in worlds if each.name not in assay.tasks))
+    chosen_tasks = selection.tasks or [each.name for each in selection.worlds]
     _require_known("--conditions", selection.conditions, assay.conditions)
     if selection.agent is not None:
         _require_known("--agent", [selection.agent], AGENTS)
@@ -58,7 +66,8 @@ def narrowed(assay: Assay, budget: Budget, selection: Selection) -> Budget:
         episodes=selection.episodes or budget.episodes,
         arms=_ordered(arms, assay.arms) or budget.arms,
         scales=tuple(sorted({float(scale) for scale in selection.scales})) or budget.scales,
-        tasks=_ordered(selection.tasks, assay.tasks) or budget.tasks,
+        tasks=_ordered(chosen_tasks, tasks) or budget.tasks,
+        worlds=worlds,
         conditions=_ordered(selection.conditions, assay.conditions) or budget.conditions,
     )
     chosen = with_subject(chosen, selection.subject or budget.subject, selection.agent)
@@ -69,6 +78,20 @@ def narrowed(assay: Assay, budget: Budget, selection: Selection) -> Budget:
         _require_driven(assay, chosen)
         _require_history(assay, chosen)
     return chosen
+
+
+def _named_worlds(assay: Assay, selection: Selection) -> tuple[Task, ...]:
+    """Return the worlds among the tasks of ``selection`` that are none of the assay's own."""
+    others = [name for name in dict.fromkeys(selection.tasks) if name not in assay.tasks]
+    if others and not assay.any_world:
+        _require_known("--tasks", others, assay.tasks)
+    best = selection.reference_best
+    if best is not None and len(others) != 1:
+        raise SpecError(
+            f"--reference-best: states the reference of one world beside those of {assay.id} "
+            f"({', '.join(assay.tasks)}); --tasks names {len(others)}"
+        )
+    return tuple(find_task(name, best) for name in others)
 
 
 def with_subject(budget: Budget, subject: Subject, agent: str | None = None) -> Budget:

@@ -8,13 +8,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from rulescope.assays import PRESETS, Assay, Budget, Results, Selection, find, narrowed
 from rulescope.assays.plan import Plan
 from rulescope.assays.subject import Subject, find_subject
 from rulescope.audit import evidence, history_answer, optimiser_profile, profile_axes
 from rulescope.audit.history_answer import LEAST_SEEDS
 from rulescope.audit.profile import Profile
+from rulescope.core.disk import stem
 from rulescope.core.errors import SpecError, nearest
+from rulescope.envs.tasks import Task, find_task
 from rulescope.learners.open_config import Open
 from rulescope.records import Store
 from rulescope.run_spec import RunSpec
@@ -94,6 +98,14 @@ OPEN: dict[str, dict[str, Selection]] = {
 """For rules that are optimisers. Their history is asked for in the games they were made for."""
 
 
+UNSUITED = {
+    "E-A3c": "it asks about a world that never resets, and runs in CatchStream alone",
+    "E-A5": "it asks how deep a reward may lie, and runs in DeepSea alone",
+    "F2": "it asks about a long lifetime on a large board, and runs in Catch 24×24 alone",
+}
+"""Assays of an audit that have no meaning in another world, and why."""
+
+
 def budgets(
     subject: Subject,
     preset: str,
@@ -101,15 +113,21 @@ def budgets(
     seeds: int | None = None,
     only: Sequence[str] = (),
     agent: str | None = None,
+    task: Task | None = None,
 ) -> list[tuple[Assay, Budget]]:
     """Return the assays of an audit, each with its budget.
 
     ``seeds`` overrides the preset's; ``only`` names the assays to be run, all if empty. All assays
-    of one audit have one ``agent``, whatever the cohorts of their published counterparts.
+    of one audit have one ``agent``, whatever the cohorts of their published counterparts. With a
+    ``task`` all run in that world, and those that cannot are left out.
     """
     if agent is not None:
         subject.require_agents()
+    if task is not None and subject.architecture == "open":
+        raise SpecError(f"--env: a rule of OPEN is audited in its games, not in {task.name!r}")
     planned = _possible((OPEN if subject.architecture == "open" else DISCO)[preset], subject)
+    if task is not None:
+        planned = {name: each for name, each in planned.items() if find(name).any_world}
     wanted = [find(name).id for name in only]
     for name in wanted:
         if name not in planned:
@@ -122,6 +140,8 @@ def budgets(
                 seeds=chosen.seeds if seeds is None else seeds,
                 agent=(agent or AGENT) if subject.has_agents else None,
             )
+            if task is not None:
+                selection = replace(selection, tasks=(), worlds=(task,))
             found.append((find(name), narrowed(find(name), find(name).budget(preset), selection)))
     return found
 
@@ -161,6 +181,25 @@ class Audit:
     weights: Path | None
     """Where the rule's weights are, if not in the usual places."""
     plans: tuple[Plan, ...]
+    task: Task | None = None
+    """The world of all assays, if not their own."""
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """What is not asked in the world of the audit, and why."""
+        if self.task is None:
+            return ()
+        name, planned = self.task.name, DISCO[self.preset]
+        gone = [f"{key} ({find(key).name}): {UNSUITED[key]}" for key in planned if key in UNSUITED]
+        for each in self.plans:
+            labels = {cell.labels.get("condition") for cell in each.cells}
+            lost = [one for one in each.budget.conditions if one not in labels]
+            why = f"not possible in {name}"
+            if each.assay.id == "exposure":
+                other = "without" if self.task.references.measure == "return" else "with"
+                why = f"asked in a world {other} episodes, unlike {name}"
+            gone += [f"{each.assay.id} {condition}: {why}" for condition in lost]
+        return tuple(gone)
 
     @cached_property
     def runs(self) -> dict[str, RunSpec]:
@@ -180,7 +219,8 @@ class Audit:
     def folder_name(self) -> str:
         """The name of its results folder."""
         other = "" if self.agent in (None, AGENT) else f"-{self.agent}"
-        return f"audit-{self.subject.folder}{other}-{self.preset}"
+        where = "" if self.task is None else f"-in-{stem(self.task.name)}"
+        return f"audit-{self.subject.folder}{other}-{self.preset}{where}"
 
 
 class AuditResults(NamedTuple):
@@ -200,18 +240,24 @@ def plan_audit(
     only: Sequence[str] = (),
     agent: str | None = None,
     weights: Path | None = None,
+    env: str | None = None,
+    reference_best: float | None = None,
 ) -> Audit:
     """Return the audit of the rule called so, as far as ``store`` has it.
 
     ``rule`` is anything that :func:`find_subject` knows. ``seeds`` overrides the
-    preset's, ``only`` names the assays (all if empty).
+    preset's, ``only`` names the assays (all if empty). ``env`` is the world to audit in, if not the
+    assays' own; ``reference_best`` its upper reference, if the user states it.
     """
     if preset not in PRESETS:
         raise SpecError(f"--preset: no {preset!r}{nearest(preset, PRESETS)}")
     subject, weights = find_subject(rule, weights)
-    chosen = budgets(subject, preset, seeds=seeds, only=only, agent=agent)
+    if env is None and reference_best is not None:
+        raise SpecError("--reference-best: needs --env, the world whose upper reference it is")
+    task = None if env is None else find_task(env, reference_best, "--env")
+    chosen = budgets(subject, preset, seeds=seeds, only=only, agent=agent, task=task)
     plans = tuple(Plan.of(assay, budget, store) for assay, budget in chosen)
-    return Audit(subject, preset, agent, weights, plans)
+    return Audit(subject, preset, agent, weights, plans, task)
 
 
 def analyse_audit(audit: Audit, store: Store) -> AuditResults:
@@ -239,5 +285,14 @@ def _make_profile(
     runs = {run: store.manifest(run).science_hash for run in sorted(used)}
     agent = audit.plans[0].budget.agent
     learner = f"{subject.description}, agent {agent}" if agent else subject.description
-    notes = tuple(f"{name}: {note}" for name, each in results.items() for note in each.notes)
-    return Profile(subject.name, audit.preset, learner, axes, notes, content, runs, answer)
+    if audit.task is not None:
+        learner += f", in {audit.task.name}"
+    notes = (
+        *(f"left out: {line}" for line in audit.left_out),
+        *(f"{name}: {note}" for name, each in results.items() for note in each.notes),
+    )
+    profile = Profile(subject.name, audit.preset, learner, axes, notes, content, runs, answer)
+    if audit.task is None:
+        return profile
+    words = audit.task.references.words
+    return msgspec.structs.replace(profile, world=audit.task.name, references=words)

@@ -40,6 +40,10 @@ Measures = Mapping[str, Measure]
 """The lines of an axis by their key."""
 
 NOTHING = "Not measured."
+RAW = (
+    "In raw units: the world has no upper reference, so nothing counts as competent "
+    "(--reference-best states one)."
+)
 CALLED = {
     PINNED: "itself with its state pinned",
     NULL: "its null rule",
@@ -60,13 +64,13 @@ ORDERS = (
 history alone, for which a difference within the margin is no effect."""
 
 
-def competence(found: Measures) -> str:
-    """Say how good it becomes, and beside which other columns."""
+def competence(found: Measures, small: str = "Catch 8×8") -> str:
+    """Say how good it becomes, in the world ``small`` too, and beside which other columns."""
     sentences = []
-    for key, size in (("score", "8×8"), ("long", "24×24")):
+    for key, world in (("score", small), ("long", "Catch 24×24")):
         if key in found:
             score = found[key]
-            reached = f"It {_competent(score.figures[RULE], f' on Catch {size}')}"
+            reached = f"It {_competent(score.figures[RULE], f' on {world}')}"
             sentences.append(_list([reached, *_ranks(score, score.figures)]))
     return " ".join(sentences) or NOTHING
 

@@ -43,6 +43,22 @@ def labels(found: Found, assay: str, axis: str) -> tuple[Label, ...]:
     return found[assay].axes.get(axis, ()) if assay in found else ()
 
 
+def world_of(found: Found) -> str | None:
+    """Return the world that the user named for the audit, if any."""
+    return next((name for each in found.values() for name in each.worlds), None)
+
+
+def has_scale(found: Found) -> bool:
+    """Return whether scores are shares of the way to an upper reference."""
+    return all(known.normalised for each in found.values() for known in each.worlds.values())
+
+
+def usual_exposure(found: Found) -> str:
+    """Return the exposure in which competence is read: with ends, in a world that has any."""
+    known = labels(found, "exposure", "condition")
+    return "natural" if world_of(found) and "episodic" not in known else "episodic"
+
+
 def frozen_column(found: Found) -> str:
     """Return the column of the arm whose state is frozen before a change."""
     return f"{FROZEN}{frozen_at(found[CHANGE].iterations, FROZEN_FROM) if CHANGE in found else '?'}"
@@ -54,20 +70,23 @@ def pairs(found: Found) -> Iterator[Pair]:
     def pinned(axis: str, where: str, assay: str, at: Place) -> Pair:
         return Pair(axis, where, assay, at.replaced(arm="rule"), at.replaced(arm="rule-pin"))
 
-    yield pinned("competence", "", "exposure", place("score", condition="episodic"))
+    world = world_of(found)
+    task, usual = world or "catch", usual_exposure(found)
+    yield pinned("competence", "", "exposure", place("score", condition=usual))
     yield pinned("competence", "on 24×24", "F2", place("endpoint"))
     for scale in labels(found, "E1", "scale"):
-        at = place("score", task="catch", scale=scale)
+        at = place("score", task=task, scale=scale)
         live, pin = at.replaced(arm="live"), at.replaced(arm="pin")
         yield Pair("reward scale", f"at {label_text(scale)}", "E1", live, pin)
     masked, natural = (place("score", condition=name) for name in ("masked", "natural"))
     yield pinned("streams", "without reported ends", "exposure", masked)
-    yield pinned("streams", "in Tracking", "exposure", natural)
+    if world is None:
+        yield pinned("streams", "in Tracking", "exposure", natural)
     yield pinned("streams", "without resets", "E-A3c", place("score"))
     for condition in map(str, labels(found, CHANGE, "condition")):
         after, before = (
             [
-                place(quantity, condition=condition, task="catch", arm=arm)
+                place(quantity, condition=condition, task=task, arm=arm)
                 for arm in ("rule", "rule-freeze")
             ]
             for quantity in ("auc", "pre")
@@ -86,7 +105,13 @@ def pairs(found: Found) -> Iterator[Pair]:
 def comparisons(found: Found, draws: int = PAIRED_DRAWS) -> tuple[Comparison, ...]:
     """Return every comparison of the rule with its history and without, judged."""
     made = [(pair, seeds) for pair in pairs(found) if (seeds := _seeds(found, pair)) is not None]
-    return tuple(_judged(pair, seeds, len(made), draws) for pair, seeds in made)
+    judged = tuple(_judged(pair, seeds, len(made), draws) for pair, seeds in made)
+    return judged if has_scale(found) else tuple(map(_undecided, judged))
+
+
+def _undecided(one: Comparison) -> Comparison:
+    """Return a comparison of scores in raw units, of which none counts as competent."""
+    return replace(one, result="undecided", reason=history_answer.NO_BEST)
 
 
 class Seeds(NamedTuple):

@@ -46,9 +46,10 @@ GATE_FAILED = "neither arm passes the capability gate"
 """The same of an optimiser, whose rewards have no scale from random to optimal."""
 WORSE_COMPETENT = "the better arm is not competent"
 TOO_WIDE = "the interval is too wide"
+NO_BEST = "the world has no upper reference, so no score is competent; --reference-best states one"
 DEAD = (INCOMPETENT, GATE_FAILED)
 """Reasons of places that are no evidence: no arm can do there what is asked."""
-REASONS = (TOO_WIDE, WORSE_COMPETENT, TOO_FEW, *DEAD)
+REASONS = (TOO_WIDE, WORSE_COMPETENT, TOO_FEW, *DEAD, NO_BEST)
 """From the one that comes nearest to a decision on."""
 
 
@@ -136,6 +137,8 @@ def _why(made: Sequence[Comparison]) -> str:
     if not made:
         return "no axis was run with the history and without"
     reasons = {one.reason for one in made}
+    if reasons == {NO_BEST}:
+        return NO_BEST
     if reasons == {TOO_FEW}:
         most = max(made, key=lambda one: one.difference.n)
         return (

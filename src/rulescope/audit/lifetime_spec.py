@@ -12,8 +12,8 @@ from rulescope import run_spec
 from rulescope.assays.subject import DISCO103, apply_agent, apply_variant, find_subject
 from rulescope.core.entry_points import list_names
 from rulescope.core.errors import SpecError, nearest
-from rulescope.envs.plugin_world import pin_plugin_world
-from rulescope.envs.world_config import WORLDS, Boundary, Change, EnvironmentSpec
+from rulescope.envs.world_config import Boundary, Change, EnvironmentSpec
+from rulescope.envs.world_names import find_world
 from rulescope.learners.baseline_config import RandomPolicy
 from rulescope.learners.disco_config import AGENTS, INTERFACES, Disco
 from rulescope.learners.further_config import Dpo, Lpg, Lpo
@@ -49,15 +49,16 @@ def make_spec(
 ) -> RunSpec:
     """Return the spec of one run, checked.
 
-    ``learner`` and ``env`` are names of this package or of plug-ins. ``rule`` is a rule for a
-    Disco, OPEN, LPO or LPG learner, instead of its own: anything that :func:`find_subject`
-    knows; ``weights`` is where its weights are, if not in the usual places. ``agent`` (conventions)
-    and ``interface`` (of values) are names that a Disco learner can have. ``options`` are those of
-    a plug-in rule, by name. The length and the size
-    of an iteration are the learner's usual ones if None. A name that is unknown, or does not apply
-    to the learner, is a :class:`SpecError` that names the option.
+    ``learner`` and ``env`` are names of this package or of plug-ins; ``env`` may also be any
+    Gymnasium world, see :mod:`rulescope.envs.world_names`. ``rule`` is a rule for a Disco, OPEN,
+    LPO or LPG learner, instead of its own: anything that :func:`find_subject` knows; ``weights`` is
+    where its weights are, if not in the usual places. ``agent`` (conventions) and ``interface`` (of
+    values) are names that a Disco learner can have. ``options`` are those of a rule that has some,
+    by name. The length and the size of an iteration are the learner's usual ones if None. A name
+    that is unknown, or does not apply to the learner, is a :class:`SpecError` that names the
+    option.
     """
-    world = pick_any("env", env, WORLDS, list_names("world"), pin_plugin_world)
+    world = find_world(env)
     chosen = _make_learner(learner, world, rule, agent, interface, weights, options)
     if learning_rate is not None:
         if isinstance(chosen, RandomPolicy | Open):

@@ -147,6 +147,10 @@ class Profile(msgspec.Struct, frozen=True):
     """The science hash of every lifetime behind the profile, by run id."""
     answer: Answer | None = None
     """None in files that were written before profiles had one."""
+    world: str = ""
+    """The world of the audit, as typed; empty if every assay ran in its own."""
+    references: str = ""
+    """What scores are measured by in ``world``, in words."""
 
     def to_json(self) -> bytes:
         """Return the file of this profile."""

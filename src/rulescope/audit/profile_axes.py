@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +16,15 @@ from rulescope.assays.frame import Floats
 from rulescope.assays.inheritance.inheritance import CROSSED
 from rulescope.assays.results import Results
 from rulescope.audit import axis_sentences
-from rulescope.audit.evidence import Found, frozen_column, labels, with_groups
+from rulescope.audit.evidence import (
+    Found,
+    frozen_column,
+    has_scale,
+    labels,
+    usual_exposure,
+    with_groups,
+    world_of,
+)
 from rulescope.audit.profile import (
     NULL,
     PINNED,
@@ -75,22 +84,26 @@ class MeasureSource(NamedTuple):
 
 def competence(found: Found) -> Axis:
     """How good does a learner become, and how soon?"""
+    world, usual = world_of(found), usual_exposure(found)
     lines = [
         MeasureSource(
-            "score", "Final score, Catch 8×8", "exposure", place("score", condition="episodic")
+            "score",
+            f"Final score, {world or 'Catch 8×8'}",
+            "exposure",
+            place("score", condition=usual),
         ),
         MeasureSource(
             "reach",
             "Lifetimes that reach 0.8",
             "exposure",
-            place("fraction", condition="episodic"),
+            place("fraction", condition=usual),
             "share",
         ),
         MeasureSource(
             "pace",
             "Thousand interactions until 0.8, of those that reach it",
             "exposure",
-            place("steps", condition="episodic"),
+            place("steps", condition=usual),
             "thousands",
             digits=1,
             size=THOUSAND,
@@ -111,17 +124,18 @@ def competence(found: Found) -> Axis:
         "How good does it become, and how soon?",
         found,
         lines,
-        axis_sentences.competence,
+        partial(axis_sentences.competence, small=world or "Catch 8×8"),
     )
 
 
 def scale(found: Found) -> Axis:
     """In which range of reward scales does it learn, and does its history widen it?"""
+    task = world_of(found) or "catch"
     scales = [float(label) for label in labels(found, "E1", "scale")]
     most = f"{math.log10(max(scales) / min(scales)):.2g}" if scales else "no"
     lines = [
         MeasureSource(
-            "best", "Best score at any scale", "E1", place("best", task="catch"), "score", HISTORY
+            "best", "Best score at any scale", "E1", place("best", task=task), "score", HISTORY
         )
     ]
     for criterion, words in (("0.8", "score ≥ 0.8"), ("half-best", "half of its best score")):
@@ -129,7 +143,7 @@ def scale(found: Found) -> Axis:
             criterion,
             f"Decades of reward scale, of {most}, with {words}",
             "E1",
-            place("width", task="catch", criterion=criterion),
+            place("width", task=task, criterion=criterion),
             "decades",
             HISTORY,
         )
@@ -137,7 +151,7 @@ def scale(found: Found) -> Axis:
             f"contrast/{criterion}",
             f"Decades: live − pinned, with {words}",
             "E1",
-            place("contrast", task="catch", criterion=criterion),
+            place("contrast", task=task, criterion=criterion),
             "decades",
         )
         # At one scale every width is 0, so a difference of widths says nothing.
@@ -211,6 +225,12 @@ def between(first: Place, second: Place) -> Callable[[Results], Floats | None]:
 
 def boundaries(found: Found) -> Axis:
     """Does it need episodes, and reports of their ends?"""
+    natural = MeasureSource(
+        "natural",
+        "Score in Tracking, which has no ends",
+        "exposure",
+        place("score", condition="natural"),
+    )
     ends = [place("score", condition=condition, arm="rule") for condition in ("episodic", "masked")]
     lines = [
         MeasureSource(
@@ -229,12 +249,7 @@ def boundaries(found: Found) -> Axis:
             place("ends"),
             each=between(*ends),
         ),
-        MeasureSource(
-            "natural",
-            "Score in Tracking, which has no ends",
-            "exposure",
-            place("score", condition="natural"),
-        ),
+        *([] if world_of(found) else [natural]),
         MeasureSource("stream", "Score in a Catch that never resets", "E-A3c", place("score")),
     ]
     return axis_of(
@@ -248,10 +263,10 @@ def boundaries(found: Found) -> Axis:
 
 def change(found: Found) -> Axis:
     """How does it adapt when the world changes, and does it need replay for that?"""
-    lines = []
+    lines, task = [], world_of(found) or "catch"
     learners = {**LEARNERS, "rule-freeze": frozen_column(found)}
     for condition in map(str, labels(found, "E3", "condition")):
-        where: dict[str, Label] = {"condition": condition, "task": "catch"}
+        where: dict[str, Label] = {"condition": condition, "task": task}
         event = condition.replace("-", " ")
         lines += [
             MeasureSource(
@@ -381,6 +396,9 @@ def axis_of(
 ) -> Axis:
     """Return the axis with those ``lines`` that ``found`` can fill."""
     measures = tuple(measure for line in lines if (measure := _measured(found, line)) is not None)
+    if measures and not has_scale(found):
+        raw = tuple(replace(one, unit="raw") if one.unit == "score" else one for one in measures)
+        return Axis(name, question, raw, axis_sentences.RAW)
     return Axis(name, question, measures, verdict({measure.key: measure for measure in measures}))
 
 

@@ -56,6 +56,7 @@ UNITS = {
     "decades": "decades",
     "thousands": "thousand interactions",
     "rate": "reward per interaction",
+    "raw": "above random play, in units of the world",
 }
 ANSWER_CHARACTERS, ANSWER_LINE = 108, 0.15
 """Characters in a line of the answer, which stands above all panels, and its height in inches."""
@@ -67,10 +68,8 @@ INTERVALS = (
     "seeds are no narrower than Student's t). Round brackets are the lowest and highest seed, "
     "where there are too few for an interval."
 )
-SCORES = (
-    "Score: 0 is random play, 1 is optimal, 0.8 counts as competent. An arm that is competent at "
-    "no scale has no window."
-)
+COMPETENCE = "0.8 counts as competent. An arm that is competent at no scale has no window."
+SCORES = f"Score: 0 is random play, 1 is optimal, {COMPETENCE}"
 PINS = (
     "Pinned: the history is cleared after every iteration (a recurrent state is set to zero, "
     "another carrier to its initial value); frozen: it is kept as it was at that iteration."
@@ -110,7 +109,16 @@ def intervals(profile: Profile) -> str:
     if _of_optimiser(profile):
         return f"{INTERVALS} {PINS_OF_AN_OPTIMISER}"
     without_history = profile.answer is not None and not _has_history(profile)
-    return " ".join([INTERVALS, SCORES, *([] if without_history else [PINS])])
+    return " ".join([INTERVALS, _scores(profile), *([] if without_history else [PINS])])
+
+
+def _scores(profile: Profile) -> str:
+    """Return what a score is, in the world of the audit."""
+    if not profile.world:
+        return SCORES
+    raw = any(one.unit == "raw" for axis in profile.axes for one in axis.measures)
+    where = f"In {profile.world}, {profile.references}."
+    return where if raw else f"{where} {COMPETENCE}"
 
 
 def _has_history(profile: Profile) -> bool:

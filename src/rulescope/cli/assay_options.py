@@ -40,6 +40,14 @@ RuleOption = Annotated[
         help="An option of a plug-in rule; repeatable. The same as RULE:NAME=VALUE.",
     ),
 ]
+ReferenceBest = Annotated[
+    float | None,
+    typer.Option(
+        metavar="X",
+        help="Return (or reward per interaction) that counts as a score of 1 in a world whose "
+        "upper reference is not known.",
+    ),
+]
 SaveDraws = Annotated[
     bool,
     typer.Option(
@@ -64,7 +72,15 @@ class SelectionOptions:
     scales: Annotated[str | None, typer.Option(metavar="X,Y", help="Only these reward scales.")] = (
         None
     )
-    tasks: Annotated[str | None, typer.Option(metavar="A,B", help="Only these tasks.")] = None
+    tasks: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B",
+            help="Only these tasks; in scale, inheritance, exposure and change also any world, "
+            "such as gymnasium:CartPole-v1 or a plug-in (docs/worlds.md).",
+        ),
+    ] = None
+    reference_best: ReferenceBest = None
     conditions: Annotated[
         str | None, typer.Option(metavar="A,B", help="Only these conditions (see `list`).")
     ] = None
@@ -105,6 +121,7 @@ class SelectionOptions:
             arms=split_names("--arms", self.arms),
             scales=split_numbers("--scales", self.scales),
             tasks=split_names("--tasks", self.tasks),
+            reference_best=self.reference_best,
             conditions=split_names("--conditions", self.conditions),
             subject=None if rule is None else find_subject(rule, self.weights)[0],
         )

@@ -16,7 +16,14 @@ from rulescope.assays.recorded_plans import record_plan
 from rulescope.assays.subject import name_history, name_with_options
 from rulescope.audit import audit_plan
 from rulescope.audit.audit_plan import Audit, AuditResults, analyse_audit, plan_audit
-from rulescope.cli.assay_options import Agent, EngineOptions, Preset, RuleOption, Seeds
+from rulescope.cli.assay_options import (
+    Agent,
+    EngineOptions,
+    Preset,
+    ReferenceBest,
+    RuleOption,
+    Seeds,
+)
 from rulescope.cli.console import console
 from rulescope.cli.options import (
     RESULTS,
@@ -60,6 +67,14 @@ def audit(
         ),
     ] = None,
     option: RuleOption = None,
+    env: Annotated[
+        str | None,
+        typer.Option(
+            help="Audit in this world instead of those of the assays, such as "
+            "gymnasium:CartPole-v1 or a plug-in (docs/worlds.md)."
+        ),
+    ] = None,
+    reference_best: ReferenceBest = None,
     agent: Agent = None,
     weights: Weights = None,
     *,
@@ -90,6 +105,8 @@ def audit(
       rulescope audit open --preset quick
 
       rulescope audit ppo --history moments
+
+      rulescope audit sprout --env gymnasium:CartPole-v1
     """
     keep, screen = Store(store), console(as_json)
     if option:
@@ -104,6 +121,8 @@ def audit(
         only=split_names("--only", only),
         agent=agent,
         weights=weights,
+        env=env,
+        reference_best=reference_best,
     )
     execution = engine_options.execution(planned.weights)
     folder = out / planned.folder_name
@@ -132,6 +151,8 @@ def _show_plan(planned: Audit, execution: Execution, screen: Console) -> dict[st
         f"  {counted(sum(len(plan.cells) for plan in plans), 'cell')}, "
         f"{counted(len(runs), 'lifetime')}, {interactions(runs.values()):,} interactions"
     )
+    for line in planned.left_out:
+        screen.print(f"  left out: {line}", markup=False)
     seconds = show_missing(planned.missing, execution, screen)
     return {"rule": name, "runs": len(runs), "missing": len(planned.missing), "seconds": seconds}
 

@@ -76,6 +76,8 @@ def life(
       rulescope life --learner dqn --change action-flip@1500 --iterations 3000
 
       rulescope life --learner open --env gymnax-breakout --evaluate
+
+      rulescope life --learner ppo --env gymnasium:CartPole-v1 --truncation bootstrap
     """
     if spec_file is None:
         spec = options.spec(weights)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from msgspec.structs import replace
 
 from rulescope.audit.lifetime_spec import make_spec, pick
 from rulescope.core.errors import SpecError, nearest
@@ -42,7 +43,9 @@ class LifetimeOptions:
     env: Annotated[
         str | None,
         typer.Option(
-            help=f"One of: {', '.join(WORLDS)}; or a plug-in world (see `list`). Default: catch."
+            help=f"One of: {', '.join(WORLDS)}; a plug-in world (see `list`); or a Gymnasium "
+            "world, such as gymnasium:CartPole-v1 or 'gymnasium:FrozenLake-v1?is_slippery=false' "
+            "(docs/worlds.md). Default: catch."
         ),
     ] = None
     scale: Annotated[
@@ -53,6 +56,13 @@ class LifetimeOptions:
         typer.Option(
             help="Which episode ends are signalled: episodic (the default), masked, or a number k "
             "for a false end every k steps."
+        ),
+    ] = None
+    truncation: Annotated[
+        str | None,
+        typer.Option(
+            help="What an episode's end by a limit of the world is to the learner: terminal (the "
+            "default), or bootstrap (it estimates what would have followed)."
         ),
     ] = None
     change: Annotated[
@@ -119,17 +129,30 @@ class LifetimeOptions:
         values = {
             **asdict(self),
             "options": parse_assignments(self.option) if self.option else None,
-            "boundary": None if self.terminals is None else parse_boundary(self.terminals),
+            "boundary": self._boundary(),
             "change": None if self.change is None else parse_change(self.change),
             "interventions": tuple(map(parse_pin, self.pin or ())),
             "evaluation": Evaluation() if self.evaluate else None,
         }
+        described = ("terminals", "truncation", "pin", "evaluate", "option")
         named = {
             name: value
             for name, value in values.items()
-            if value is not None and name not in ("terminals", "pin", "evaluate", "option")
+            if value is not None and name not in described
         }
         return make_spec(**named, weights=weights)
+
+    def _boundary(self) -> Boundary | None:
+        """Return the boundary that ``--terminals`` and ``--truncation`` describe."""
+        if self.terminals is None and self.truncation is None:
+            return None
+        boundary = parse_boundary(self.terminals or "episodic")
+        if self.truncation in (None, "terminal"):
+            return boundary
+        if self.truncation == "bootstrap":
+            return replace(boundary, truncation="bootstrap")
+        known = ("terminal", "bootstrap")
+        raise SpecError(f"--truncation: no {self.truncation!r}{nearest(self.truncation, known)}")
 
 
 def parse_pin(text: str) -> Pin:

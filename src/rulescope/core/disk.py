@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -45,7 +45,7 @@ def read_json(path: Path, kind: type[T], what: str) -> T:
         raise RecordError(f"{path}: not {what} ({fault})") from None
 
 
-def as_json(data: msgspec.Struct) -> bytes:
+def as_json(data: msgspec.Struct | dict[str, Any]) -> bytes:
     """Return ``data`` as indented JSON; :func:`read_json` is the inverse."""
     return msgspec.json.format(msgspec.json.encode(data), indent=1) + b"\n"
 

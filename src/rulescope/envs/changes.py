@@ -73,7 +73,9 @@ class ChangingWorld(CountingWrapper):
 
     def convert_step(self, step: Step) -> Step:
         """Return ``step`` of the changed world."""
-        return step._replace(observation=self.convert_observation(step.observation))
+        seen = self.convert_observation(step.observation)
+        final = None if step.final is None else self.convert_observation(step.final)
+        return step._replace(observation=seen, final=final)
 
 
 class FlippedActions(ChangingWorld):

@@ -42,6 +42,12 @@ class Step(NamedTuple):
     """[N] bool: whether an episode ended here (and the world was reset)."""
     goal: Flags | None = None
     """[N] bool: whether the goal was reached here; None in a world that has no goal."""
+    truncated: Flags | None = None
+    """[N] bool: whether a limit of the world cut the episode off here, although it had not come to
+    an end of its own: a part of ``ended``. None in a world that never cuts an episode off."""
+    final: Array | None = None
+    """[N, *observation_shape] float32: where ``truncated``, the observation from which the episode
+    would have gone on; elsewhere equal to ``observation``. None if ``truncated`` is None."""
 
 
 class References(NamedTuple):
@@ -169,6 +175,17 @@ class ColumnWorld(SeededWorld):
         super().__init__(lanes)
         self.columns = columns
         self.rewarded = list(range(columns))
+
+
+def merge_final(observation: Array, before: Array | None, truncated: Flags) -> Array:
+    """Return the ``final`` [N, *shape] of a step: ``before`` its resets where ``truncated`` [N].
+
+    ``before`` may be None if no lane is truncated.
+    """
+    final = observation.copy()
+    if before is not None:
+        final[truncated] = before[truncated]
+    return final
 
 
 def drift_columns(

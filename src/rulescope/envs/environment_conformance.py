@@ -29,7 +29,10 @@ _DTYPES = {
     "payoff": np.float64,
     "ended": np.bool_,
     "goal": np.bool_,
+    "truncated": np.bool_,
+    "final": np.float32,
 }
+_OBSERVATIONS = ("observation", "final")
 _MORE_SEEDS = 16
 _STARTS = 64
 
@@ -50,6 +53,7 @@ def check_env(make: Make, seed: int = 0, steps: int = 500) -> None:
     check_restart(make(), seed, actions, trace)
     check_ownership(make, seed, actions, trace)
     check_auto_reset(make, seed, trace)
+    check_truncation(trace)
     check_checkpoint(make, seed, actions, trace)
     check_refusal(make, seed, actions, trace)
     check_streams(make, seed, actions)
@@ -96,7 +100,7 @@ def check_arrays(env: Environment, seed: int, actions: Actions) -> None:
         has_goal = step.goal is not None
         require(has_goal == env.goals, "arrays", f"goals is {env.goals}, but goal is {step.goal!r}")
         for name, array in _arrays(step).items():
-            _check_array(name, array, env, _DTYPES[name], observation=name == "observation")
+            _check_array(name, array, env, _DTYPES[name], observation=name in _OBSERVATIONS)
 
 
 def check_determinism(make: Make, seed: int, actions: Actions, trace: Trace) -> None:
@@ -148,6 +152,27 @@ def check_auto_reset(make: Make, seed: int, trace: Trace) -> None:
         "auto-reset",
         f"none of {len(shown)} observations returned with ended=True is a first observation",
     )
+
+
+def check_truncation(trace: Trace) -> None:
+    """[truncation] A world reports in every step which lanes it cut off, or never does.
+
+    A lane that is cut off has ended. ``final`` is given with ``truncated``, and equals the
+    observation wherever no episode was cut off.
+    """
+    clause, told = "truncation", [step.truncated is not None for step in trace[1:]]
+    require(all(told) or not any(told), clause, "some steps have truncated, others have None")
+    for index, step in enumerate(trace[1:], start=1):
+        together = (step.truncated is None) == (step.final is None)
+        require(together, clause, f"step {index} has one of truncated and final without the other")
+        if step.truncated is None or step.final is None:
+            continue
+        over = not (step.truncated & ~step.ended).any()
+        require(over, clause, f"step {index} has truncated set where ended is not")
+        others = ~step.truncated
+        alike = bits_equal(step.final[others], step.observation[others])
+        problem = f"final of step {index} differs from observation where no lane was cut off"
+        require(alike, clause, problem)
 
 
 def check_checkpoint(make: Make, seed: int, actions: Actions, trace: Trace) -> None:

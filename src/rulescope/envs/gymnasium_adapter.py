@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -16,9 +17,17 @@ from numpy.typing import NDArray
 
 from rulescope.core import plugin_source, seeds
 from rulescope.core.errors import RecordError, SpecError, WorldError, nearest, refusing_exit
-from rulescope.envs.environment import Actions, Array, References, SeededWorld, State, Step
+from rulescope.envs.environment import (
+    Actions,
+    Array,
+    References,
+    SeededWorld,
+    State,
+    Step,
+    merge_final,
+)
 from rulescope.envs.plugin_world import checked_flag, checked_reward, checked_step
-from rulescope.envs.world_config import Argument, Gymnasium
+from rulescope.envs.world_config import Argument, Gymnasium, WorldWrapper
 
 
 class GymnasiumEnv(SeededWorld):
@@ -27,12 +36,15 @@ class GymnasiumEnv(SeededWorld):
     Observations from a box keep their shape, all others become a vector as
     ``gymnasium.spaces.flatten`` returns it (one-hot for a discrete space); numbers become float32
     and are not scaled. For a dictionary, ``config.observation`` names the observed part.
-    Termination and truncation both end the episode, and are reported as terminal.
+    Termination and truncation both end the episode, and are reported as terminal; ``truncated`` of
+    a step tells them apart.
 
     Every episode starts with a reset to a seed of its own, drawn from the stream of the lane.
     Gymnasium cannot save an environment, so a saved state is that seed and the actions since, and
     loading it replays them. That is exact for an environment whose episodes depend on the seed
     alone; others are refused when a replay differs. Loading takes longer in longer episodes.
+    A wrapper may change rewards by what it saw in earlier episodes, so with wrappers the payoffs
+    are saved too, and must be the same in the replay.
     """
 
     def __init__(self, config: Gymnasium, lanes: int) -> None:
@@ -43,7 +55,10 @@ class GymnasiumEnv(SeededWorld):
         require_source(config)
         actions = self._envs[0].action_space
         if not isinstance(actions, self._spaces.Discrete):
-            raise SpecError(f"environment.id: {config.id!r} has no discrete actions, but {actions}")
+            raise SpecError(
+                f"environment.id: {config.id!r} has no discrete actions, but {actions} (the "
+                "wrapper DiscretizeAction makes them discrete)"
+            )
         self.actions = int(actions.n)
         self._first_action = int(actions.start)
         self._seen = self._observed()
@@ -55,6 +70,7 @@ class GymnasiumEnv(SeededWorld):
         self._current = np.zeros((lanes, *self.observation_shape), np.float32)
         self._seeds = [0] * lanes
         self._actions: list[list[int]] = [[] for _ in range(lanes)]
+        self._payoffs: list[list[float]] = [[] for _ in range(lanes)]
 
     def _observed(self) -> Any:
         """Return the space of the observed part, which must be numeric."""
@@ -69,8 +85,14 @@ class GymnasiumEnv(SeededWorld):
         space = space if part is None else parts[part]
         if _flattenable(space):
             return space
-        fit = [f"{key!r}" for key, each in parts.items() if _flattenable(each)]
-        hint = f"; environment.observation may be {' or '.join(fit)}" if fit else ""
+        fit = [key for key, each in parts.items() if _flattenable(each)]
+        hint = ""
+        if fit:
+            boxed = [key for key in fit if isinstance(parts[key], self._spaces.Box)]
+            hint = (
+                f"; environment.observation may be {' or '.join(map(repr, fit))} (in --env and "
+                f"--tasks: #{(boxed or fit)[0]} at the end of the name)"
+            )
         shown = ", ".join(f"{key} ({type(each).__name__})" for key, each in parts.items())
         what = f"a dictionary of {shown}" if parts and part is None else type(space).__name__
         raise SpecError(f"environment.id: {name!r} shows {what}, not a fixed array{hint}")
@@ -85,26 +107,30 @@ class GymnasiumEnv(SeededWorld):
     def step(self, actions: Actions) -> Step:
         """Take an action [N] of 0 .. ``actions`` - 1; Gymnasium may count from another number."""
         payoff = np.zeros(self.lanes)
-        ended = np.zeros(self.lanes, np.bool_)
+        ended, truncated = np.zeros(self.lanes, np.bool_), np.zeros(self.lanes, np.bool_)
         for lane, action in enumerate(self._checked(actions)):
-            payoff[lane], ended[lane] = self._act(lane, action)
-            if ended[lane]:
-                self._start_episode(lane)
-        reward = payoff.astype(np.float32)
-        return Step(self._current.copy(), reward, ended.copy(), payoff, ended)
+            payoff[lane], ended[lane], truncated[lane] = self._act(lane, action)
+        before = self._current.copy() if truncated.any() else None
+        for lane in np.flatnonzero(ended).tolist():
+            self._start_episode(lane)
+        shown, reward = self._current.copy(), payoff.astype(np.float32)
+        final = merge_final(shown, before, truncated)
+        return Step(shown, reward, ended.copy(), payoff, ended, None, truncated, final)
 
     def save(self) -> State:
         """Return the seeds and actions of the running episodes, and their observations.
 
         ``seeds`` [N], the ``lengths`` [N] so far, ``actions`` [N, longest] filled up with -1, the
-        packed ``streams`` [N, 6] and the ``observation`` [N, *shape] to check a replay by.
+        packed ``streams`` [N, 6] and the ``observation`` [N, *shape] to check a replay by. With
+        wrappers also the ``payoffs`` [N, longest].
         """
         streams = self._packed()
         lengths = [len(actions) for actions in self._actions]
         played = np.full((self.lanes, max(lengths)), -1, np.int64)
         for row, actions in zip(played, self._actions, strict=True):
             row[: len(actions)] = actions
-        return {
+        paid = {"payoffs": self._padded_payoffs()} if self.config.wrappers else {}
+        return paid | {
             "streams": streams,
             "seeds": np.array(self._seeds),
             "lengths": np.array(lengths),
@@ -124,6 +150,7 @@ class GymnasiumEnv(SeededWorld):
                 "lengths": lanes,
                 "actions": lanes + longest,
                 "observation": (self.lanes, *self.observation_shape),
+                **({"payoffs": lanes + longest} if self.config.wrappers else {}),
             },
         )
         self._streams = [seeds.unpack(words) for words in arrays["streams"]]
@@ -131,7 +158,9 @@ class GymnasiumEnv(SeededWorld):
             self._begin(lane, int(arrays["seeds"][lane]))
             for action in arrays["actions"][lane, : int(arrays["lengths"][lane])].tolist():
                 self._act(lane, action)
-        if self._current.tobytes() != np.asarray(arrays["observation"], np.float32).tobytes():
+        seen = np.asarray(arrays["observation"], np.float32).tobytes()
+        paid = np.asarray(arrays.get("payoffs", self._padded_payoffs()), np.float64)
+        if self._current.tobytes() != seen or (paid != self._padded_payoffs()).any():
             raise RecordError(
                 f"{self.config.id!r} cannot be resumed: replayed from the same seed, an episode "
                 "differs"
@@ -141,22 +170,34 @@ class GymnasiumEnv(SeededWorld):
         self._begin(lane, int(self._streams[lane].integers(2**31)))
 
     def _begin(self, lane: int, seed: int) -> None:
-        self._seeds[lane], self._actions[lane] = seed, []
+        self._seeds[lane], self._actions[lane], self._payoffs[lane] = seed, [], []
         with refusing_exit(f"the world {self.config.id!r}"):
             observation, _ = self._envs[lane].reset(seed=seed)
         self._current[lane] = self._array(observation)
 
-    def _act(self, lane: int, action: int) -> tuple[float, bool]:
-        """Step one lane; return its payoff and whether the episode ended."""
+    def _padded_payoffs(self) -> NDArray[np.float64]:
+        """Return the payoffs of the running episodes [N, longest], filled up with 0."""
+        payoffs = np.zeros((self.lanes, max(map(len, self._payoffs))))
+        for row, paid in zip(payoffs, self._payoffs, strict=True):
+            row[: len(paid)] = paid
+        return payoffs
+
+    def _act(self, lane: int, action: int) -> tuple[float, bool, bool]:
+        """Step one lane; return its payoff, whether the episode ended, and whether it was cut off.
+
+        A limit that is reached in the very step that ends the episode cuts nothing off.
+        """
         self._actions[lane].append(action)
         name = self.config.id
         observation, reward, terminated, truncated, _ = checked_step(
             name, self._envs[lane].step(action + self._first_action)
         )
         self._current[lane] = self._array(observation)
-        ended = checked_flag(name, "terminated", terminated)
-        ended |= checked_flag(name, "truncated", truncated)
-        return checked_reward(name, reward), ended
+        over = checked_flag(name, "terminated", terminated)
+        cut = checked_flag(name, "truncated", truncated) and not over
+        payoff = checked_reward(name, reward)
+        self._payoffs[lane].append(payoff)
+        return payoff, over or cut, cut
 
     def _array(self, observation: Any) -> NDArray[Any]:
         part = self.config.observation
@@ -177,17 +218,70 @@ class GymnasiumEnv(SeededWorld):
 
 
 def _make(config: Gymnasium) -> Any:
-    """Make one environment, or raise :class:`SpecError` with the reason."""
+    """Make one environment with its wrappers, or raise :class:`SpecError` with the reason."""
     gymnasium = _package()
-    arguments = {each.name: each.value for each in config.arguments}
-    if len(arguments) < len(config.arguments):
-        raise SpecError(f"environment.arguments: a name is given twice for {config.id!r}")
+    arguments = _by_name(config.arguments, f"environment.arguments: of {config.id!r}")
     try:
         with refusing_exit(f"the world {config.id!r}"):
-            return gymnasium.make(config.id, **arguments)
+            env = gymnasium.make(config.id, **arguments)
+    except gymnasium.error.UnregisteredEnv:
+        raise SpecError(
+            f"environment.id: {config.id!r} cannot be made: it is not registered"
+            f"{_nearest_ids(config.id, gymnasium.registry)}"
+        ) from None
     except (gymnasium.error.Error, ImportError, TypeError, ValueError) as fault:
         given = f" with {', '.join(sorted(arguments))}" if arguments else ""
         raise SpecError(f"environment.id: {config.id!r} cannot be made{given} ({fault})") from None
+    for place, wrapper in enumerate(config.wrappers):
+        env = _wrap(env, wrapper, f"environment.wrappers[{place}]")
+    return env
+
+
+def _by_name(arguments: Sequence[Argument], where: str) -> dict[str, Any]:
+    """Return keyword arguments by name; ``where`` begins the error about one given twice."""
+    found = {each.name: each.value for each in arguments}
+    if len(found) < len(arguments):
+        raise SpecError(f"{where}, a name is given twice")
+    return found
+
+
+def _nearest_ids(name: str, registered: Iterable[str]) -> str:
+    """Return a hint such as ``"; nearest: 'CartPole-v1'"``; there are too many to list them all."""
+    close = difflib.get_close_matches(name, list(registered), n=1, cutoff=0.6)
+    hint = f"; nearest: {close[0]!r}" if close else ""
+    return f"{hint}; an id of another package begins with its module, as in 'minigrid:{name}'"
+
+
+def _wrap(env: Any, wrapper: WorldWrapper, where: str) -> Any:
+    """Return ``env`` inside one wrapper; ``where`` begins the error."""
+    gymnasium = _package()
+    module, colon, name = wrapper.name.rpartition(":")
+    try:
+        with refusing_exit(f"the wrapper {wrapper.name!r}"):
+            kinds = import_module(module if colon else "gymnasium.wrappers")
+    except ImportError as fault:
+        raise SpecError(f"{where}: {wrapper.name!r} cannot be imported ({fault})") from None
+    known = [key for key in dir(kinds) if _is_wrapper(kinds, key)]
+    if name not in known:
+        raise SpecError(
+            f"{where}: no wrapper {name!r} in {kinds.__name__}{nearest(name, known)}"
+            + ("" if colon else "; one of another package is written module:Class")
+        )
+    arguments = _by_name(wrapper.arguments, f"{where}.arguments: of {wrapper.name!r}")
+    try:
+        with refusing_exit(f"the wrapper {wrapper.name!r}"):
+            return getattr(kinds, name)(env, **arguments)
+    except (gymnasium.error.Error, ImportError, AssertionError, TypeError, ValueError) as fault:
+        given = f" with {', '.join(sorted(arguments))}" if arguments else ""
+        raise SpecError(f"{where}: {wrapper.name!r} cannot be made{given} ({fault})") from None
+
+
+def _is_wrapper(module: Any, name: str) -> bool:
+    try:
+        kind = getattr(module, name, None)
+    except Exception:  # one that needs a package that is not installed
+        return False
+    return isinstance(kind, type) and issubclass(kind, _package().Wrapper)
 
 
 def _flattenable(space: Any) -> bool:
@@ -213,19 +307,22 @@ class Origin(NamedTuple):
 
 def origin(config: Gymnasium) -> Origin:
     """Return the origin of the world that ``config`` names, whatever its ``source``."""
-    return _origin(Gymnasium(id=config.id, arguments=config.arguments))
+    return _origin(Gymnasium(id=config.id, arguments=config.arguments, wrappers=config.wrappers))
 
 
 @cache
 def _origin(config: Gymnasium) -> Origin:
     """Make the world, once per process, and find its origin."""
-    env = _make(config)
+    _make(config).close()  # wrappers that cannot be made are reported here
+    env = _make(replace(config, wrappers=()))
     env.close()
     registered = env.spec
     parts = [registered, *registered.additional_wrappers]
     modules = {_module(part.entry_point) for part in parts}
     named, colon, _ = config.id.partition(":")
     modules |= {named} if colon else set()
+    modules |= {each.name.partition(":")[0] for each in config.wrappers if ":" in each.name}
+    modules |= {"gymnasium"} if any(":" not in each.name for each in config.wrappers) else set()
     facts = [[_entry(part.entry_point), _plain(part.kwargs)] for part in parts] + [
         registered.max_episode_steps,
         registered.order_enforce,
@@ -236,6 +333,14 @@ def _origin(config: Gymnasium) -> Origin:
         return Origin(None, tuple(sorted(modules)))
     text = json.dumps([hashes, facts], sort_keys=True)
     return Origin(hashlib.sha256(text.encode()).hexdigest(), tuple(sorted(modules)))
+
+
+def reward_threshold(config: Gymnasium) -> float | None:
+    """Return the mean return at which the environment counts as solved, if one is registered."""
+    env = _make(config)
+    env.close()
+    found = env.spec.reward_threshold
+    return None if found is None else float(found)
 
 
 def known_source(config: Gymnasium) -> str:

@@ -10,7 +10,15 @@ from numpy.random import Generator, RandomState
 
 from rulescope.core import seeds
 from rulescope.core.errors import SpecError
-from rulescope.envs.environment import UNKNOWN, Actions, Array, SeededWorld, State, Step
+from rulescope.envs.environment import (
+    UNKNOWN,
+    Actions,
+    Array,
+    SeededWorld,
+    State,
+    Step,
+    merge_final,
+)
 from rulescope.envs.world_config import MinAtar
 
 ACTIONS = "nlurdf"
@@ -41,7 +49,8 @@ class MinAtarEnv(SeededWorld):
 
     Sticky actions are the package's own: the last *executed* action is repeated, also across an
     episode end. An episode ends when the game ends, or after ``limit`` steps; both are reported
-    as terminal. There are no references: returns and rates are reported unnormalised.
+    as terminal, and with a limit ``truncated`` tells them apart. There are no references: returns
+    and rates are reported unnormalised.
 
     The package draws through NumPy's legacy interface, which reads the stream of the lane here.
     """
@@ -84,12 +93,19 @@ class MinAtarEnv(SeededWorld):
         payoff = np.array([reward for reward, _ in results], np.float64)
         ended = np.array([over for _, over in results], np.bool_)
         self._ages += 1
+        truncated = final = None
         if self.config.limit is not None:
-            ended |= self._ages >= self.config.limit
+            truncated = (self._ages >= self.config.limit) & ~ended
+            final = self._boards() if truncated.any() else None
+            ended |= truncated
         for lane in np.flatnonzero(ended).tolist():
             self._games[lane].reset()
             self._ages[lane] = 0
-        return Step(self._boards(), payoff.astype(np.float32), ended.copy(), payoff, ended)
+        boards = self._boards()
+        if truncated is not None:
+            final = merge_final(boards, final, truncated)
+        reward = payoff.astype(np.float32)
+        return Step(boards, reward, ended.copy(), payoff, ended, None, truncated, final)
 
     def save(self) -> State:
         """Return the state of the games, each attribute as an array [N, ...], and the streams.

@@ -47,6 +47,13 @@ class Checked(Wrapper):
         self._flags("ended", step.ended)
         if self.goals:
             self._flags("goal", step.goal)
+        if (step.truncated is None) != (step.final is None):
+            raise self._wrong("truncated and final must be given together, or both be None")
+        if step.truncated is not None:
+            self._flags("truncated", step.truncated)
+            self._numbers("final", step.final, self.observation_shape)
+            if (step.truncated & ~step.ended).any():
+                raise self._wrong("truncated is set where ended is not")
         return step
 
     def flipped(self) -> tuple[int, ...]:

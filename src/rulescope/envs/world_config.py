@@ -74,6 +74,15 @@ class Argument(Frozen, frozen=True):
     value: Plain | tuple[Plain, ...]
 
 
+class WorldWrapper(Frozen, frozen=True):
+    """A wrapper around a Gymnasium environment."""
+
+    name: Annotated[str, Meta(pattern=r"^([A-Za-z_][\w.]*:)?[A-Za-z_]\w*\Z")]
+    """``TimeLimit``: one of ``gymnasium.wrappers``. ``module:Class``: one of another package."""
+    arguments: tuple[Argument, ...] = ()
+    """Its keyword arguments."""
+
+
 class Gymnasium(Frozen, frozen=True, tag="gymnasium", tag_field="kind"):
     """Any registered Gymnasium environment with discrete actions.
 
@@ -90,6 +99,8 @@ class Gymnasium(Frozen, frozen=True, tag="gymnasium", tag_field="kind"):
     MiniGrid. None: all of it."""
     arguments: tuple[Argument, ...] = ()
     """Keyword arguments of ``gymnasium.make``."""
+    wrappers: tuple[WorldWrapper, ...] = ()
+    """Wrappers around the environment, the innermost first."""
     source: Sha256 | None = None
     """Sha256 of the code of the world: an edited world is another world. None: not pinned, so that
     the run id does not depend on it."""
@@ -138,6 +149,10 @@ class Boundary(Frozen, frozen=True):
 
     terminals: Literal["episodic", "masked", "synthetic"] = "episodic"
     interval: Annotated[int, Meta(ge=1)] | None = None
+    truncation: Literal["terminal", "bootstrap"] = "terminal"
+    """What a learner makes of an episode that a limit of the world cut off. ``terminal``: the same
+    as of any other end, so the value after it is 0. ``bootstrap``: the value after it is the
+    learner's own estimate for the observation at which the episode was cut off."""
 
 
 class _Change(Frozen, frozen=True):

@@ -113,16 +113,41 @@ class ActorCritic(Learner):
 
 
 def rows(rollout: Rollout) -> NDArray[np.float32]:
-    """Return the observations of all lanes, time first: [(S + 1) * N, *shape]."""
+    """Return the observations of all lanes, time first, then those of cut-off episodes.
+
+    [(S + 1) * N + K, *shape], with the K of ``rollout.final``, if it has any.
+    """
     observations = rollout.observations
-    return observations.reshape(-1, *observations.shape[2:])
+    flat = observations.reshape(-1, *observations.shape[2:])
+    return flat if rollout.final is None else np.concatenate([flat, rollout.final])
+
+
+def split_values(
+    rollout: Rollout, values: NDArray[np.floating[Any]]
+) -> tuple[NDArray[np.floating[Any]], NDArray[np.floating[Any]]]:
+    """Return the values of :func:`rows` as those of the observations [S + 1, N] and [K]."""
+    shape = rollout.observations.shape[:2]
+    count = shape[0] * shape[1]
+    return values[:count].reshape(shape), values[count:]
 
 
 def gae(
-    rollout: Rollout, values: NDArray[np.floating[Any]], discount: float, trace: float
+    rollout: Rollout,
+    values: NDArray[np.floating[Any]],
+    discount: float,
+    trace: float,
+    final: NDArray[np.floating[Any]] | None = None,
 ) -> NDArray[np.float64]:
-    """Return :func:`generalised_advantages` [S, N] of ``rollout`` for ``values`` [S + 1, N]."""
-    return generalised_advantages(rollout.rewards, rollout.terminals, values, discount, trace)
+    """Return :func:`generalised_advantages` [S, N] of ``rollout`` for ``values`` [S + 1, N].
+
+    ``final`` [K] are the values at which episodes were cut off. Such a value, discounted, is what
+    the cut-off step still earns; the trace ends there as at any other terminal.
+    """
+    rewards = rollout.rewards
+    if rollout.truncated is not None and final is not None:
+        rewards = rewards.astype(np.float64)
+        rewards[rollout.truncated] += discount * final.astype(np.float64)
+    return generalised_advantages(rewards, rollout.terminals, values, discount, trace)
 
 
 def generalised_advantages(
@@ -235,8 +260,8 @@ class A2CLearner(ActorCritic):
         """Update once from all S x N transitions; the last observations are the bootstrap."""
         config = self.config
         evaluation = self.evaluate(self.tensor(rows(rollout)))
-        values = evaluation.output_array[:, -1].reshape(rollout.observations.shape[:2])
-        advantages = gae(rollout, values, config.discount, config.trace)
+        values, final = split_values(rollout, evaluation.output_array[:, -1])
+        advantages = gae(rollout, values, config.discount, config.trace, final)
         if self.statistics is not None:
             # Advantages are linear in the TD errors, so dividing them divides each TD error.
             self.statistics.push(rollout)

@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 from rulescope.core.arrays import Arrays
-from rulescope.learners.a2c import METRICS, ActorCritic, Decisions, gae, rows
+from rulescope.learners.a2c import METRICS, ActorCritic, Decisions, gae, rows, split_values
 from rulescope.learners.baseline_config import A2CPopArt
 from rulescope.learners.learner import Carrier, Rollout
 
@@ -62,15 +62,15 @@ class PopArtLearner(ActorCritic):
         evaluation = self.evaluate(self.tensor(rows(rollout)))
         outputs = evaluation.output_array.astype(np.float64)
         scale = self.averages.scale(config.floor)
-        shape = rollout.observations.shape[:2]
-        values = outputs[:, -1].reshape(shape) * scale + self.averages.mean
-        advantages = gae(rollout, values, config.discount, config.trace)
+        estimated = outputs[:, -1] * scale + self.averages.mean
+        values, final = split_values(rollout, estimated)
+        advantages = gae(rollout, values, config.discount, config.trace, final)
         returns = advantages + values[:-1]
 
         self.move(returns)
         mean, scale = self.averages.mean, self.averages.scale(config.floor)
         # The same values in the new units; the gradient also uses the rescaled head.
-        outputs[:, -1] = (values.ravel() - mean) / scale
+        outputs[:, -1] = (estimated - mean) / scale
         units = scale if config.advantages == "normalised" else 1.0
         weights = advantages.ravel() / units
         targets = (returns.ravel() - mean) / scale

@@ -40,6 +40,7 @@ class A2C(LearnerBase, frozen=True, tag="a2c", tag_field="kind"):
     """Advantage actor-critic: one update on each rollout, which is then discarded."""
 
     builds: ClassVar[str] = "a2c:A2CLearner"
+    BOOTSTRAPS: ClassVar[bool] = True
     CARRIERS: ClassVar[tuple[str, ...]] = ("moments", "params")
     scheduled: ClassVar[bool] = False
 
@@ -66,11 +67,20 @@ class A2C(LearnerBase, frozen=True, tag="a2c", tag_field="kind"):
         on = (name for name, option in options.items() if option is not None)
         return (*on, *self.CARRIERS)
 
+    @property
+    def bootstraps(self) -> bool:
+        """Whether the learner can estimate the value of an episode that was cut off.
+
+        Not with return-based scaling, whose discount is 0 at every end by definition.
+        """
+        return self.scaling is None
+
 
 class PPO(LearnerBase, frozen=True, tag="ppo", tag_field="kind"):
     """Proximal policy optimisation: several passes over each rollout in minibatches."""
 
     builds: ClassVar[str] = "ppo:PPOLearner"
+    BOOTSTRAPS: ClassVar[bool] = True
     CARRIERS: ClassVar[tuple[str, ...]] = ("moments", "params")
     scheduled: ClassVar[bool] = False
 
@@ -108,6 +118,7 @@ class A2CPopArt(LearnerBase, frozen=True, tag="a2c-popart", tag_field="kind"):
     """
 
     builds: ClassVar[str] = "a2c_popart:PopArtLearner"
+    BOOTSTRAPS: ClassVar[bool] = True
     CARRIERS: ClassVar[tuple[str, ...]] = ("averages", "moments", "params")
     scheduled: ClassVar[bool] = False
 
@@ -133,6 +144,7 @@ class DQN(LearnerBase, frozen=True, tag="dqn", tag_field="kind"):
     """
 
     builds: ClassVar[str] = "dqn:DQNLearner"
+    BOOTSTRAPS: ClassVar[bool] = True
     CARRIERS: ClassVar[tuple[str, ...]] = ("target", "moments", "replay", "schedule", "params")
 
     agent: NetworkSizes = NetworkSizes()
@@ -195,6 +207,7 @@ class RandomPolicy(LearnerBase, frozen=True, tag="random", tag_field="kind"):
     """Uniformly random actions without learning."""
 
     builds: ClassVar[str] = "learner:UniformLearner"
+    BOOTSTRAPS: ClassVar[bool] = True
     CARRIERS: ClassVar[tuple[str, ...]] = ()
     scheduled: ClassVar[bool] = False
 

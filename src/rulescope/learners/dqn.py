@@ -106,13 +106,10 @@ class DQNLearner(Learner):
         drawn: list[Transitions] = []
         measured: list[dict[str, float]] = []
         self._pending = 0
+        ended, following = transition_ends(rollout)
         for t, actions in enumerate(rollout.actions):
             self.replay.append(
-                rollout.observations[t],
-                actions,
-                rollout.rewards[t],
-                rollout.terminals[t],
-                rollout.observations[t + 1],
+                rollout.observations[t], actions, rollout.rewards[t], ended[t], following[t]
             )
             before, self.interactions = self.interactions, self.interactions + lanes
             if self._started():
@@ -214,6 +211,19 @@ class DQNLearner(Learner):
 
     def _set_schedule(self, content: Arrays) -> None:
         self.interactions = int(content["interactions"])
+
+
+def transition_ends(rollout: Rollout) -> tuple[NDArray[np.bool_], NDArray[np.float32]]:
+    """Return for each transition whether nothing follows [S, N], and what does [S, N, *shape].
+
+    Where an episode was cut off and is to be bootstrapped, that is the observation at the cut.
+    """
+    following = rollout.observations[1:]
+    if rollout.truncated is None or rollout.final is None:
+        return rollout.terminals, following
+    following = following.copy()
+    following[rollout.truncated] = rollout.final
+    return rollout.terminals & ~rollout.truncated, following
 
 
 def _due(before: int, now: int, every: int) -> int:

@@ -42,6 +42,12 @@ class Rollout(NamedTuple):
     """[N]: whether the first observation followed a terminal (of the rollout before)."""
     behaviour: Mapping[str, NDArray[np.float32]]
     """The stored behaviour, each [S, N, ...]."""
+    truncated: NDArray[np.bool_] | None = None
+    """[S, N]: which of ``terminals`` cut an episode off that had not come to an end, if the learner
+    is to bootstrap there (see :class:`rulescope.envs.world_config.Boundary`); else None."""
+    final: NDArray[np.float32] | None = None
+    """[K, *shape]: the observation at each of the K ``truncated``, in order of time, then lane;
+    None if ``truncated`` is None."""
 
 
 class Carrier(NamedTuple):
@@ -67,6 +73,9 @@ class Learner(ABC):
     """Its random streams, by name."""
     after_step: list[Callable[[], None]]
     """Callbacks after each optimiser step, in learners that make several per iteration."""
+    bootstraps: bool = False
+    """Whether :meth:`learn` of a plug-in reads ``truncated`` and ``final`` of a rollout. Learners
+    of this package declare that in their configuration."""
 
     acting_carriers: tuple[str, ...] = ()
     """Names of the carriers that :meth:`act` and :meth:`begin_episodes` change, such as an agent's

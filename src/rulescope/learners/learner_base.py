@@ -105,6 +105,13 @@ class LearnerBase(Frozen, frozen=True):
     """Arrays as large as the network in a checkpoint: parameters, target and two moments."""
     outputs: ClassVar[int] = 20
     """Outputs of the network, about."""
+    BOOTSTRAPS: ClassVar[bool] = False
+    """Whether it can estimate the value of an episode that was cut off."""
+
+    @property
+    def bootstraps(self) -> bool:
+        """Whether it can estimate the value of an episode that was cut off, with its options."""
+        return self.BOOTSTRAPS
 
     @property
     def kind(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
@@ -41,6 +41,8 @@ class Plugin(LearnerBase, frozen=True, tag="plugin", tag_field="kind"):
     """Hash of its package's source: an edited rule is another rule, and another run."""
     carriers: Annotated[tuple[CarrierName, ...], Meta(min_length=1)] = CARRIERS
     """Names of the parts of the learner's persistent state."""
+    BOOTSTRAPS: ClassVar[bool] = True
+    """Decided by the rule itself: :attr:`rulescope.learners.learner.Learner.bootstraps`."""
     agent: NetworkSizes = NetworkSizes()
     """The network of a rule that does not bring its own."""
     learning_rate: Rate = LEARNING_RATE

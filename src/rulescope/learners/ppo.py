@@ -24,6 +24,7 @@ from rulescope.learners.a2c import (
     gae,
     log_softmax,
     rows,
+    split_values,
 )
 from rulescope.learners.baseline_config import PPO
 from rulescope.learners.learner import Rollout
@@ -68,9 +69,9 @@ class PPOLearner(ActorCritic):
         """Make ``epochs`` times ``minibatches`` updates; the metrics are means over them."""
         config = self.config
         observed, actions = rows(rollout), rollout.actions.ravel()
-        values = self.evaluate(self.tensor(observed)).output_array[:, -1]
-        values = values.reshape(rollout.observations.shape[:2])
-        advantages = gae(rollout, values, config.discount, config.trace)
+        estimated = self.evaluate(self.tensor(observed)).output_array[:, -1]
+        values, final = split_values(rollout, estimated)
+        advantages = gae(rollout, values, config.discount, config.trace, final)
         logits = rollout.behaviour["logits"].reshape(len(actions), -1)
         columns = (
             actions,

@@ -16,6 +16,7 @@ from msgspec import Meta
 
 from rulescope.core import disk
 from rulescope.core.errors import RecordError
+from rulescope.envs.tasks import Task
 from rulescope.learners.disco_config import Disco
 from rulescope.learners.further_config import Lpg, Lpo
 from rulescope.learners.learner_config import Plugin
@@ -59,6 +60,8 @@ class CampaignPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     scales: Scales
     tasks: Names
     conditions: Names
+    worlds: Annotated[tuple[Task, ...], Meta(max_length=1000)] = ()
+    """Worlds among the tasks that the user named; left out of the file if there are none."""
 
 
 class _Header(msgspec.Struct):
@@ -67,7 +70,10 @@ class _Header(msgspec.Struct):
 
 def add_plan(store: Store, plan: CampaignPlan) -> None:
     """Write ``plan`` into ``store``, whole or not at all; the same plan is written once."""
-    _add(store, disk.as_json(plan))
+    fields = msgspec.structs.asdict(plan)
+    if not plan.worlds:  # as plans were written before there could be any
+        del fields["worlds"]
+    _add(store, disk.as_json(fields))
 
 
 def copy_plans(source: Store, target: Store) -> None:

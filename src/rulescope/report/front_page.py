@@ -39,13 +39,13 @@ AXES = {axis.name: axis.assays for axis in design_tables.AXES} | {"A second rule
 ALL_AXES = "All axes"
 """Of assays that belong to no single axis."""
 UNIT_NAMES = {**UNITS, "score": "score"}
-Pages = Mapping[tuple[str, str], AssayPage]
-"""Pages by assay and rule."""
+Pages = Mapping[tuple[str, str, str], AssayPage]
+"""Pages by assay, rule, and the world that the user named."""
 
 
 def front_page(site: Site, panels: Mapping[str, list[Panel]]) -> str:
     """Return the front page; ``panels`` are the learning curves by page name."""
-    pages = {(each.plan.assay.id, each.plan.budget.subject.rule): each for each in site.pages}
+    pages = {_place(each): each for each in site.pages}
     slugs = distinct_slugs(f"profile-{name}" for name in site.profiles)
     profiles = zip(slugs, site.profiles.values(), strict=True)
     return render_page(
@@ -70,6 +70,12 @@ def front_page(site: Site, panels: Mapping[str, list[Panel]]) -> str:
             for view in site.views
         ],
     )
+
+
+def _place(page: AssayPage) -> tuple[str, str, str]:
+    """Return assay, rule and world of a page."""
+    budget = page.plan.budget
+    return page.plan.assay.id, budget.subject.rule, ", ".join(budget.references)
 
 
 def _numbers(site: Site) -> list[tuple[str, str, str]]:
@@ -180,7 +186,7 @@ def _measure(measure: Measure, profile: Profile, pages: Pages) -> dict[str, Any]
                 "n": one.n,
             }
         )
-    page = pages.get((measure.source, profile.content or profile.rule))
+    page = pages.get((measure.source, profile.content or profile.rule, profile.world))
     return {
         "title": measure.title,
         "unit": UNIT_NAMES.get(measure.unit, measure.unit),

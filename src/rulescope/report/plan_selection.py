@@ -51,9 +51,12 @@ class _Candidate:
     recorded: bool = False
 
     @property
-    def group(self) -> tuple[str, str, str, str]:
-        """Assay, agent, rule, source of a plug-in: candidates of one group share a page."""
-        return (self.plan.assay.id, *_subject(self.plan.budget))
+    def group(self) -> tuple[str, ...]:
+        """Assay, worlds that the user named, agent, rule, source of a plug-in.
+
+        Candidates of one group share a page.
+        """
+        return (self.plan.assay.id, _worlds(self.plan.budget), *_subject(self.plan.budget))
 
 
 def select_plans(
@@ -93,7 +96,9 @@ def select_plans(
     tags = _plugin_tags(known)
     return [
         SelectedPlan(
-            each.plan, _other_lengths(each, groups[each.group]), tags.get(each.group[2:], "")
+            each.plan,
+            _other_lengths(each, groups[each.group]),
+            tags.get(_rule_and_source(each), ""),
         )
         for each in (selected if preset else _without_coincidences(selected))
     ]
@@ -107,7 +112,8 @@ def _recorded_candidates(recorded: Recorded, known: Known) -> list[_Candidate]:
     united: dict[tuple[object, ...], list[tuple[Assay, Budget]]] = {}
     for assay, budget in recorded:
         length = (budget.iterations, budget.episodes, budget.log_every)
-        united.setdefault((assay.id, _subject(budget), length), []).append((assay, budget))
+        key = (assay.id, _worlds(budget), _subject(budget), length)
+        united.setdefault(key, []).append((assay, budget))
     found: list[Plan] = []
     for plans in united.values():
         plan = _united_plan(plans[0][0], [budget for _, budget in plans], known)
@@ -149,7 +155,11 @@ def _united_plan(assay: Assay, budgets: Sequence[Budget], known: Known) -> Plan 
         max(budgets, key=lambda each: each.seeds),
         arms=tuple(arm for arm in assay.arms if any(arm in each.arms for each in budgets)),
         scales=tuple(sorted({scale for each in budgets for scale in each.scales})),
-        tasks=tuple(task for task in assay.tasks if any(task in each.tasks for each in budgets)),
+        tasks=tuple(
+            task
+            for task in dict.fromkeys((*assay.tasks, *budgets[0].references))
+            if any(task in each.tasks for each in budgets)
+        ),
         conditions=tuple(
             name for name in assay.conditions if any(name in each.conditions for each in budgets)
         ),
@@ -182,6 +192,16 @@ def _searched_candidates(
         odd = [spec for key, spec in left.items() if key not in planned | set(observed)]
         found += search_lengths(odd, known, rules)
     return [_Candidate(plan) for plan in found]
+
+
+def _worlds(budget: Budget) -> str:
+    """Return the worlds that the user named, with their configurations; empty without any."""
+    return repr(budget.worlds) if budget.worlds else ""
+
+
+def _rule_and_source(candidate: _Candidate) -> tuple[str, str]:
+    _, rule, source = _subject(candidate.plan.budget)
+    return rule, source
 
 
 def _subject(budget: Budget) -> tuple[str, str, str]:
@@ -265,7 +285,7 @@ def _without_coincidences(found: list[_Candidate]) -> list[_Candidate]:
 def _is_as_published(plan: Plan) -> bool:
     """Return whether a plan has rule, agent and length of the published budget."""
     paper = plan.assay.budget("paper")
-    terms = ("subject", "agent", "iterations", "episodes")
+    terms = ("subject", "agent", "iterations", "episodes", "worlds")
     return all(getattr(plan.budget, name) == getattr(paper, name) for name in terms)
 
 

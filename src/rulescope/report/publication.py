@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rulescope.assays import ASSAYS, Assay, Results, design_tables
-from rulescope.assays.figures import FIGURES, SCHEMATICS, write_figure
+from rulescope.assays.figures import FIGURES, SCHEMATICS, figures_in_worlds, write_figure
 from rulescope.assays.published_agreement import AGREEMENT_RULE, JUDGED
 from rulescope.assays.results import Table
 from rulescope.claims.ledger_tables import agents_table, ledger_table
@@ -46,6 +46,8 @@ AUDITED = {"scale-audit": ("E1", ("live", "pin"))}
 
 def figures(assay: Assay, results: Results) -> tuple[str, ...]:
     """Return the labels of the figures that ``results`` suffice for, the simplest first."""
+    if results.worlds:
+        return figures_in_worlds(results)
     arms = results.axes.get("arm", ())
     own = [
         label
@@ -168,11 +170,14 @@ def _pages(site: Site, group: str) -> list[AssayPage]:
 def _beside(site: Site, group: str) -> list[AssayPage]:
     """Return the pages of a group, and those without a rule, which belong to all groups."""
     own = _pages(site, group)
+    if any(each.plan.budget.worlds for each in own):  # no other page is of that world
+        return own
     ids = {each.plan.assay.id for each in own}
     without_rule = [
         each
         for each in site.pages
         if each.plan.assay.id not in ids
+        and not each.plan.budget.worlds
         and not any(
             hasattr(run.learner, "rule")
             for key, run in each.plan.runs.items()

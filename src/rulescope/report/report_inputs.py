@@ -14,7 +14,7 @@ from rulescope.assays.results import Table
 from rulescope.assays.streams import world_checks
 from rulescope.core.arrays import Arrays
 from rulescope.core.errors import RecordError
-from rulescope.envs.world_config import WORLDS, EnvironmentSpec
+from rulescope.envs.world_names import name_world
 from rulescope.records import Logged, Record, Store
 from rulescope.records.columns import run_row
 from rulescope.records.index import record_bytes
@@ -89,7 +89,7 @@ def recorded_run(record: Record, size: int) -> RecordedRun:
         spec=spec,
         manifest=record.manifest,
         fields={
-            "world": _world_name(record.spec.environment),
+            "world": name_world(record.spec.environment),
             **{name: _plain(kind, row[f"{kind}:{name}"]) for kind, name in _columns(row)},
         },
         log={
@@ -103,11 +103,6 @@ def recorded_run(record: Record, size: int) -> RecordedRun:
         terminal=_terminal_arrays(record.state),
         evaluations=_evaluations(record),
     )
-
-
-def _world_name(environment: EnvironmentSpec) -> str:
-    named = (name for name, world in WORLDS.items() if world == environment)
-    return next(named, str(environment.__struct_config__.tag))
 
 
 def _columns(row: Mapping[str, Any]) -> list[tuple[str, str]]:

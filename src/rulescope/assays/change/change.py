@@ -41,6 +41,7 @@ from rulescope.assays.frame import Floats, Frame
 from rulescope.assays.grid import Arm, Cell, arm_words, make_runs, require_unit_scale, sweep
 from rulescope.assays.results import Results
 from rulescope.core.errors import SpecError
+from rulescope.envs.world_config import change_problem
 from rulescope.run_spec import Reset, RunSpec
 from rulescope.stats import (
     attained,
@@ -107,12 +108,20 @@ def grid(budget: Budget) -> list[Cell]:
 
     def runs(labels: dict[str, Label]) -> tuple[RunSpec, ...]:
         condition, task, arm = map(str, labels.values())
-        if arm not in DISCO and task != DQN_TASK:
+        if arm not in DISCO and task != DQN_TASK and task in TASKS:
             return ()
-        return make_runs(budget, ARMS[arm], task=task, change=change(condition, at))
+        changed = change(condition, at)
+        if changed is not None and change_problem(budget.world(task), changed) is not None:
+            return ()
+        return make_runs(budget, ARMS[arm], task=task, change=changed)
 
     axes = {"condition": budget.conditions, "task": budget.tasks, "arm": budget.arms}
     cells = sweep(axes, runs)
+    if not cells and budget.worlds:
+        raise SpecError(
+            f"--conditions: none of {', '.join(budget.conditions)} is possible in "
+            f"{', '.join(budget.tasks)}"
+        )
     if not cells:
         raise SpecError(
             f"--tasks: baselines run in {DQN_TASK!r} only, and no other arm was asked for"
@@ -128,7 +137,8 @@ def analyse(frame: Frame) -> Results:
     with collect_tail_warnings(notes):
         for readout in ("pre", "auc", "final"):
             found.update(estimate_cells(frame, readout, read[readout], CORE_DRAWS))
-        found.update(_attainment(frame))
+        if frame.normalised:
+            found.update(_attainment(frame))
         found.update(_replay_contrasts(frame, read["auc"]))
         found.update(_auxiliary_effects(frame, read))
         found.update(_replacement_effects(frame, read))
@@ -187,8 +197,10 @@ def _replay_contrasts(frame: Frame, auc: Floats) -> Estimates:
     blocks = seed_blocks(len(frame.seeds), CORE_DRAWS)
     statistics = {"contrast": trimmed_mean, "contrast-iqm": exact_iqm}
     found = Estimates()
+    tasks = frame.axes["task"]
+    board = DQN_TASK if DQN_TASK in tasks or not frame.worlds else tasks[0]
     for condition, (replay, arm) in product(SWITCHED, REPLAYS.items()):
-        each = _differences(frame, auc, "rule", arm, condition, DQN_TASK)
+        each = _differences(frame, auc, "rule", arm, condition, board)
         labels = {"condition": condition, "replay": replay}
         for quantity, statistic in statistics.items():
             one = (
@@ -255,6 +267,7 @@ ASSAY = Assay(
     question="How is competence rebuilt after a change, and does retained experience help?",
     arms=tuple(ARMS),
     tasks=TASKS,
+    any_world=True,
     presets=PRESETS,
     grid=grid,
     analyse=analyse,

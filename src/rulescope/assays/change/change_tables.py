@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from rulescope.assays.analysis import CORE_DRAWS, adjusted, table_note
 from rulescope.assays.change.switch_readouts import FINAL, switch_of
 from rulescope.assays.comparison_families import PRIMARY
@@ -36,7 +38,8 @@ BOARDS = {"catch": "8×8", "catch-long": "16×16"}
 REPLAY_NAMES = {"100k": "100k", "28672": "28,672", "cleared": "clear"}
 THRESHOLD_ARMS = ("rule", "dqn-cleared", "dqn-28672", "dqn")
 """Systems whose times to competence are compared, in the printed order."""
-SCORE = "score 0 random, 1 optimal, by the same references before and after the switch"
+REFERENCES = "by the same references before and after the switch"
+SCORE = f"score 0 random, 1 optimal, {REFERENCES}"
 TRIMMED = "integer-trimmed mean over seeds"
 TARGET = 0.8
 """Score that counts as competent again in the tables of levels."""
@@ -75,7 +78,8 @@ def _contrasts(frame: Frame, found: Estimates) -> Table:
         tuple(rows),
         table_note(
             frame,
-            f"{area(frame)}; differences of each seed, then the mean over seeds; {SCORE}",
+            f"{area(frame)}; differences of each seed, then the mean over seeds; "
+            f"{score_words(frame)}",
             CORE_DRAWS,
             adjusted(PRIMARY),
         ),
@@ -84,6 +88,7 @@ def _contrasts(frame: Frame, found: Estimates) -> Table:
 
 def _thresholds(frame: Frame, found: Estimates) -> Table:
     changed = [condition for condition in frame.axes["condition"] if condition != "none"]
+    board = next(iter(frame.worlds), "catch")
     rows: list[tuple[Value, ...]] = [
         (
             CONDITION_NAMES[str(condition)].lower(),
@@ -94,7 +99,7 @@ def _thresholds(frame: Frame, found: Estimates) -> Table:
         )
         for condition in changed
         for arm in THRESHOLD_ARMS
-        for row in found.where("time", condition=condition, task="catch", arm=arm)
+        for row in found.where("time", condition=condition, task=board, arm=arm)
         if row.estimate.n
     ]
     return Table(
@@ -112,10 +117,15 @@ def _thresholds(frame: Frame, found: Estimates) -> Table:
             frame,
             f"attained: lifetimes with a log row at or above the threshold, {COMPETENT}; RM time: "
             f"mean time from the switch over all lifetimes, those that never attain counting with "
-            f"the whole horizon; {SCORE}",
+            f"the whole horizon; {score_words(frame)}",
             CORE_DRAWS,
         ),
     )
+
+
+def score_words(frame: Frame) -> str:
+    """Return what a score is; in worlds that the user named, their references say more."""
+    return f"score {REFERENCES}" if frame.worlds else SCORE
 
 
 def system_name(arm: str, frame: Frame) -> str:
@@ -135,17 +145,24 @@ def _recovery(condition: str, frame: Frame, found: Estimates) -> Table:
         (
             Entry(Column("AUC [95% CI]"), "auc", here),
             Entry(Column("Final window [95% CI]"), "final", here),
-            Entry(Column("Target"), "attained", target, lambda row: count_text(row.estimate)),
-            Entry(Column("RMD", 1, interval=False), "rmd", target),
+            *(_attained(target) if frame.normalised else ()),
         ),
         table_note(
             frame,
             f"{REWARD_MOVE if condition == 'reward-move' else ''}{area(frame)}; final window: "
-            f"{int(FINAL * last):,} to {last:,}; {TRIMMED}; {SCORE}; target: a score of {TARGET}, "
-            f"{COMPETENT}; RMD: mean delay in iterations over all lifetimes, those that never "
-            "attain counting with the horizon",
+            f"{int(FINAL * last):,} to {last:,}; {TRIMMED}; {score_words(frame)}; "
+            f"target: a score of {TARGET}, {COMPETENT}; RMD: mean delay in iterations over all "
+            "lifetimes, those that never attain counting with the horizon",
             CORE_DRAWS,
         ),
+    )
+
+
+def _attained(target: Mapping[str, Label]) -> tuple[Entry, Entry]:
+    """Return the columns of who attains ``target``, and when."""
+    return (
+        Entry(Column("Target"), "attained", target, lambda row: count_text(row.estimate)),
+        Entry(Column("RMD", 1, interval=False), "rmd", target),
     )
 
 
@@ -162,7 +179,7 @@ def _auxiliary(frame: Frame, found: Estimates) -> Table:
         (Entry(Column("Paired difference [95% CI]"), "no-aux"),),
         table_note(
             frame,
-            f"{area(frame)}; differences of each seed, then the {TRIMMED}; {SCORE}",
+            f"{area(frame)}; differences of each seed, then the {TRIMMED}; {score_words(frame)}",
             CORE_DRAWS,
         ),
         shown=known,

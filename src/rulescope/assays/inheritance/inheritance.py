@@ -32,7 +32,7 @@ from rulescope.assays.pivot import Entry, Index, count_of, keep_filled, known, n
 from rulescope.assays.results import Column, Results, Table
 from rulescope.assays.scale.scale_arms import ARMS as SCALE_ARMS
 from rulescope.core.errors import SpecError
-from rulescope.learners.learner_config import LearnerSpec
+from rulescope.learners.learner_config import LearnerSpec, adapt_to_world
 from rulescope.run_spec import (
     Freeze,
     Intervention,
@@ -45,6 +45,7 @@ from rulescope.run_spec import (
 )
 from rulescope.stats import estimate, exact_iqm, interaction_differences, seed_blocks, trimmed_mean
 
+TASK = "catch"
 SCALES = (1e-3, 1e3)
 PUBLISHED = (
     "live",
@@ -100,12 +101,14 @@ def grid(budget: Budget) -> list[Cell]:
     def runs(at: Mapping[str, Label]) -> list[RunSpec]:
         arm, scale = str(at["arm"]), float(at["scale"])
         recipient = subject_learner(budget, null=arm == "null")
+        task = budget.one_task(TASK, "E2")
         return [
             make_run(
                 budget,
                 recipient,
                 seed,
                 scale=scale,
+                task=task,
                 interventions=_interventions(budget, arm, scale, seed),
             )
             for seed in range(budget.seeds)
@@ -155,8 +158,10 @@ def donor_run(
     budget: Budget, learner: LearnerSpec, scale: float, seed: int, keep: tuple[str, ...]
 ) -> RunSpec:
     """Return the donor run of ``learner``, whose record has the carriers ``keep``."""
+    world = budget.world(budget.one_task(TASK, "E2"))
     return RunSpec(
-        learner=learner,
+        learner=adapt_to_world(learner, world),
+        environment=world,
         scale=scale,
         iterations=budget.prefix,
         log_every=min(budget.log_every, budget.prefix),
@@ -302,7 +307,8 @@ ASSAY = Assay(
     name="inheritance",
     question="Does it matter from which lifetime a learner inherits the rule's state?",
     arms=(*PUBLISHED, *CONTROLS),
-    tasks=("catch",),
+    tasks=(TASK,),
+    any_world=True,
     presets=PRESETS,
     grid=grid,
     analyse=analyse,

@@ -78,13 +78,18 @@ def analyse(frame: Frame) -> Results:
             for i, task in enumerate(frame.axes["task"])
             for j, arm in enumerate(frame.axes["arm"])
         }
-        for (task, arm), curve in curves.items():
+        raw = [task for task, each in frame.worlds.items() if not each.normalised]
+        windows = {place: curve for place, curve in curves.items() if place[0] not in raw}
+        for (task, arm), curve in windows.items():
             found.update(_widths(task, arm, curve))
-        for task in TASKS:
-            found.update(_contrasts(task, curves))
-        notes += _name_incompetent(curves)
+        own = () if frame.worlds else TASKS
+        for task in dict.fromkeys((*own, *(str(name) for name in frame.axes["task"]))):
+            if task not in raw:
+                found.update(_contrasts(task, curves))
+        notes += _name_incompetent(windows)
+        notes += [f"no windows in {task}: its scores are in raw units" for task in raw]
         found.update(estimate_geometry(frame, other_grid=frame.axes["scale"] != SCALES))
-        notes += _name_other_scales(curves)
+        notes += _name_other_scales(windows)
     return make_results("E1", frame, found, make_tables(frame, found), notes)
 
 
@@ -254,6 +259,7 @@ ASSAY = Assay(
     question="Does the rule's history widen the range of reward scales in which it learns?",
     arms=tuple(ARMS),
     tasks=TASKS,
+    any_world=True,
     presets=PRESETS,
     grid=grid,
     analyse=analyse,

@@ -120,8 +120,8 @@ def _relative(frame: Frame, found: Estimates) -> Table:
 def _scores(task: str, frame: Frame, found: Estimates) -> Table:
     arms = names(frame.axes["arm"], ARM_NAMES)
     return pivot_table(
-        f"tab:unified-scores-{CATCH_NAMES[task].lower()}",
-        f"Scores in {CATCH_NAMES[task]} by reward scale",
+        f"tab:unified-scores-{CATCH_NAMES.get(task, task).lower()}",
+        f"Scores in {CATCH_NAMES.get(task, task)} by reward scale",
         found,
         [Index("Scale", "scale", names(frame.axes["scale"]))],
         [Entry(Column(name), "score", {"task": task, "arm": arm}) for arm, name in arms.items()],
@@ -164,7 +164,8 @@ def _geometry(frame: Frame, found: Estimates) -> Table:
 
 
 def _references(frame: Frame) -> Table:
-    found = {str(task): catch_references(WORLDS[str(task)]) for task in frame.axes["task"]}
+    own = [str(task) for task in frame.axes["task"] if task not in frame.worlds]
+    found = {task: catch_references(WORLDS[task]) for task in own}
     return Table(
         "v5:tab:app-scale-references",
         "Returns by which scores are normalised",

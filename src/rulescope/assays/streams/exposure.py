@@ -35,6 +35,8 @@ from rulescope.run_spec import RunSpec
 
 ID = "exposure"
 ARMS = ("rule", "a2c", "ppo", "dqn")
+NATURAL = "none (natural: Tracking)"
+"""The exposure without ends, in words."""
 
 
 class Exposure(NamedTuple):
@@ -55,9 +57,7 @@ TASKS = tuple(dict.fromkeys(exposure.task for exposure in EXPOSURES.values()))
 def grid(budget: Budget) -> list[Cell]:
     """Return a cell for every exposure in a world of ``budget`` and every arm."""
     require_unit_scale(budget, ID)
-    chosen = {
-        name: EXPOSURES[name] for name in budget.conditions if EXPOSURES[name].task in budget.tasks
-    }
+    chosen = exposures(budget)
     if not chosen:
         raise SpecError(
             f"--tasks: none of {', '.join(budget.conditions)} is in {', '.join(budget.tasks)}; "
@@ -72,15 +72,40 @@ def grid(budget: Budget) -> list[Cell]:
     return sweep({"condition": tuple(chosen), "arm": budget.arms}, runs)
 
 
+def exposures(budget: Budget) -> dict[str, Exposure]:
+    """Return the exposures of ``budget`` by condition.
+
+    In a world that the user named: both that a world with episodes can have, or ``natural`` in one
+    without.
+    """
+    if budget.worlds:
+        task = budget.one_task("catch", ID)
+        if budget.references[task].measure == "rate":
+            found = {"natural": Exposure(task, EPISODIC)}
+        else:
+            found = {"episodic": Exposure(task, EPISODIC), "masked": Exposure(task, MASKED)}
+        kept = {name: each for name, each in found.items() if name in budget.conditions}
+        if not kept:
+            raise SpecError(
+                f"--conditions: {task!r} can be {' or '.join(found)}, not "
+                f"{', '.join(budget.conditions)}"
+            )
+        return kept
+    return {
+        name: EXPOSURES[name] for name in budget.conditions if EXPOSURES[name].task in budget.tasks
+    }
+
+
 def analyse(frame: Frame) -> Results:
     """Estimate score, time to the threshold and share that reaches it; learning curves."""
     notes = note_missing(frame)
     with collect_tail_warnings(notes):
         found = estimate_exposures(frame)
         series = learning_curves(frame)
+    natural = " in ".join(["none (natural)", *frame.worlds]) if frame.worlds else NATURAL
     table = exposure_table(
         "v5:tab:app-streams-exposures",
-        "Episode ends signalled (episodic), never signalled (masked), none (natural: Tracking)",
+        f"Episode ends signalled (episodic), never signalled (masked), {natural}",
         frame,
         found,
     )
@@ -108,6 +133,7 @@ ASSAY = Assay(
     question="Does a learner need the signal of episode ends, or need there be any?",
     arms=(*ARMS, *CONTROLS),
     tasks=TASKS,
+    any_world=True,
     conditions=tuple(EXPOSURES),
     presets=PRESETS,
     grid=grid,

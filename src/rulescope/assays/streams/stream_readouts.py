@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from rulescope.assays.analysis import ATLAS_DRAWS, missing_estimate, trajectories
+from rulescope.assays.analysis import ATLAS_DRAWS, OPTIMAL, missing_estimate, trajectories
 from rulescope.assays.estimates import Estimates
 from rulescope.assays.frame import Bools, Floats, Frame
 from rulescope.episode_stats import RATE_WINDOW
@@ -20,10 +20,8 @@ from rulescope.stats import threshold_steps as first_at_or_above
 THRESHOLD = 0.8
 """Score of the reward rate at which a lifetime counts as having learnt."""
 RATE = f"reward per interaction, over the last {RATE_WINDOW:,}"
-RATE_SCORE = (
-    f"score: {RATE} (0 random, 1 optimal), mean of the log rows of the last 15 % of a lifetime, "
-    "integer-trimmed mean over seeds"
-)
+LATE = "mean of the log rows of the last 15 % of a lifetime, integer-trimmed mean over seeds"
+RATE_SCORE = f"score: {RATE}{OPTIMAL}, {LATE}"
 CROSSED = (
     f"fraction: lifetimes in which a log row ever reaches {THRESHOLD:g}, 95 % Wilson intervals"
 )
@@ -70,8 +68,9 @@ def estimate_exposures(frame: Frame) -> Estimates:
     for labels, place in frame.cells():
         completed = frame.completed[place]
         found.add("score", scores[place], labels, seeds=values[place] if completed.any() else None)
-        found.add("steps", time_to_threshold(first[place], completed), labels)
-        found.add("fraction", crossed(first[place], completed), labels)
+        if frame.normalised:
+            found.add("steps", time_to_threshold(first[place], completed), labels)
+            found.add("fraction", crossed(first[place], completed), labels)
     return found
 
 
