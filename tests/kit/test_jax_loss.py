@@ -129,7 +129,7 @@ def test_without_jax_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPa
 
 
 SUMS = """
-import os, sys
+import hashlib, os, sys
 cores = {int(each) for each in sys.argv[1].split(",")}
 os.sched_setaffinity(0, cores)
 import numpy as np, torch
@@ -138,12 +138,14 @@ EARLY
 from rulescope.kit import JaxLoss
 from rulescope.learners.update_rule import Seen
 rng = np.random.default_rng(0)
-big = torch.from_numpy(rng.standard_normal((300, 300)).astype(np.float32))
 zeros = torch.zeros(1, 1)
-seen = Seen(zeros.view(1, 1, 1), big.requires_grad_(), zeros.long(), zeros, zeros)
-loss, _ = JaxLoss(lambda seen, state: (jnp.tanh(seen.values @ seen.values).sum(), state))(seen, {})
-loss.backward()
-print(loss.item().hex(), seen.values.grad.numpy().tobytes().hex()[:4000])
+product = JaxLoss(lambda seen, state: (jnp.tanh(seen.values @ seen.values).sum(), state))
+for size in (301, 500, 1000):
+    big = torch.from_numpy(rng.standard_normal((size, size)).astype(np.float32))
+    seen = Seen(zeros.view(1, 1, 1), big.requires_grad_(), zeros.long(), zeros, zeros)
+    loss, _ = product(seen, {})
+    loss.backward()
+    print(loss.item().hex(), hashlib.sha256(seen.values.grad.numpy().tobytes()).hexdigest())
 """
 
 
