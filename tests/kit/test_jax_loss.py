@@ -35,6 +35,10 @@ def seen_and_state() -> tuple[Seen, State]:
         actions=torch.from_numpy(rng.integers(ACTIONS, size=(STEPS, LANES))),
         rewards=draw(STEPS, LANES),
         terminals=torch.from_numpy((rng.random((STEPS, LANES)) < 0.3).astype(np.float32)),
+        before=draw(STEPS, LANES),
+        observations=draw(STEPS + 1, LANES, 4),
+        heads={"next": draw(STEPS + 1, LANES, 2).requires_grad_()},
+        prepared={"weight": draw(STEPS, LANES)},
     )
     return seen, {"size": torch.tensor(2.0), "count": torch.tensor([3], dtype=torch.int32)}
 
@@ -79,6 +83,18 @@ def test_loss_gradient_and_state_are_those_of_torch() -> None:
         "size": torch.float32,
         "count": torch.int32,
     }
+
+
+def test_gradients_flow_to_further_heads() -> None:
+    def squares(seen: Any, state: Any) -> tuple[Any, Any]:
+        return (seen.heads["next"][:-1] ** 2).mean() + seen.prepared["weight"].sum(), state
+
+    gradients = []
+    for function in (squares, JaxLoss(squares)):
+        seen, state = seen_and_state()
+        function(seen, state)[0].backward()
+        gradients.append(seen.heads["next"].grad)
+    torch.testing.assert_close(*gradients)
 
 
 def test_an_update_rule_in_jax_keeps_the_contract() -> None:
@@ -142,7 +158,7 @@ zeros = torch.zeros(1, 1)
 product = JaxLoss(lambda seen, state: (jnp.tanh(seen.values @ seen.values).sum(), state))
 for size in (301, 500, 1000):
     big = torch.from_numpy(rng.standard_normal((size, size)).astype(np.float32))
-    seen = Seen(zeros.view(1, 1, 1), big.requires_grad_(), zeros.long(), zeros, zeros)
+    seen = Seen(zeros.view(1, 1, 1), big.requires_grad_(), zeros.long(), *[zeros] * 4, {}, {})
     loss, _ = product(seen, {})
     loss.backward()
     print(loss.item().hex(), hashlib.sha256(seen.values.grad.numpy().tobytes()).hexdigest())

@@ -51,6 +51,23 @@ class JaxSeen(NamedTuple):
     """[S, N]"""
     terminals: Array
     """[S, N] 0 or 1: whether the action ended an episode."""
+    before: Array
+    """[S, N] log pi(action) at the time of acting."""
+    observations: Array
+    """[S + 1, N, *shape]"""
+    heads: dict[str, Array]
+    """[S + 1, N, size] by name: the outputs of the rule's ``HEADS``."""
+    prepared: dict[str, Array]
+    """[S, N, ...] by name: what ``UpdateRule.prepare`` returned, as constants."""
+
+    @property
+    def is_minibatch(self) -> bool:
+        """Whether these are transitions in random order, and not a whole rollout."""
+        return bool(self.actions.ndim == 1)
+
+    def state_values(self) -> Array:
+        """Return the values [S, N] of the observations of the actions."""
+        return self.values if self.is_minibatch else self.values[:-1]
 
     def chosen(self) -> Array:
         """Return log pi(action) [S, N]."""
@@ -71,6 +88,11 @@ class JaxSeen(NamedTuple):
 
         ``rewards`` [S, N] are in the units of the values. A terminal cuts off later rewards.
         """
+        if self.is_minibatch:
+            raise SpecError(
+                "JaxSeen.advantages needs the whole rollout; in a rule with minibatches, compute "
+                "them in prepare()"
+            )
         jax = _import_jax()
         rewards, values = jax.lax.stop_gradient((rewards, self.values))
         continuation = discount * (1.0 - self.terminals)

@@ -16,9 +16,6 @@ from rulescope.learners.learner import Choice, Learner, Rollout
 from rulescope.learners.plugin_rule import Setup
 from rulescope_kit_examples.actor_critic_loss import actor_critic_loss
 
-LANES = 2
-"""Lanes of a run: the shape of a carrier must not change."""
-
 Memory = tuple[Tensor, Tensor]
 """Output and cell of the LSTM: [1, N, width] each."""
 
@@ -46,6 +43,7 @@ class LstmPolicy(Learner):
     from a copy, and :meth:`learn` computes the memory after the rollout from its observations.
     """
 
+    HISTORY = ("agent",)
     CARRIERS = ("agent", "moments", "params")
     metrics = ("loss", "memory_norm")
 
@@ -58,7 +56,7 @@ class LstmPolicy(Learner):
         self.network.to(self.device)
         named = self.network.named_parameters()
         self.optimiser = torch.optim.Adam(named, setup.learning_rate)
-        self.memory = dict(zip(("output", "cell"), self._blank(LANES), strict=True))
+        self.memory = dict(zip(("output", "cell"), self._blank(setup.lanes), strict=True))
         self.while_acting: Memory | None = None
         self.streams = {"action": seeds.stream(setup.seed, "action")}
         self.carriers = {
