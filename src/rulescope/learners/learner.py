@@ -72,6 +72,10 @@ class Learner(ABC):
     """Names of the carriers that :meth:`act` and :meth:`begin_episodes` change, such as an agent's
     memory of the episode. They change no other."""
 
+    growing_carriers: tuple[str, ...] = ("replay",)
+    """Names of the carriers whose arrays have a first axis of varying length, such as stored
+    transitions. The shapes of all other carriers never change."""
+
     @abstractmethod
     def act(self, observation: NDArray[np.float32]) -> Choice:
         """Choose an action for each lane's observation [N, *shape]."""
