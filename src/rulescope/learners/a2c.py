@@ -24,6 +24,7 @@ from rulescope.learners.adam import Adam, flat_carrier, to_tensor
 from rulescope.learners.baseline_config import A2C, PPO, A2CPopArt, NetworkSizes
 from rulescope.learners.learner import Carrier, Choice, Learner, Rollout
 from rulescope.learners.return_statistics import RETURN_SCALE, ReturnStatistics
+from rulescope.learners.sgd import Sgd
 from rulescope.learners.torso import Evaluation, Network
 
 METRICS = ("loss_policy", "loss_value", "entropy", "advantage_std", "gradient_norm")
@@ -47,10 +48,11 @@ class ActorCritic(Learner):
         self.views = self.network.layout.views(self.params)
         self.gradient = torch.zeros_like(self.params)
         self._into = self.network.layout.views(self.gradient)
-        self.optimiser = Adam(self.params, config.learning_rate, config.max_norm)
+        adam = Adam(self.params, config.learning_rate, config.max_norm)
+        self.optimiser: Adam | Sgd = adam
         self.streams = {"action": seeds.stream(seed, "action")}
         self.carriers: dict[str, Carrier] = {
-            "moments": self.optimiser.carrier,
+            "moments": adam.carrier,
             "params": flat_carrier(self.params),
         }
 
