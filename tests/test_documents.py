@@ -16,7 +16,7 @@ from documents.repository import Repository
 from documents.spans import DocumentError
 from documents.spec_fields import GROUPS
 from documents.tables import OTHERS, TABLES, Tables
-from documents.values import FACTS, Values
+from documents.values import FACTS, Values, count_code_lines
 from rulescope.assays import ASSAYS, PRESETS
 from rulescope.assays.figures import FIGURES
 from rulescope.cli.main import VERBS
@@ -142,6 +142,17 @@ def test_a_page_names_its_agent_and_a_marker_may_name_another() -> None:
 def test_records_are_counted_one_by_one(values: Values) -> None:
     manifests = (ROOT / "replication" / "store" / "runs").glob("*/*/manifest.json")
     assert values("records") == f"{sum(1 for _ in manifests):,}"
+
+
+def test_lines_of_code_are_counted_without_blank_ones_comments_and_docstrings(
+    values: Values,
+) -> None:
+    source = '"""Doc."""\n\n# why\nX = 1\n\ndef f():\n    """Doc.\n\n    M."""\n'
+    source += "    return (\n        X\n    )\n"
+    assert count_code_lines(source) == 5
+    assert 5 < int(values("code-lines learners/dpo.py")) < 20
+    with pytest.raises(DocumentError, match="no module 'learners/dpe'"):
+        values("code-lines learners/dpe")
 
 
 def test_an_estimate_is_shown_whole_or_in_part(values: Values) -> None:

@@ -12,6 +12,7 @@
 ``shared ASSAY``                          of these, how many other assays have too
 ``budget ASSAY``                          whose lifetimes ours are, how many and how long
 ``rule NAME parameters|size|sha256``      facts of a file of rule weights
+``code-lines FILE``                       lines of code of a module of the package
 ``measured NAME [HOW]``                   a measured figure of ``docs/measured.json``
 ========================================  ======================================================
 
@@ -22,7 +23,10 @@ HOW is a number of decimals, ``.2``, a divisor, ``/1000``, or both. PART is ``va
 
 from __future__ import annotations
 
+import ast
+import io
 import math
+import tokenize
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -69,6 +73,25 @@ FACTS: dict[str, Callable[[Repository], str]] = {
 """Facts that need no further words."""
 
 
+def count_code_lines(source: str) -> int:
+    """Return the lines of ``source`` that hold code: no blank lines, comments and docstrings."""
+    tree, code = ast.parse(source), set[int]()
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type not in NO_CODE:
+            code.update(range(token.start[0], token.end[0] + 1))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            code.difference_update(range(node.lineno, (node.end_lineno or 0) + 1))
+    return len(code)
+
+
+NO_CODE = {
+    *(tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT),
+    *(tokenize.ENCODING, tokenize.ENDMARKER),
+}
+"""Kinds of tokens that are no code."""
+
+
 class Values:
     """Fills the ``value`` markers of one page."""
 
@@ -87,6 +110,7 @@ class Values:
             "budget": self._budget,
             "held": self._held,
             "rule": self._rule,
+            "code-lines": self._code_lines,
             "measured": self._measured,
         }
 
@@ -101,6 +125,13 @@ class Values:
             return self._kinds[kind](words)
         except (DocumentError, ValueError) as fault:
             raise DocumentError(f"value: {text}: {fault}") from fault
+
+    def _code_lines(self, words: Sequence[str]) -> str:
+        [name] = words
+        path = self._repository.root / "src" / "rulescope" / name
+        if not path.is_file():
+            raise DocumentError(f"no module {name!r}")
+        return f"{count_code_lines(path.read_text(encoding='utf-8'))}"
 
     def _source(self, word: str) -> Source:
         return Source.of(word, self._agent)

@@ -11,6 +11,7 @@ from rulescope.assays import ASSAYS, PRESETS, Selection, narrowed
 from rulescope.assays.recorded_plans import record_plan, recorded_budgets
 from rulescope.assays.subject import Subject, make_subject
 from rulescope.learners.disco_config import SPROUT
+from rulescope.learners.further_config import Lpg
 from rulescope.learners.learner_config import Plugin
 from rulescope.learners.open_config import Open
 from rulescope.records import Store
@@ -20,6 +21,9 @@ SCALE = ASSAYS["E1"]
 SUBJECTS = [
     Subject(Plugin(rule="sized", source="a" * 64), None),
     Subject(msgspec.structs.replace(SPROUT, rule=f"sha256:{'c' * 64}"), "sprout-random:0", "mine"),
+    Subject(Lpg(rule=f"sha256:{'c' * 64}", lifetime_inputs="raw"), "lpg-random-4-4-8:0", "mine"),
+    make_subject("ta-lpg-random:2:lifetime_inputs=relative"),
+    make_subject("dpo:alpha=1.0"),
 ]
 
 
@@ -35,10 +39,12 @@ def test_budgets_of_every_preset_come_back(assay: object, tmp_path: Path) -> Non
     assert all(each is found for each, _ in back)
 
 
-@pytest.mark.parametrize("subject", SUBJECTS, ids=["plug-in", "file"])
+@pytest.mark.parametrize("subject", SUBJECTS, ids=["plug-in", "file", "lpg", "ta-lpg", "dpo"])
 def test_a_subject_that_no_name_selects_comes_back(subject: Subject, tmp_path: Path) -> None:
     budget = narrowed(
-        SCALE, SCALE.budget("smoke"), Selection(subject=subject, arms=["live", "pin"])
+        SCALE,
+        SCALE.budget("smoke"),
+        Selection(subject=subject, arms=["live", "pin"] if subject.history else ["live"]),
     )
     record_plan(Store(tmp_path), SCALE, budget, "somewhere/rule.npz")
     assert recorded_budgets(Store(tmp_path)) == [(SCALE, budget)]

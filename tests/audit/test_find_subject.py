@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -90,6 +91,61 @@ def test_a_vector_is_a_rule_of_the_other_family(tmp_path: Path) -> None:
     found, weights = find_subject(str(path))
     assert (found.architecture, type(found.learner), weights) == ("open", Open, path)
     assert rule_weights.load(found.rule, path).parameter_count == 1211
+
+
+@pytest.mark.parametrize(
+    ("name", "null", "inputs"),
+    [
+        ("lpo-random-16:3", "lpo-random-16:0", None),
+        ("lpg-random-4-5-6:3", "lpg-random-4-5-6:0", "none"),
+        ("ta-lpg-random-4-5-6:3", "ta-lpg-random-4-5-6:0", "raw"),
+    ],
+)
+def test_a_file_of_lpo_or_lpg_is_known_by_its_arrays(
+    name: str, null: str, inputs: str | None, tmp_path: Path
+) -> None:
+    path = tmp_path / "mine.npz"
+    path.write_bytes(arrays.pack(rule_weights.load(name).arrays))
+    found, weights = find_subject(str(path))
+    assert (found.architecture, found.name, weights) == ("further", "mine", path)
+    assert found.rule == rule_weights.name_of(path)
+    assert found.null == null
+    assert getattr(found.learner, "lifetime_inputs", None) == inputs
+    null_learner = found.null_learner()
+    assert null_learner == msgspec.structs.replace(found.learner, rule=null)
+    assert found.history == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("dpo", "dpo:alpha=1.0,beta=0.5", "lpo-random:1", "lpo-random-8:3:features=ratio-first"),
+        *("lpg-random:1", "ta-lpg-random:1:lifetime_inputs=relative"),
+    ],
+)
+def test_dpo_lpo_and_lpg_are_named_by_rule_and_options(text: str) -> None:
+    found, _ = find_subject(text)
+    assert found.rule == text
+    assert make_subject(text) == found
+    assert found.null != getattr(found.learner, "rule", "")
+
+
+def test_lpo_and_lpg_without_weights_are_named_for_what_they_are() -> None:
+    assert find_subject("lpg")[0].name == "lpg-random:1"
+    assert find_subject("ta-lpg")[0].name == "ta-lpg-random:1"
+    assert find_subject("lpo")[0].null == "lpo-random:0"
+    assert find_subject("lpg-random:0")[0].null == "lpg-random:1"
+
+
+def test_only_some_subjects_have_options(tmp_path: Path) -> None:
+    path = tmp_path / "mine.npz"
+    path.write_bytes(arrays.pack(rule_weights.load("ta-lpg-random-4-4-8:5").arrays))
+    found, weights = find_subject(f"{path}:lifetime_inputs=relative")
+    assert (found.name, weights) == ("mine:lifetime_inputs=relative", path)
+    with pytest.raises(SpecError, match="'a2c' has no options: only DPO, LPO, LPG and plug-in"):
+        find_subject("a2c:learning_rate=1")
+    with pytest.raises(SpecError, match="option 'rule': 'lpg' has no option of that name"):
+        find_subject("lpg:rule=lpg-random:3")
 
 
 def test_anything_else_is_refused(tmp_path: Path) -> None:

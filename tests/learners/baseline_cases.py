@@ -15,6 +15,7 @@ from rulescope.envs.catch import CatchEnv
 from rulescope.envs.environment import Environment, Step
 from rulescope.envs.world_config import Catch
 from rulescope.learners.baseline_config import A2C, DQN, PPO, A2CPopArt, Baseline, NetworkSizes
+from rulescope.learners.further_config import Further
 from rulescope.learners.learner import Choice, Learner, Rollout
 
 LITTLE = NetworkSizes(hidden=(24, 16))
@@ -80,7 +81,7 @@ def live(
     return returns
 
 
-def catch_score(config: Baseline, iterations: int, size: int = 5, seed: int = 0) -> float:
+def catch_score(config: Baseline | Further, iterations: int, size: int = 5, seed: int = 0) -> float:
     """Return the normalised score of the last 100 episodes of Catch on a small board."""
     world = CatchEnv(Catch(rows=size, columns=size), lanes=2)
     learner = learners.make(

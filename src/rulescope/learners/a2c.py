@@ -25,6 +25,7 @@ from rulescope.learners.baseline_config import A2C, PPO, UNITS, A2CPopArt, Netwo
 from rulescope.learners.learner import Carrier, Choice, Learner, Rollout
 from rulescope.learners.learner_base import UnitReplacement
 from rulescope.learners.return_statistics import RETURN_SCALE, ReturnStatistics
+from rulescope.learners.sgd import Sgd
 from rulescope.learners.torso import Evaluation, Network
 from rulescope.learners.unit_replacement import REPLACEMENT_METRICS, STREAM, Replacement
 
@@ -49,10 +50,11 @@ class ActorCritic(Learner):
         self.views = self.network.layout.views(self.params)
         self.gradient = torch.zeros_like(self.params)
         self._into = self.network.layout.views(self.gradient)
-        self.optimiser = Adam(self.params, config.learning_rate, config.max_norm)
+        adam = Adam(self.params, config.learning_rate, config.max_norm)
+        self.optimiser: Adam | Sgd = adam
         self.streams = {"action": seeds.stream(seed, "action")}
         self.carriers: dict[str, Carrier] = {
-            "moments": self.optimiser.carrier,
+            "moments": adam.carrier,
             "params": flat_carrier(self.params),
         }
         self.replacement: Replacement | None = None

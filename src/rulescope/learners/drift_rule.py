@@ -25,10 +25,8 @@ class DriftRule(UpdateRule):
         self.own = own
         self.EPOCHS, self.MINIBATCHES, self.MAX_NORM = own.epochs, own.minibatches, own.max_norm
         super().__init__(setup)
-        self.optimiser = Adam(
-            self.params, own.learning_rate, own.max_norm, epsilon=own.adam_epsilon
-        )
-        self.carriers = {**self.carriers, "moments": self.optimiser.carrier}
+        adam = Adam(self.params, own.learning_rate, own.max_norm, epsilon=own.adam_epsilon)
+        self.optimiser, self.carriers = adam, {**self.carriers, "moments": adam.carrier}
 
     @abstractmethod
     def drift(self, log_ratio: Tensor, advantages: Tensor) -> Tensor:

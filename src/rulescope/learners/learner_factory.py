@@ -7,7 +7,6 @@ from importlib import import_module
 from pathlib import Path
 
 from rulescope.core.errors import SpecError
-from rulescope.learners.baseline_config import Baseline
 from rulescope.learners.disco_config import Disco
 from rulescope.learners.learner import Learner
 from rulescope.learners.learner_config import LearnerSpec, Plugin
@@ -90,7 +89,7 @@ def _from_setup(config: LearnerSpec, setup: Setup, weights: Path | None) -> Lear
 
 
 def _baseline(
-    config: Baseline,
+    config: LearnerSpec,
     observation_shape: tuple[int, ...],
     actions: int,
     seed: int,

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor
 
 from rulescope.core.arrays import Arrays
@@ -74,7 +75,7 @@ class LPG(UpdateRule):
             return None
         return (self.updates, whole) if form == "raw" else (self.updates / whole, math.log(whole))
 
-    def _age(self) -> Arrays:
+    def _age(self) -> dict[str, NDArray[Any]]:
         return {"updates": np.array(self.updates)}
 
     def _set_age(self, content: Arrays) -> None:

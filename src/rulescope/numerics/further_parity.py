@@ -133,7 +133,7 @@ def _compare_minibatch(
     parts = {
         "policy": drift.drift_loss(log_ratio, advantages, drift.dpo_drift(log_ratio, advantages)),
         "value": value_loss(values, acted[:-1, :, -1], stored["targets"], own.value_clip),
-        "entropy": torch.distributions.Categorical(logits=logits).entropy().mean(),
+        "entropy": -(logits.softmax(-1) * logits.log_softmax(-1)).sum(-1).mean(),
     }
     parts["total"] = parts["policy"] + own.value_coefficient * parts["value"]
     for name, part in parts.items():

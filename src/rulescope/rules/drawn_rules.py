@@ -17,7 +17,7 @@ from rulescope.rules.lpg_format import LIFETIME_INPUTS, STEP_INPUTS, LpgSizes
 from rulescope.rules.lpo_format import LpoSizes
 
 RANDOM = "-random"
-DRAWN = {
+DRAWN: dict[str, LpgSizes | LpoSizes] = {
     f"lpg{RANDOM}": LpgSizes(),
     f"ta-lpg{RANDOM}": LpgSizes(inputs=STEP_INPUTS + LIFETIME_INPUTS),
     f"lpo{RANDOM}": LpoSizes(),
@@ -52,10 +52,9 @@ def name_drawn(sizes: LpgSizes | LpoSizes, seed: int = 0) -> str:
     if sizes in DRAWN.values():
         family = next(name for name, each in DRAWN.items() if each == sizes)
         return f"{family}:{seed}"
-    if isinstance(sizes, LpgSizes):
-        family, named = "ta-lpg" if sizes.aware else "lpg", sizes[:-1]
-    else:
-        family, named = "lpo", sizes
+    aware = isinstance(sizes, LpgSizes) and sizes.aware
+    named = sizes[:3]  # the number of inputs follows from the family
+    family = "lpo" if isinstance(sizes, LpoSizes) else "ta-lpg" if aware else "lpg"
     return f"{family}{RANDOM}-{'-'.join(map(str, named))}:{seed}"
 
 
@@ -92,4 +91,6 @@ def read_sizes(name: str) -> LpgSizes | LpoSizes:
         raise WeightsError(
             f"{name!r}: {named} sizes up to 9999 are needed (or none), such as {example}"
         )
-    return LpgSizes(*sizes, usual.inputs) if isinstance(usual, LpgSizes) else LpoSizes(*sizes)
+    if isinstance(usual, LpoSizes):
+        return LpoSizes(hidden=sizes[0])
+    return LpgSizes(sizes[0], sizes[1], sizes[2], usual.inputs)
