@@ -12,6 +12,9 @@ from typing import get_args
 
 import msgspec
 
+from rulescope.discover import evolution_spec
+from rulescope.discover.discovery_spec import World
+from rulescope.discover.evolution_strategy import Strategy
 from rulescope.envs.world_config import Boundary, Change, EnvironmentSpec
 from rulescope.learners.baseline_config import NetworkSizes
 from rulescope.learners.disco_config import Conventions, Disco
@@ -38,6 +41,17 @@ GROUPS: dict[str, tuple[Struct, ...]] = {
     ),
     "worlds": get_args(EnvironmentSpec),
     "changes": get_args(Change),
+    "evolution": (
+        evolution_spec.Evolution,
+        evolution_spec.Lpg,
+        evolution_spec.Lpo,
+        evolution_spec.SmallAgents,
+        World,
+        evolution_spec.Lifetimes,
+        Strategy,
+        evolution_spec.Imitation,
+        evolution_spec.Validation,
+    ),
 }
 """Structs of a specification, by the name of their table."""
 

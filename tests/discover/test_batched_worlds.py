@@ -27,7 +27,7 @@ def column_draws(env: Environment, columns: int) -> np.ndarray:
     """Return draws that select the columns in which balls or targets were put."""
     state = env.save()
     found = state.get("balls", state.get("targets"))
-    return np.zeros(LANES) if found is None else (found + 0.5) / columns
+    return np.zeros(LANES) if found is None else (found.astype(float) + 0.5) / columns
 
 
 def next_drifts(env: Environment) -> np.ndarray:

@@ -59,8 +59,8 @@ def test_lpg_targets_are_those_of_the_rule_of_a_lifetime(
     inputs = candidate_rules.lpg_inputs(candidate_rules.lpg_outputs(outputs(), ACTIONS), rollout)
     found = candidate_rules.lpg_targets(stacked(lpg_rules), inputs)
     for index, rule in enumerate(lpg_rules):
-        own = (x[:, index] for x in inputs)
-        expected = lpg_network.lpg_forward(rule, *own)
+        rewards, terminals, chosen, predictions = (x[:, index] for x in inputs)
+        expected = lpg_network.lpg_forward(rule, rewards, terminals, chosen, predictions)
         assert torch.allclose(found.policy[:, index], expected.policy, atol=1e-12)
         assert torch.allclose(found.logits[:, index].softmax(-1), expected.y, atol=1e-12)
 
@@ -112,6 +112,7 @@ def test_advantages_are_the_generalised_ones(rollout: Rollout) -> None:
     values = drawn((CANDIDATES * AGENTS, STEPS + 1, LANES), "values")
     found = candidate_rules.advantages(rewards, terminals, values, 0.9, 0.8)
     for index in range(len(values)):
-        arrays = (x[index].numpy() for x in (rewards, terminals, values))
-        expected = generalised_advantages(*arrays, 0.9, 0.8)
+        expected = generalised_advantages(
+            rewards[index].numpy(), terminals[index].numpy(), values[index].numpy(), 0.9, 0.8
+        )
         assert torch.allclose(found[index], torch.tensor(expected), atol=1e-12)

@@ -149,11 +149,11 @@ def _choose_method(recipe: str | None, method: Method | None, spec: Path | None)
         if method not in (None, found):
             raise SpecError(f"--method: {spec} is a discovery by {found}, not by {method}")
         return found
-    known = {"gradient": RECIPES, "evolution": EVOLUTIONS}
+    known: dict[str, list[str]] = {"gradient": [*RECIPES], "evolution": [*EVOLUTIONS]}
     if recipe is None:
         return method or "gradient"
     found = "evolution" if recipe in EVOLUTIONS else "gradient"
-    names: list[str] = [*RECIPES, *EVOLUTIONS] if method is None else [*known[method]]
+    names = [*RECIPES, *EVOLUTIONS] if method is None else known[method]
     if recipe not in names:
         by = "" if method is None else f" of {method}"
         raise SpecError(f"no recipe{by} is called {recipe!r}{nearest(recipe, names)}")

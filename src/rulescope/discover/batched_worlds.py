@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from rulescope.envs.environment import clip_columns, drift_columns
 from rulescope.envs.world_config import Boundary, Catch, DeepSea, EnvironmentSpec, Tracking
 
 Integers = NDArray[np.int64]
-Floats = NDArray[np.floating[Any]]
+Floats = NDArray[np.float64]
 Shape = tuple[int, int, int]
 
 

@@ -125,7 +125,7 @@ def lpg_gradient(
     actions = policies.shape[-1]
 
     def agents_first(x: Tensor) -> Tensor:
-        return x.unflatten(2, (agents, lanes)).movedim(0, 2)
+        return x.reshape(*x.shape[:2], agents, lanes, *x.shape[3:]).movedim(0, 2)
 
     width = actions + predictions.shape[-1]
     gradient = policies.new_zeros(candidates, agents, steps + 1, lanes, width)
@@ -165,7 +165,7 @@ def _dense(weights: dict[str, Tensor], name: str, inputs: Tensor) -> Tensor:
     steps, candidates, lanes = inputs.shape[:3]
     rows = inputs.transpose(0, 1).reshape(candidates, steps * lanes, -1)
     outputs = torch.baddbmm(weights[f"{name}/b"], rows, weights[f"{name}/w"])
-    return outputs.unflatten(1, (steps, lanes)).transpose(0, 1)
+    return outputs.view(candidates, steps, lanes, -1).transpose(0, 1)
 
 
 def _time_first(x: Tensor) -> Tensor:

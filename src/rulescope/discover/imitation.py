@@ -46,10 +46,9 @@ class Teacher:
         """Return the teacher's targets."""
         config = self.config
         values = self.values(inputs.predictions)
+        rewards, terminals = (x.movedim(0, 1) for x in (inputs.rewards, inputs.terminals))
         found = candidate_rules.advantages(
-            *(x.movedim(0, 1) for x in (inputs.rewards, inputs.terminals, values)),
-            config.discount,
-            config.trace,
+            rewards, terminals, values.movedim(0, 1), config.discount, config.trace
         ).movedim(1, 0)
         returns = found + values[:-1]
         root = returns.sign() * ((returns.abs() + 1.0).sqrt() - 1.0)

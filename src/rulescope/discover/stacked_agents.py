@@ -94,7 +94,7 @@ def stacked_views(layout: Layout, flat: Tensor) -> dict[str, Tensor]:
     """Return the named arrays [N, ...] inside ``flat`` [N, size]; vectors are [N, 1, units]."""
     pieces = torch.split(flat, [_size(shape) for shape in layout.shapes.values()], dim=1)
     return {
-        name: piece.unflatten(1, shape if len(shape) > 1 else (1, *shape))
+        name: piece.view(len(flat), *(shape if len(shape) > 1 else (1, *shape)))
         for (name, shape), piece in zip(layout.shapes.items(), pieces, strict=True)
     }
 
