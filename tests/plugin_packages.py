@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "plugin"
+CONTINUAL = EXAMPLE.with_name("continual")
 
 Points = Mapping[str, Mapping[str, str]]
 """Entry points: by group, then by name."""
@@ -92,9 +93,11 @@ def importable(folder: Path, also: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
 
 
 @contextmanager
-def example_installed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Let the package in ``examples/plugin`` be as if it were installed."""
-    project = tomllib.loads((EXAMPLE / "pyproject.toml").read_text())["project"]
+def example_installed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, example: Path = EXAMPLE
+) -> Iterator[None]:
+    """Let the package in the folder ``example`` be as if it were installed."""
+    project = tomllib.loads((example / "pyproject.toml").read_text())["project"]
     metadata(folder, project["name"], project["entry-points"])
-    with importable(folder, EXAMPLE / "src", monkeypatch):
+    with importable(folder, example / "src", monkeypatch):
         yield
