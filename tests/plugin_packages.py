@@ -12,6 +12,7 @@ import pytest
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 EXAMPLE = EXAMPLES / "plugin"
+CONTINUAL = EXAMPLES / "continual"
 
 Points = Mapping[str, Mapping[str, str]]
 """Entry points: by group, then by name."""

@@ -59,7 +59,7 @@ class ActorCritic(Learner):
         }
         self.replacement: Replacement | None = None
 
-    def replace_units(self, config: UnitReplacement | None, seed: int) -> None:
+    def _replace_units(self, config: UnitReplacement | None, seed: int) -> None:
         """Replace hidden units as ``config`` has it, after every step of the optimiser."""
         if config is None:
             return
@@ -256,7 +256,7 @@ class A2CLearner(ActorCritic):
             self.statistics = ReturnStatistics(config.scaling, config.discount)
             self.carriers = {"scaling": self.statistics.carrier, **self.carriers}
             self.metrics = (*METRICS, RETURN_SCALE)
-        self.replace_units(config.replacement, seed)
+        self._replace_units(config.replacement, seed)
 
     def learn(self, rollout: Rollout, measure: bool) -> dict[str, float]:
         """Update once from all S x N transitions; the last observations are the bootstrap."""

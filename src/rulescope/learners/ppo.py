@@ -63,7 +63,7 @@ class PPOLearner(ActorCritic):
         super().__init__(config, observation_shape, actions, seed, device)
         self.config = config
         self.streams["minibatch"] = seeds.stream(seed, "minibatch")
-        self.replace_units(config.replacement, seed)
+        self._replace_units(config.replacement, seed)
 
     def learn(self, rollout: Rollout, measure: bool) -> dict[str, float]:
         """Make ``epochs`` times ``minibatches`` updates; the metrics are means over them."""

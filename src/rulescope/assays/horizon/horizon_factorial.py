@@ -116,12 +116,12 @@ def effects_of(axes: Mapping[str, Sequence[Label]]) -> Iterator[Effect]:
     A main effect is that of any other level against the first: the shortest horizon, the lowest
     discount, the largest scale. Interactions are between the last and the first levels.
     """
-    varied = [factor for factor in FACTORS if len(axes[factor]) > 1]
-    for factor in varied:
+    crossed = [factor for factor in FACTORS if len(axes[factor]) > 1]
+    for factor in crossed:
         first, *others = axes[factor]
         yield from (Effect({factor: (first, other)}) for other in others)
-    for size in range(2, len(varied) + 1):
-        for chosen in combinations(varied, size):
+    for size in range(2, len(crossed) + 1):
+        for chosen in combinations(crossed, size):
             yield Effect({factor: (axes[factor][0], axes[factor][-1]) for factor in chosen})
 
 

@@ -1,0 +1,1 @@
+"""Two published methods as rules for Rulescope, to copy and change."""
