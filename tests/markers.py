@@ -25,6 +25,7 @@ SLOW: tuple[str, ...] = (
     "claims/test_replication.py",
     "claims/test_replication_queue.py",
     "cli/test_audit.py",
+    "cli/test_audit_in_worlds.py",
     "cli/test_run.py",
     "engine/test_local_engine.py",
     "engine/test_shared_prefixes.py",
