@@ -1,4 +1,4 @@
-"""``rulescope audit --env`` and ``rulescope run --tasks`` in a plug-in world and a Gymnasium one."""
+"""``rulescope audit --env`` and ``rulescope run --tasks`` in worlds that the user names."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def places(tmp_path: Path) -> list[str | Path]:
 
 
 def test_an_audit_in_a_plugin_world_names_it_everywhere(
-    tmp_path: Path, places: list[str | Path]
+    tmp_path: Path, places: list[str | Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     smoke = ["sprout", "--preset", "smoke", "--workers", "1", "--only", "exposure,change"]
-    with example_installed():
+    with example_installed(tmp_path / "site", monkeypatch):
         shown = invoke("audit", *smoke, "--env", "echo", *places).stdout
     assert "left out: E-A5 (exploration): it asks how deep" in shown
     assert "Final score, echo" in shown
@@ -38,9 +38,7 @@ def test_an_audit_in_a_plugin_world_names_it_everywhere(
     assert written["worlds"]["echo"]["kind"] == "exact"
 
 
-def test_an_assay_without_an_upper_reference_is_in_raw_units(
-    tmp_path: Path, places: list[str | Path]
-) -> None:
+def test_an_assay_without_an_upper_reference_is_in_raw_units(places: list[str | Path]) -> None:
     pytest.importorskip("gymnasium")
     options = ["--preset", "smoke", "--arms", "rule", "--rule", "sprout", "--workers", "1"]
     body = invoke_json("run", "exposure", "--tasks", LAKE, *options, *places)
