@@ -26,6 +26,7 @@ SLOW: tuple[str, ...] = (
     "claims/test_replication_queue.py",
     "cli/test_audit.py",
     "cli/test_further_rules.py",
+    "cli/test_audit_in_worlds.py",
     "cli/test_run.py",
     "discover/test_batched_lifetimes.py::test_ppo_as_the_drift_of_zero_weights_learns_catch",
     "discover/test_evolution_runner.py",

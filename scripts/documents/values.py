@@ -39,6 +39,7 @@ from rulescope.assays import ASSAYS
 from rulescope.assays.plan import Plan
 from rulescope.assays.results import Column
 from rulescope.core.errors import nearest
+from rulescope.envs.world_references import EPISODES
 from rulescope.learners.disco_config import Conventions
 from rulescope.render.tables import MINUS, cell, number
 from rulescope.rules import released_rules
@@ -61,6 +62,7 @@ FACTS: dict[str, Callable[[Repository], str]] = {
     "claims-published": lambda repository: repository.ledger.published_summary,
     "report-scripts": lambda repository: repository.static_size("*.js"),
     "report-style": lambda repository: repository.static_size("*.css"),
+    "reference-episodes": lambda _: f"{EPISODES:,}",
     "conventions": lambda _: f"{len(msgspec.structs.fields(Conventions))}",
     "assays-begun": lambda repository: f"{len(repository.begun)}",
     "tables-published": lambda repository: f"{len(repository.outputs['tables'])}",
