@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from rulescope.assays import PRESETS, Assay, Budget, Results, Selection, find, narrowed
@@ -17,6 +19,7 @@ from rulescope.audit.profile import Profile
 from rulescope.core.errors import SpecError, nearest
 from rulescope.learners.open_config import Open
 from rulescope.records import Store
+from rulescope.rules.weight_folder import gather_weights
 from rulescope.run_spec import RunSpec
 
 AGENT = "published"
@@ -183,6 +186,58 @@ class Audit:
         return f"audit-{self.subject.folder}{other}-{self.preset}"
 
 
+def plan_audits(
+    rules: Sequence[str],
+    store: Store,
+    *,
+    preset: str = "quick",
+    seeds: int | None = None,
+    only: Sequence[str] = (),
+    agent: str | None = None,
+    weights: Path | None = None,
+) -> tuple[Audit, ...]:
+    """Return the audits of several rules, in their order; options are as of :func:`plan_audit`."""
+    made: dict[str, Audit] = {}
+    for rule in rules:
+        try:
+            one = plan_audit(
+                rule, store, preset=preset, seeds=seeds, only=only, agent=agent, weights=weights
+            )
+        except SpecError as fault:
+            raise SpecError(
+                f"{fault} (audit of {rule!r})" if len(rules) > 1 else f"{fault}"
+            ) from None
+        if one.folder_name in made:
+            raise SpecError(f"{rule!r}: named twice; an audit has each rule once")
+        made[one.folder_name] = one
+    return tuple(made.values())
+
+
+def missing_runs(audits: Iterable[Audit]) -> dict[str, RunSpec]:
+    """Return the runs and donors that the store lacks for ``audits``, each once, by id."""
+    return {key: spec for audit in audits for key, spec in audit.missing.items()}
+
+
+@contextmanager
+def located_weights(audits: Sequence[Audit]) -> Iterator[Path | None]:
+    """Yield where the weights of all ``audits`` are; None if in the usual places.
+
+    Several rules of which any is in a place of its own are gathered in a folder for as long as this
+    lasts.
+    """
+    if len(audits) == 1 or not any(audit.weights for audit in audits):
+        yield audits[0].weights
+        return
+    places = {
+        rule: audit.weights
+        for audit in audits
+        for spec in audit.missing.values()
+        if isinstance(rule := getattr(spec.learner, "rule", None), str)
+    }
+    with TemporaryDirectory(prefix="rulescope-weights-") as folder:
+        yield gather_weights(places, Path(folder))
+
+
 class AuditResults(NamedTuple):
     """The profile of a rule, and the assays behind it."""
 
@@ -238,6 +293,27 @@ def _make_profile(
     content = subject.rule if subject.rule != subject.name else ""
     runs = {run: store.manifest(run).science_hash for run in sorted(used)}
     agent = audit.plans[0].budget.agent
+    planned = {plan.assay.id: plan.budget for plan in audit.plans}
     learner = f"{subject.description}, agent {agent}" if agent else subject.description
     notes = tuple(f"{name}: {note}" for name, each in results.items() for note in each.notes)
-    return Profile(subject.name, audit.preset, learner, axes, notes, content, runs, answer)
+    return Profile(
+        subject.name,
+        audit.preset,
+        learner,
+        axes,
+        notes,
+        content,
+        runs,
+        answer,
+        {name: describe_budget(planned[name]) for name in results},
+    )
+
+
+def describe_budget(budget: Budget) -> str:
+    """Return what decides whether numbers of two rules may be compared: all but rule and seeds."""
+    length = f"{budget.iterations:,} iterations"
+    if budget.episodes is not None:
+        length = f"{budget.episodes:,} episodes"
+    scales = [f"{scale:g}" for scale in budget.scales]
+    where = f", scales {', '.join(scales)}" if scales != ["1"] else ""
+    return f"{length}{where}"

@@ -26,6 +26,7 @@ from rulescope.audit.profile import (
     ProfileValue,
     Scales,
     divided,
+    with_seeds,
 )
 from rulescope.render.arm_styles import arm_name
 from rulescope.stats import (
@@ -424,15 +425,17 @@ def _effect(results: Results, line: MeasureSource) -> dict[str, ProfileValue]:
     each = None if line.each is None else line.each(results)
     if row is not None:
         planned = row.estimate
-        return {RULE: ProfileValue.of(planned if each is None else widen_to_student(planned, each))}
+        made = planned if each is None else widen_to_student(planned, each)
+        return {RULE: with_seeds(ProfileValue.of(made), each)}
     if each is None or not np.isfinite(each).any():
         return {}
-    return {RULE: ProfileValue.of(paired_estimate(each, np.zeros_like(each)))}
+    estimated = ProfileValue.of(paired_estimate(each, np.zeros_like(each)))
+    return {RULE: with_seeds(estimated, each)}
 
 
 def _figure(row: Row, unit: str) -> ProfileValue:
     """Return the estimate of ``row``, with what a mean or a width leaves out."""
-    made = ProfileValue.of(row.estimate)
+    made = with_seeds(ProfileValue.of(row.estimate), row.seeds)
     if row.window is not None:
         made = replace(made, window=Scales.of(row.window))
     return with_groups(made, row.seeds) if row.seeds is not None and unit in GROUPED_UNITS else made
