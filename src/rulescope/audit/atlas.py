@@ -97,16 +97,13 @@ def rows_of(profile: Profile, label: str) -> Iterator[AtlasRow]:
     comparisons = () if profile.answer is None else profile.answer.comparisons
     by_measure = {one.measure: one for one in comparisons if one.measure}
     worths = axis_worths(comparisons)
-    keys = {measure.key for axis in profile.axes for measure in axis.measures}
+    keys = set()
     for axis in profile.axes:
-        for measure in axis.measures:
+        for measure in (*axis.measures, *axis.further):
+            keys.add(measure.key)
             yield _measure_row(profile, label, axis, measure, by_measure.get(measure.key), worths)
-        for one in comparisons:
-            if one.measure not in keys and _axis_name(one, profile) == axis.name:
-                yield _place_row(profile, label, one, worths)
-    known = {axis.name for axis in profile.axes}
     for one in comparisons:
-        if one.measure not in keys and _axis_name(one, profile) not in known:
+        if one.measure not in keys:
             yield _place_row(profile, label, one, worths)
 
 
@@ -153,7 +150,7 @@ def _measure_row(
 def _place_row(
     profile: Profile, label: str, one: Comparison, worths: Mapping[str, AxisWorth]
 ) -> AtlasRow:
-    """Return the row of a comparison that has no line in the profile, such as E1's scales."""
+    """Return the row of a comparison that has no line in the profile, as of OPEN's scales."""
     what = "Score" if one.unit == "score" else "Reward"
     row = AtlasRow(
         label,

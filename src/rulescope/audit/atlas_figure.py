@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Sequence
 
 from matplotlib.axes import Axes
@@ -15,14 +16,14 @@ from rulescope.audit.atlas_rows import OTHER_BUDGET, UNKNOWN_BUDGET, Atlas, Atla
 from rulescope.audit.atlas_tables import headlines
 from rulescope.audit.profile import ProfileValue
 from rulescope.render.arm_styles import ARMS, ArmStyle
-from rulescope.render.palette import DARK, GREY, PALE
+from rulescope.render.palette import DARK, GREY, PALE, TITLE
 from rulescope.render.style import SMALL, WIDTH, Page, absent, styled
 from rulescope.stats import COMPETENT
 
 COLUMNS = 3
 LEFT, RIGHT, BETWEEN = 1.25, 0.15, 0.22
 """Inches: room for the names of the rules, at the right, and between two panels."""
-TOP, HEAD, ROW, BELOW = 0.45, 0.3, 0.24, 0.34
+TOP, HEAD, ROW, BELOW = 0.35, 0.42, 0.24, 0.3
 """Inches: room for the legend, for a title, of a rule, and for an axis."""
 TITLE_LETTERS = 34
 NAME_LETTERS = 20
@@ -52,7 +53,8 @@ def picture(atlas: Atlas) -> Picture:
         )
         found = [row for row in rows if row.line == line]
         _draw(axes, found, names, named=across == 0)
-        page.heading(axes, "", _shorten(found[0].measure, TITLE_LETTERS))
+        title = textwrap.fill(found[0].measure, TITLE_LETTERS, max_lines=2, placeholder="…")
+        axes.set_title(title, loc="left", size=7.5, color=TITLE, pad=4)
     if not lines:
         absent(page.axes(LEFT, TOP, WIDTH - LEFT - RIGHT, ROW * len(names)))
     _legend(page)

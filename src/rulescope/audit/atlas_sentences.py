@@ -19,7 +19,7 @@ COMPETENCE = ("score", "long", "best", "masked", "natural", "stream")
 """Keys of the measures that tell where a rule is competent."""
 RANKED = ("score", "decades", "rate", "return")
 """Units of the measures that rules are ranked by."""
-NAMED = 4
+NAMED = 3
 """Differences of one rule that a sentence names; the others are counted."""
 HISTORIES: dict[Verdict, str] = {
     "asset": "The history is an asset for",

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from rulescope.assays.results import Column, Table, Value
 from rulescope.audit.atlas_rows import IS_REFERENCE, Atlas, AtlasRow, AtlasRule, AxisWorth
 from rulescope.audit.atlas_sentences import COMPETENCE
+from rulescope.audit.evidence import AT_SCALE
 from rulescope.audit.history_answer import LEAST_SEEDS, describe_groups, with_interval
 from rulescope.audit.profile import ProfileValue
 from rulescope.core.errors import SpecError, nearest
@@ -24,9 +25,9 @@ EXPLAINED = (
     "Square brackets are 95 % intervals over seeds; round brackets the lowest and highest seed, "
     "where there are too few for an interval. Score: 0 is random play, 1 is optimal, 0.8 counts as "
     "competent. Differences are taken within seeds, between rules with one budget; all of one "
-    "measure share one error rate of 5 %. Worth of the history: the rule with its history minus the "
-    "same rule without it, within seeds; where a result stands beside it, all such intervals of one "
-    f"rule share one error rate. Nothing is claimed from fewer than {LEAST_SEEDS} seeds."
+    "measure share one error rate of 5 %. Worth of the history: the rule with its history minus "
+    "the same rule without it, within seeds; where a result stands beside it, all such intervals "
+    f"of one rule share one error rate. Nothing is claimed from fewer than {LEAST_SEEDS} seeds."
 )
 
 SORTS: dict[str, Callable[[AtlasRow], str | float | None]] = {
@@ -68,11 +69,16 @@ def require_column(column: str) -> None:
 
 
 def headlines(atlas: Atlas) -> list[AtlasRow]:
-    """Return the rows of the short table: competence, and where any history is judged."""
+    """Return the rows of the short table: competence, and where any history is judged.
+
+    Without the scores at single reward scales: their best and their window stand for them.
+    """
     lines = {
         row.line
         for row in atlas.rows
-        if row.result is not None or row.key in HEADLINES or row.unit in HEADLINE_UNITS
+        if (row.result is not None and not row.key.startswith(AT_SCALE))
+        or row.key in HEADLINES
+        or row.unit in HEADLINE_UNITS
     }
     return [row for row in atlas.rows if row.line in lines]
 
@@ -89,7 +95,7 @@ def histories_table(atlas: Atlas) -> Table:
         )
         for rule in atlas.rules
     ]
-    heads = ("Rule", "Preset", "History", *(axis[:1].upper() + axis[1:] for axis in axes))
+    heads = ("Rule", "Preset", "History", *(axis.capitalize() for axis in axes))
     return Table(
         "atlas-histories",
         "What the history of each rule is worth",
@@ -109,12 +115,14 @@ def axis_text(rule: AtlasRule, found: AxisWorth | None) -> str:
         return f"undecided ({found.reason})"
     if found.worth is None:
         return found.verdict
-    at = f" {found.place}" if found.place and found.places > 1 else ""
+    shows = found.verdict != "neither" and found.places > 1
+    at = f" {found.place}" if shows and found.place else ""
     return f"{found.verdict}{at}: {with_interval(found.worth, found.digits)}"
 
 
 def measures_table(atlas: Atlas, rows: Sequence[AtlasRow], title: str) -> Table:
-    """Return ``rows`` as they are read, with the printed values of each."""
+    """Return ``rows`` as they are read; axis and measure stand in the first of several alike."""
+    earlier = [None, *rows]
     without = {rule.label for rule in atlas.rules if rule.verdict == NO_HISTORY}
     return Table(
         "atlas",
@@ -131,8 +139,8 @@ def measures_table(atlas: Atlas, rows: Sequence[AtlasRow], title: str) -> Table:
         ),
         tuple(
             (
-                row.axis,
-                row.measure,
+                "" if before is not None and before.axis == row.axis else row.axis,
+                "" if before is not None and before.line == row.line else row.measure,
                 row.rule,
                 value_text(row),
                 row.value.n,
@@ -140,7 +148,7 @@ def measures_table(atlas: Atlas, rows: Sequence[AtlasRow], title: str) -> Table:
                 NO_HISTORY if row.rule in without else printed(row.worth, row.digits),
                 result_text(row),
             )
-            for row in rows
+            for before, row in zip(earlier, rows, strict=False)
         ),
         EXPLAINED,
         tells_n=False,

@@ -29,6 +29,8 @@ Found = Mapping[str, Results]
 """Results by assay id."""
 
 CHANGE = "E3"
+AT_SCALE = "score/"
+"""How the keys of scores at single reward scales begin."""
 
 
 class Pair(NamedTuple):
@@ -69,7 +71,8 @@ def pairs(found: Found) -> Iterator[Pair]:
     for scale in labels(found, "E1", "scale"):
         at = place("score", task="catch", scale=scale)
         live, pin = at.replaced(arm="live"), at.replaced(arm="pin")
-        yield Pair("reward scale", f"at {label_text(scale)}", "E1", live, pin)
+        label = label_text(scale)
+        yield Pair("reward scale", f"at {label}", "E1", live, pin, measure=f"{AT_SCALE}{label}")
     masked, natural = (place("score", condition=name) for name in ("masked", "natural"))
     yield pinned("streams", "without reported ends", "exposure", masked, "masked")
     yield pinned("streams", "in Tracking", "exposure", natural, "natural")

@@ -219,6 +219,10 @@ def _compared(results: Results, game: str, at: float) -> Comparison | None:
     levels = {arm: row.estimate for arm, row in rows.items() if row is not None}
     gain = max(levels["live"].value, levels["zero"].value) - levels["initial"].value
     margin = MARGIN * max(gain, 0.0)
+    arms = [
+        with_seeds(ProfileValue.of(levels[arm]), cells[arm].seeds(results.estimates))
+        for arm in ("live", "zero")
+    ]
     difference = with_seeds(ProfileValue.of(widen_to_student(planned, each)), each)
     live, pinned = (_capable(results, game, at, arm) for arm in ("live", "zero"))
     result, reason = history_answer.judge(
@@ -228,10 +232,8 @@ def _compared(results: Results, game: str, at: float) -> Comparison | None:
         game.partition("-")[2].capitalize(),
         f"at scale {at:g}",
         PINNED,
-        *(
-            with_seeds(ProfileValue.of(levels[arm]), cells[arm].seeds(results.estimates))
-            for arm in ("live", "zero")
-        ),
+        arms[0],
+        arms[1],
         difference,
         margin,
         result,

@@ -100,6 +100,8 @@ class Axis(msgspec.Struct, frozen=True):
     question: str
     measures: tuple[Measure, ...]
     verdict: str
+    further: tuple[Measure, ...] = ()
+    """Measurements that the table leaves out, and the atlas compares: scores at single scales."""
 
 
 class Comparison(msgspec.Struct, frozen=True):

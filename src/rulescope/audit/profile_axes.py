@@ -15,7 +15,7 @@ from rulescope.assays.frame import Floats
 from rulescope.assays.inheritance.inheritance import CROSSED
 from rulescope.assays.results import Results
 from rulescope.audit import axis_sentences
-from rulescope.audit.evidence import Found, frozen_column, labels, with_groups
+from rulescope.audit.evidence import AT_SCALE, Found, frozen_column, labels, with_groups
 from rulescope.audit.profile import (
     NULL,
     PINNED,
@@ -143,13 +143,28 @@ def scale(found: Found) -> Axis:
         )
         # At one scale every width is 0, so a difference of widths says nothing.
         lines += [width, contrast] if len(scales) > 1 else [width]
-    return axis_of(
+    made = axis_of(
         "Reward scale",
         "In what range of reward scales does it learn, with and without its history?",
         found,
         lines,
         axis_sentences.scale,
     )
+    return replace(made, further=_measures(found, _single_scales(scales)))
+
+
+def _single_scales(scales: Sequence[float]) -> list[MeasureSource]:
+    """Return the scores at every reward scale."""
+    return [
+        MeasureSource(
+            f"{AT_SCALE}{label_text(at)}",
+            f"Score at reward scale {label_text(at)}",
+            "E1",
+            place("score", task="catch", scale=at),
+            arms=HISTORY,
+        )
+        for at in scales
+    ]
 
 
 def inheritance(found: Found) -> Axis:
@@ -381,8 +396,13 @@ def axis_of(
     verdict: Callable[[axis_sentences.Measures], str],
 ) -> Axis:
     """Return the axis with those ``lines`` that ``found`` can fill."""
-    measures = tuple(measure for line in lines if (measure := _measured(found, line)) is not None)
+    measures = _measures(found, lines)
     return Axis(name, question, measures, verdict({measure.key: measure for measure in measures}))
+
+
+def _measures(found: Found, lines: Sequence[MeasureSource]) -> tuple[Measure, ...]:
+    """Return the measures of those ``lines`` that ``found`` can fill."""
+    return tuple(measure for line in lines if (measure := _measured(found, line)) is not None)
 
 
 def _measured(found: Found, line: MeasureSource) -> Measure | None:
