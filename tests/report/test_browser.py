@@ -356,7 +356,7 @@ def test_printing_opens_what_is_closed_and_closes_it_again(visit: Visit) -> None
     assert page.evaluate(count) == before
 
 
-@pytest.mark.parametrize("view", ["index.html", "mechanism.html", "provenance.html"])
+@pytest.mark.parametrize("view", ["index.html", "atlas.html", "mechanism.html", "provenance.html"])
 def test_a_phone_has_room_for_captions_and_fingers(
     view: str, browser: Browser, report: Path
 ) -> None:
