@@ -116,5 +116,5 @@ def curves(live: Sequence[float], pinned: Sequence[float], n: int = 8) -> dict[s
 
 def _scaled(scales: tuple[float, ...], scores: Floats) -> Results:
     arms = ("live", "pin")[: scores.shape[1]]
-    axes = {"task": ("catch",), "arm": arms, "scale": scales}
+    axes: dict[str, tuple[Label, ...]] = {"task": ("catch",), "arm": arms, "scale": scales}
     return ASSAYS["E1"].analyse(frame(axes, "score", scores))

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from msgspec.structs import replace
-from scipy.stats import t as student
+from scipy.stats import t as student  # type: ignore[import-untyped]
 
 from audit.made_up_audits import audit, change_of
 from audit.made_up_profiles import ASSET, BURDEN, DEAD, NEITHER, made_up
@@ -206,7 +206,8 @@ def test_the_worth_of_a_history_is_that_of_the_answer() -> None:
             np.array(row.value.seeds),
             np.array(row.without.seeds if row.without else ()),
         )
-        np.testing.assert_allclose(row.worth.seeds if row.worth else (), live - without)
+        assert row.worth is not None
+        np.testing.assert_allclose(np.array(row.worth.seeds), live - without)
     assert rows["best"].worth is not None  # measured, though not a place of the answer
     assert rows["best"].result is None
     own = made.rules[0]
@@ -251,7 +252,7 @@ def test_every_place_of_the_answer_is_a_line_of_the_profile() -> None:
         assert line.source == one.source
         assert {RULE, one.against} <= set(line.figures)
         np.testing.assert_allclose(
-            one.difference.seeds,
+            np.array(one.difference.seeds),
             np.array(line.figures[RULE].seeds) - np.array(line.figures[one.against].seeds),
         )
 

@@ -126,7 +126,7 @@ def test_the_figure_draws_every_rule_with_and_without_its_history(atlas: Atlas) 
     without = [row.without.value or 0.0 for row in rows if row.without is not None]
     assert marks["s"] == pytest.approx(sorted(without))
     assert len(without) == 3
-    lifetimes = sum(len(points.get_offsets()) for points in score.collections)  # type: ignore[arg-type]
+    lifetimes = sum(np.shape(points.get_offsets())[0] for points in score.collections)
     assert lifetimes == sum(len(row.seeds) for row in rows) + 6 + 2 + 6  # pinned ones too
     hollow = [
         line

@@ -18,6 +18,8 @@ from rulescope.engine import local_engine
 from rulescope.records import Store
 from rulescope.rules.embedded import EMBEDDED
 
+Places = list[str | Path]
+
 TINY = ["--preset", "smoke", "--only", "E1", "--workers", "1"]
 
 
@@ -25,7 +27,7 @@ TINY = ["--preset", "smoke", "--only", "E1", "--workers", "1"]
 def audited(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with the audits of two rules, made by one command."""
     folder = tmp_path_factory.mktemp("audited")
-    places = ["--store", folder / "store", "--out", folder / "results"]
+    places: Places = ["--store", folder / "store", "--out", folder / "results"]
     result = invoke("audit", "a2c", "ppo@moments", *TINY, "--seeds", "2", *places)
     (folder / "printed").write_text(result.stdout)
     return folder
@@ -62,7 +64,7 @@ def test_several_rules_have_their_profiles_and_an_atlas(audited: Path) -> None:
 
 
 def test_profiles_are_those_of_one_audit_at_a_time(audited: Path, tmp_path: Path) -> None:
-    places = ["--store", audited / "store", "--out", tmp_path]
+    places: Places = ["--store", audited / "store", "--out", tmp_path]
     invoke("audit", "ppo@moments", *TINY, "--seeds", "2", *places)
     name = "audit-ppo-moments-smoke/profile.json"
     assert (tmp_path / name).read_bytes() == (audited / "results" / name).read_bytes()
@@ -80,8 +82,8 @@ def test_all_that_several_audits_lack_is_run_in_one_campaign_and_once(
         return local_engine.Campaign(total=0, failed=dict.fromkeys(ids, "none"))
 
     monkeypatch.setattr(local_engine, "run_all", run_all)
-    places = ["--store", tmp_path / "store", "--out", tmp_path / "results"]
-    options = ["--preset", "smoke", "--only", "exposure", "--seeds", "1", *places]
+    places: Places = ["--store", tmp_path / "store", "--out", tmp_path / "results"]
+    options: Places = ["--preset", "smoke", "--only", "exposure", "--seeds", "1", *places]
     plans = {
         rule: invoke_json("audit", rule, *options, "--plan")["runs"] for rule in ("a2c", "sprout")
     }
@@ -98,7 +100,7 @@ def test_all_that_several_audits_lack_is_run_in_one_campaign_and_once(
 def test_rules_from_files_are_run_beside_others(tmp_path: Path) -> None:
     mine = tmp_path / "mine.npz"
     shutil.copy(EMBEDDED["sprout"].path, mine)
-    places = ["--store", tmp_path / "store", "--out", tmp_path / "results"]
+    places: Places = ["--store", tmp_path / "store", "--out", tmp_path / "results"]
     body = invoke_json("audit", str(mine), "a2c", *TINY, "--seeds", "1", *places)
     assert body["failed"] == {}
     assert [rule["label"] for rule in body["atlas"]["rules"]] == ["mine", "a2c"]
@@ -107,7 +109,7 @@ def test_rules_from_files_are_run_beside_others(tmp_path: Path) -> None:
 def test_a_rule_that_is_named_twice_or_refuses_an_option_is_named_in_the_error(
     tmp_path: Path,
 ) -> None:
-    places = ["--store", tmp_path / "store", "--out", tmp_path / "results"]
+    places: Places = ["--store", tmp_path / "store", "--out", tmp_path / "results"]
     with pytest.raises(SpecError, match="'a2c': named twice"):
         invoke("audit", "a2c", "sprout", "a2c", *TINY, *places)
     with pytest.raises(SpecError, match=r"--only: 'E2' is not .* \(audit of 'a2c'\)"):
@@ -120,7 +122,9 @@ def test_the_atlas_of_written_profiles_is_that_of_the_audit(audited: Path, tmp_p
     written = json.loads((audited / "results" / "atlas" / "atlas.json").read_bytes())
     assert {key: made[key] for key in written} == written
     assert (tmp_path / "mine" / "atlas.png").is_file()
-    folders = [audited / "results" / f"audit-{name}-smoke" for name in ("ppo-moments", "a2c")]
+    folders: Places = [
+        audited / "results" / f"audit-{name}-smoke" for name in ("ppo-moments", "a2c")
+    ]
     text = invoke(
         "atlas", *folders, "--out", tmp_path / "two", "--reference", "ppo@moments", "--sort", "rule"
     ).stdout
@@ -133,7 +137,7 @@ def test_the_atlas_of_written_profiles_is_that_of_the_audit(audited: Path, tmp_p
 def test_lifetimes_of_a_store_are_counted_if_their_results_are_equal(
     audited: Path, tmp_path: Path
 ) -> None:
-    options = ["--results", audited / "results", "--out", tmp_path / "atlas"]
+    options: Places = ["--results", audited / "results", "--out", tmp_path / "atlas"]
     made = invoke_json("atlas", *options, "--store", audited / "store")
     names = ("audit-a2c-smoke", "audit-ppo-moments-smoke")
     runs = {name: profile.read(audited / "results" / name / "profile.json").runs for name in names}
@@ -149,7 +153,7 @@ def test_lifetimes_of_a_store_are_counted_if_their_results_are_equal(
 
 
 def test_wrong_names_are_refused_before_anything_is_written(audited: Path, tmp_path: Path) -> None:
-    options = ["--results", audited / "results", "--out", tmp_path / "atlas"]
+    options: Places = ["--results", audited / "results", "--out", tmp_path / "atlas"]
     with pytest.raises(SpecError, match="--sort: no column 'valu'; nearest: 'value'"):
         invoke("atlas", *options, "--sort", "valu")
     with pytest.raises(SpecError, match="--reference: no profile of 'a3c'; nearest: 'a2c'"):
