@@ -24,6 +24,8 @@ SLOW: tuple[str, ...] = (
     "claims/test_record_evidence.py",
     "claims/test_replication.py",
     "claims/test_replication_queue.py",
+    "audit/test_atlas_folder.py::test_a_folder_has_a_page_tables_data_and_a_figure_the_same_every_time",
+    "cli/test_atlas_command.py",
     "cli/test_audit.py",
     "cli/test_further_rules.py",
     "cli/test_audit_in_worlds.py",

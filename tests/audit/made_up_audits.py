@@ -64,10 +64,11 @@ def frame(
     )
 
 
-def audit(truth: Truth, n: int, draws: Generator) -> dict[str, Results]:
-    """Return the results of an audit with ``n`` seeds."""
-    pairs = (truth.live, truth.pinned)
-    flowing = truth.streams or pairs
+def audit(truth: Truth, n: int, draws: Generator, *, pinned: bool = True) -> dict[str, Results]:
+    """Return the results of an audit with ``n`` seeds, of a rule without history not ``pinned``."""
+    arms = 2 if pinned else 1
+    pairs = (truth.live, truth.pinned)[:arms]
+    flowing = (truth.streams or pairs)[:arms]
     scores = np.array([[[arm(draws, n) for _ in SCALES] for arm in pairs]])
     exposed = np.array(
         [
@@ -75,7 +76,8 @@ def audit(truth: Truth, n: int, draws: Generator) -> dict[str, Results]:
             for condition in CONDITIONS
         ]
     )
-    exposure = frame({"condition": CONDITIONS, "arm": ("rule", "rule-pin")}, "rate_score", exposed)
+    both = ("rule", "rule-pin")[:arms]
+    exposure = frame({"condition": CONDITIONS, "arm": both}, "rate_score", exposed)
     return {
         "E1": _scaled(SCALES, scores),
         "exposure": ASSAYS["exposure"].analyse(exposure),
@@ -113,5 +115,6 @@ def curves(live: Sequence[float], pinned: Sequence[float], n: int = 8) -> dict[s
 
 
 def _scaled(scales: tuple[float, ...], scores: Floats) -> Results:
-    axes = {"task": ("catch",), "arm": ("live", "pin"), "scale": scales}
+    arms = ("live", "pin")[: scores.shape[1]]
+    axes: dict[str, tuple[Label, ...]] = {"task": ("catch",), "arm": arms, "scale": scales}
     return ASSAYS["E1"].analyse(frame(axes, "score", scores))

@@ -16,7 +16,7 @@ from rulescope.core.errors import SpecError
 VERBS = pytest.mark.parametrize("verb", main.VERBS, ids=lambda verb: str(verb.name))
 HEAVY = {"torch", "matplotlib", "duckdb", "ray", "tensorboardX", "wandb"}
 """Libraries that take long to import, and that no help needs."""
-WITHOUT_ASSAYS = {"verify", "discover", "mechanism", "check", "records", "weights"}
+WITHOUT_ASSAYS = {"atlas", "verify", "discover", "mechanism", "check", "records", "weights"}
 """Verbs whose help is shown without the assays."""
 
 

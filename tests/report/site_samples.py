@@ -116,13 +116,22 @@ def profile() -> Profile:
     return Profile("disco103", "smoke", "a learner", (axis,), ("a note",), answer=answer)
 
 
+def other_profile() -> Profile:
+    """Return the profile of a baseline without a history, with a lower score."""
+    score = ProfileValue(0.5, 0.4, 0.6, 3, "bootstrap")
+    measure = Measure("score", "Score at the end", "score", {RULE: score}, "E-POP", 2)
+    answer = Answer("no history", "History: none.")
+    return Profile(
+        "a2c", "smoke", "a baseline", (Axis("horizon", "", (measure,), ""),), answer=answer
+    )
+
+
 def gathered(store: Store, left: Path | None = None) -> Site:
     """Return the report of ``store``, not yet written, with the views in the folder ``left``.
 
     Its verdicts on claims are made up: the lifetimes of ``store`` are too short for any.
     """
     views = ((), ()) if left is None else report_inputs.find_views(left)
-    site = site_builder.gather(
-        store, folder_name, profiles=({"disco103": profile()}, ()), views=views
-    )
+    profiles = {"disco103": profile(), "a2c": other_profile()}
+    site = site_builder.gather(store, folder_name, profiles=(profiles, ()), views=views)
     return replace(site, ledger=ledger())

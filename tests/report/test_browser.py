@@ -28,6 +28,7 @@ from rulescope.report.site_model import Site
 
 VIEWS = (
     "index.html",
+    "atlas.html",
     "claims.html",
     "assay-E-POP.html",
     "mechanism.html",
@@ -355,7 +356,7 @@ def test_printing_opens_what_is_closed_and_closes_it_again(visit: Visit) -> None
     assert page.evaluate(count) == before
 
 
-@pytest.mark.parametrize("view", ["index.html", "mechanism.html", "provenance.html"])
+@pytest.mark.parametrize("view", ["index.html", "atlas.html", "mechanism.html", "provenance.html"])
 def test_a_phone_has_room_for_captions_and_fingers(
     view: str, browser: Browser, report: Path
 ) -> None:
@@ -371,3 +372,51 @@ def test_a_phone_has_room_for_captions_and_fingers(
     tops = "links => new Set(links.map(link => link.getBoundingClientRect().top)).size"
     assert page.locator("header nav a").evaluate_all(tops) == 1
     visit.close()
+
+
+# --- the atlas ------------------------------------------------------------------------------------
+
+
+def atlas_rows(page: Page) -> list[list[str]]:
+    """Return rule, measure and value of the rows that are shown."""
+    shown = page.locator("#atlas-rows tbody tr:visible").all()
+    return [row.locator("th, td").all_inner_texts()[:3] for row in shown]
+
+
+def test_the_atlas_is_sorted_by_any_column_and_back(visit: Visit) -> None:
+    page = visit.go("atlas.html")
+    first = atlas_rows(page)
+    button = page.get_by_role("button", name="Value")
+    button.click()
+    head = page.locator("#atlas-rows th[aria-sort]")
+    assert head.get_attribute("aria-sort") == "descending"
+    assert [row[2].split()[0] for row in atlas_rows(page)] == ["0.90", "0.70", "0.50"]
+    button.focus()
+    page.keyboard.press("Enter")
+    assert head.get_attribute("aria-sort") == "ascending"
+    assert [row[2].split()[0] for row in atlas_rows(page)] == ["0.50", "0.70", "0.90"]
+    page.get_by_role("button", name="Rule").click()
+    assert [row[0] for row in atlas_rows(page)] == ["a2c", "disco103", "disco103"]
+    assert head.count() == 1
+    assert sorted(atlas_rows(page)) == sorted(first)
+    for column in page.locator("#atlas-rows thead button").all():
+        column.click()
+        assert sorted(atlas_rows(page)) == sorted(first)
+
+
+def test_the_atlas_can_be_narrowed_to_a_rule(visit: Visit) -> None:
+    page = visit.go("atlas.html")
+    page.get_by_label("rule", exact=True).select_option("a2c")
+    assert [row[0] for row in atlas_rows(page)] == ["a2c"]
+    assert page.get_by_role("status").inner_text() == "1 of 3 rows"
+    page.get_by_label("rule", exact=True).select_option("any")
+    assert len(atlas_rows(page)) == 3
+
+
+def test_the_atlas_can_be_read_without_scripts(browser: Browser, report: Path) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{report.as_uri()}/atlas.html")
+    assert len(atlas_rows(page)) == 3
+    assert page.get_by_role("button").count() == 0
+    context.close()

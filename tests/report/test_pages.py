@@ -38,6 +38,7 @@ from rulescope.stats import Window
 
 PAGES = (
     "index.html",
+    "atlas.html",
     "claims.html",
     "mechanism.html",
     "runs.html",

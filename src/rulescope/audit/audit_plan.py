@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
-
-import msgspec
 
 from rulescope.assays import PRESETS, Assay, Budget, Results, Selection, find, narrowed
 from rulescope.assays.plan import Plan
@@ -21,6 +21,7 @@ from rulescope.core.errors import SpecError, nearest
 from rulescope.envs.tasks import Task, find_task
 from rulescope.learners.open_config import Open
 from rulescope.records import Store
+from rulescope.rules.weight_folder import gather_weights
 from rulescope.run_spec import RunSpec
 
 AGENT = "published"
@@ -223,6 +224,68 @@ class Audit:
         return f"audit-{self.subject.folder}{other}-{self.preset}{where}"
 
 
+def plan_audits(
+    rules: Sequence[str],
+    store: Store,
+    *,
+    preset: str = "quick",
+    seeds: int | None = None,
+    only: Sequence[str] = (),
+    agent: str | None = None,
+    weights: Path | None = None,
+    env: str | None = None,
+    reference_best: float | None = None,
+) -> tuple[Audit, ...]:
+    """Return the audits of several rules, in their order; options are as of :func:`plan_audit`."""
+    made: dict[str, Audit] = {}
+    for rule in rules:
+        try:
+            one = plan_audit(
+                rule,
+                store,
+                preset=preset,
+                seeds=seeds,
+                only=only,
+                agent=agent,
+                weights=weights,
+                env=env,
+                reference_best=reference_best,
+            )
+        except SpecError as fault:
+            raise SpecError(
+                f"{fault} (audit of {rule!r})" if len(rules) > 1 else f"{fault}"
+            ) from None
+        if one.folder_name in made:
+            raise SpecError(f"{rule!r}: named twice; an audit has each rule once")
+        made[one.folder_name] = one
+    return tuple(made.values())
+
+
+def missing_runs(audits: Iterable[Audit]) -> dict[str, RunSpec]:
+    """Return the runs and donors that the store lacks for ``audits``, each once, by id."""
+    return {key: spec for audit in audits for key, spec in audit.missing.items()}
+
+
+@contextmanager
+def located_weights(audits: Sequence[Audit]) -> Iterator[Path | None]:
+    """Yield where the weights of all ``audits`` are; None if in the usual places.
+
+    Several rules of which any is in a place of its own are gathered in a folder for as long as this
+    lasts.
+    """
+    if len(audits) == 1 or not any(audit.weights for audit in audits):
+        yield audits[0].weights
+        return
+    places = {
+        rule: audit.weights
+        for audit in audits
+        for spec in audit.missing.values()
+        if isinstance(rule := getattr(spec.learner, "rule", None), str)
+    }
+    with TemporaryDirectory(prefix="rulescope-weights-") as folder:
+        yield gather_weights(places, Path(folder))
+
+
 class AuditResults(NamedTuple):
     """The profile of a rule, and the assays behind it."""
 
@@ -284,6 +347,7 @@ def _make_profile(
     content = subject.rule if subject.rule != subject.name else ""
     runs = {run: store.manifest(run).science_hash for run in sorted(used)}
     agent = audit.plans[0].budget.agent
+    planned = {plan.assay.id: plan.budget for plan in audit.plans}
     learner = f"{subject.description}, agent {agent}" if agent else subject.description
     if audit.task is not None:
         learner += f", in {audit.task.name}"
@@ -291,8 +355,27 @@ def _make_profile(
         *(f"left out: {line}" for line in audit.left_out),
         *(f"{name}: {note}" for name, each in results.items() for note in each.notes),
     )
-    profile = Profile(subject.name, audit.preset, learner, axes, notes, content, runs, answer)
-    if audit.task is None:
-        return profile
-    words = audit.task.references.words
-    return msgspec.structs.replace(profile, world=audit.task.name, references=words)
+    return Profile(
+        subject.name,
+        audit.preset,
+        learner,
+        axes,
+        notes,
+        content,
+        runs,
+        answer,
+        world="" if audit.task is None else audit.task.name,
+        references="" if audit.task is None else audit.task.references.words,
+        budgets={name: describe_budget(planned[name], audit.task) for name in results},
+    )
+
+
+def describe_budget(budget: Budget, task: Task | None = None) -> str:
+    """Return what decides whether numbers of two rules may be compared: all but rule and seeds."""
+    length = f"{budget.iterations:,} iterations"
+    if budget.episodes is not None:
+        length = f"{budget.episodes:,} episodes"
+    scales = [f"{scale:g}" for scale in budget.scales]
+    where = f", scales {', '.join(scales)}" if scales != ["1"] else ""
+    world = "" if task is None else f", in {task.name}"
+    return f"{length}{where}{world}"

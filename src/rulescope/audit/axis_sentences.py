@@ -8,7 +8,7 @@ score of 0.8), the sentence says so instead of speaking of windows or histories.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -154,8 +154,9 @@ def inheritance(found: Measures) -> str:
         failed = _incompetent_matches(found, at)
         if failed:
             sentences.append(
-                f"At scale {at}: {_and(failed)} {'is' if len(failed) == 1 else 'are'} not "
-                f"competent (score ≥ {COMPETENT:g}), so nothing is attributed to the state."
+                f"At scale {at}: {enumerate_names(failed)} "
+                f"{'is' if len(failed) == 1 else 'are'} not competent (score ≥ {COMPETENT:g}), so "
+                "nothing is attributed to the state."
             )
             continue
         more, less = (
@@ -273,10 +274,10 @@ def effects(found: Measures, titles: Mapping[str, str]) -> str:
     differences = {key: found[key].figures[RULE] for key in titles if key in found}
     if not differences:
         return NOTHING
-    if not any(map(_judged, differences.values())):
+    if not any(map(judged, differences.values())):
         return _too_few(differences.values(), "any difference")
     clear = [
-        f"{titles[key]} {with_interval(one, 4)}" for key, one in differences.items() if _sign(one)
+        f"{titles[key]} {with_interval(one, 4)}" for key, one in differences.items() if sign(one)
     ]
     named = f": {'; '.join(clear)}" if clear else ""
     return f"{len(clear)} of {len(differences)} differences have an interval without 0{named}."
@@ -342,11 +343,13 @@ def _ranks(measure: Measure, gates: Mapping[str, ProfileValue] | None) -> list[s
     """
     by_order: dict[str, list[str]] = {}
     for column, difference in measure.differences.items():
-        order = _order(column, difference, gates) if _judged(difference) else ""
+        order = _order(column, difference, gates) if judged(difference) else ""
         if order:
             by_order.setdefault(order, []).append(_called(column))
-    phrases = [f"{order} {_and(by_order[order])}" for order in ORDERS if order in by_order]
-    if measure.differences and not any(map(_judged, measure.differences.values())):
+    phrases = [
+        f"{order} {enumerate_names(by_order[order])}" for order in ORDERS if order in by_order
+    ]
+    if measure.differences and not any(map(judged, measure.differences.values())):
         few = max(one.n for one in measure.differences.values())
         phrases.append(f"with too few seeds for comparisons ({few}, {LEAST_SEEDS} are needed)")
     return phrases
@@ -356,14 +359,14 @@ def _order(column: str, difference: ProfileValue, gates: Mapping[str, ProfileVal
     """Return how the rule compares with one column, one of :data:`ORDERS`; empty if not at all."""
     better, same, no_effect, undecided, worse = ORDERS
     if column != PINNED and not column.startswith(FROZEN):
-        return (worse, same, better)[_sign(difference) + 1]
+        return (worse, same, better)[sign(difference) + 1]
     live, other = (
         gates is None or (name in gates and competent(gates[name])) for name in (RULE, column)
     )
     if not (live or other):
         return ""
     result, reason = judge(live, other, difference)
-    if reason == TOO_WIDE and not _sign(difference):
+    if reason == TOO_WIDE and not sign(difference):
         return same
     return {"asset": better, "burden": worse, "no effect": no_effect}.get(result, undecided)
 
@@ -377,7 +380,7 @@ def _called(column: str) -> str:
 def _effect(found: Measures, key: str, above: str, below: str, cause: str) -> str:
     """Return a sentence about a difference that is due to ``cause``, by where its interval lies."""
     one = found[key].figures[RULE] if key in found else None
-    if one is not None and _judged(one) and found[key].unit == "score" and _negligible(one):
+    if one is not None and judged(one) and found[key].unit == "score" and _negligible(one):
         return f"No effect of {cause}: the interval lies within ±{MARGIN:g} ({with_interval(one)})."
     return _sentence(one, above, below, cause)
 
@@ -386,10 +389,10 @@ def _sentence(one: ProfileValue | None, above: str, below: str, cause: str) -> s
     """Return a sentence about a difference by where its interval lies."""
     if one is None or one.value is None:
         return "The difference could not be estimated."
-    if not _judged(one):
+    if not judged(one):
         return _too_few([one], f"an effect of {cause}")
     none = f"No effect of {cause} was detected: the interval includes 0"
-    return f"{({1: above, -1: below}).get(_sign(one), none)} ({with_interval(one)})."
+    return f"{({1: above, -1: below}).get(sign(one), none)} ({with_interval(one)})."
 
 
 def _negligible(one: ProfileValue) -> bool:
@@ -403,14 +406,14 @@ def _too_few(figures: Iterable[ProfileValue], what: str, needed: int = LEAST_SEE
     return f"There are too few seeds to judge {what} ({n}, {needed} are needed)."
 
 
-def _sign(one: ProfileValue) -> int:
+def sign(one: ProfileValue) -> int:
     """Return 1 or -1 if the interval is above or below zero, else 0."""
-    if not _judged(one) or one.low is None or one.high is None:
+    if not judged(one) or one.low is None or one.high is None:
         return 0
     return (one.low > 0) - (one.high < 0)
 
 
-def _judged(one: ProfileValue) -> bool:
+def judged(one: ProfileValue) -> bool:
     """Tell whether there is an interval, of enough seeds for a claim."""
     known = one.method in ("bootstrap", "wilson") and None not in (one.low, one.high)
     return known and one.n >= LEAST_SEEDS
@@ -443,7 +446,8 @@ def _count(one: ProfileValue) -> str:
     return f"{round((one.value or 0.0) * one.n)} of {one.n}"
 
 
-def _and(names: list[str]) -> str:
+def enumerate_names(names: Sequence[str]) -> str:
+    """Return names in words: ``a, b and c``."""
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 

@@ -14,7 +14,14 @@ from rulescope.assays.estimates import Label, Place, label_text, place
 from rulescope.assays.frame import Floats
 from rulescope.assays.results import Results
 from rulescope.audit import history_answer
-from rulescope.audit.profile import FROZEN, PINNED, Comparison, Groups, ProfileValue
+from rulescope.audit.profile import (
+    FROZEN,
+    PINNED,
+    Comparison,
+    Groups,
+    ProfileValue,
+    with_seeds,
+)
 from rulescope.stats import estimate, is_bimodal, paired_estimate, seed_blocks, split_groups
 from rulescope.stats.contrasts import PAIRED_DRAWS
 
@@ -22,6 +29,8 @@ Found = Mapping[str, Results]
 """Results by assay id."""
 
 CHANGE = "E3"
+AT_SCALE = "score/"
+"""How the keys of scores at single reward scales begin."""
 
 
 class Pair(NamedTuple):
@@ -36,6 +45,8 @@ class Pair(NamedTuple):
     against: str = PINNED
     gates: tuple[Place, Place] | None = None
     """Scores that show whether either arm is competent, if not those compared."""
+    measure: str = ""
+    """Key of the line of the profile that has the readout, if one has it."""
 
 
 def labels(found: Found, assay: str, axis: str) -> tuple[Label, ...]:
@@ -67,22 +78,24 @@ def frozen_column(found: Found) -> str:
 def pairs(found: Found) -> Iterator[Pair]:
     """Yield every pair that an audit may have, axis by axis."""
 
-    def pinned(axis: str, where: str, assay: str, at: Place) -> Pair:
-        return Pair(axis, where, assay, at.replaced(arm="rule"), at.replaced(arm="rule-pin"))
+    def pinned(axis: str, where: str, assay: str, at: Place, measure: str) -> Pair:
+        live, other = at.replaced(arm="rule"), at.replaced(arm="rule-pin")
+        return Pair(axis, where, assay, live, other, measure=measure)
 
     world = world_of(found)
     task, usual = world or "catch", usual_exposure(found)
-    yield pinned("competence", "", "exposure", place("score", condition=usual))
-    yield pinned("competence", "on 24×24", "F2", place("endpoint"))
+    yield pinned("competence", "", "exposure", place("score", condition=usual), "score")
+    yield pinned("competence", "on 24×24", "F2", place("endpoint"), "long")
     for scale in labels(found, "E1", "scale"):
         at = place("score", task=task, scale=scale)
         live, pin = at.replaced(arm="live"), at.replaced(arm="pin")
-        yield Pair("reward scale", f"at {label_text(scale)}", "E1", live, pin)
+        label = label_text(scale)
+        yield Pair("reward scale", f"at {label}", "E1", live, pin, measure=f"{AT_SCALE}{label}")
     masked, natural = (place("score", condition=name) for name in ("masked", "natural"))
-    yield pinned("streams", "without reported ends", "exposure", masked)
+    yield pinned("streams", "without reported ends", "exposure", masked, "masked")
     if world is None:
-        yield pinned("streams", "in Tracking", "exposure", natural)
-    yield pinned("streams", "without resets", "E-A3c", place("score"))
+        yield pinned("streams", "in Tracking", "exposure", natural, "natural")
+    yield pinned("streams", "without resets", "E-A3c", place("score"), "stream")
     for condition in map(str, labels(found, CHANGE, "condition")):
         after, before = (
             [
@@ -99,6 +112,7 @@ def pairs(found: Found) -> Iterator[Pair]:
             after[1],
             frozen_column(found),
             (before[0], before[1]),
+            f"auc/{condition}",
         )
 
 
@@ -146,14 +160,18 @@ def with_groups(figure: ProfileValue, seeds: Floats) -> ProfileValue:
 
 
 def _judged(pair: Pair, seeds: Seeds, family: int, draws: int) -> Comparison:
-    difference = ProfileValue.of(
-        paired_estimate(seeds.live, seeds.other, family=family, draws=draws)
+    difference = with_seeds(
+        ProfileValue.of(paired_estimate(seeds.live, seeds.other, family=family, draws=draws)),
+        seeds.live - seeds.other,
     )
     blocks = seed_blocks(len(seeds.live), draws)
     # Competence and difference are of the same seeds.
     paired = np.isfinite(seeds.live - seeds.other)
     gates = [np.where(paired, each, np.nan) for each in (seeds.live_gate, seeds.other_gate)]
-    live, other = (with_groups(ProfileValue.of(estimate(each, blocks)), each) for each in gates)
+    live, other = (
+        with_seeds(with_groups(ProfileValue.of(estimate(each, blocks)), each), each)
+        for each in gates
+    )
     result, reason = history_answer.judge(
         history_answer.competent(live), history_answer.competent(other), difference
     )
@@ -167,4 +185,6 @@ def _judged(pair: Pair, seeds: Seeds, family: int, draws: int) -> Comparison:
         history_answer.MARGIN,
         result,
         reason,
+        measure=pair.measure,
+        source=pair.assay,
     )

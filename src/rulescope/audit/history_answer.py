@@ -88,7 +88,7 @@ def answer(comparisons: Sequence[Comparison], *, has_history: bool = True) -> An
     made = tuple(comparisons)
     if not has_history:
         return Answer("no history", "History: none. No carrier of the learner counts as history.")
-    verdict = _verdict({one.result for one in made}, made)
+    verdict = combine(made)
     sentences = {
         "asset": f"asset (decided by {_listed(made, 'asset')}).",
         "burden": f"burden (decided by {_listed(made, 'burden')}).",
@@ -101,7 +101,9 @@ def answer(comparisons: Sequence[Comparison], *, has_history: bool = True) -> An
     return Answer(verdict, f"History: {sentences[verdict]}", made)
 
 
-def _verdict(results: set[Result], made: Sequence[Comparison]) -> Verdict:
+def combine(made: Sequence[Comparison]) -> Verdict:
+    """Return what some places say together."""
+    results = {one.result for one in made}
     if {"asset", "burden"} <= results:
         return "both"
     if "asset" in results:
@@ -168,13 +170,19 @@ def _axis(one: Comparison) -> str:
 
 def _open(places: Sequence[Comparison]) -> str:
     """Return why an axis is undecided, by the place that comes nearest to a decision."""
-    nearest = min(places, key=lambda one: REASONS.index(one.reason))
+    nearest = nearest_to_decision(places)
     numbers = ""
     if nearest.reason == TOO_FEW:
         numbers = f" ({nearest.difference.n}, {LEAST_SEEDS} are needed)"
     elif nearest.reason not in DEAD:
         numbers = f" ({'; '.join([shown(nearest), *_groups(nearest)])})"
     return f"{_where(nearest)}: {nearest.reason}{numbers}"
+
+
+def nearest_to_decision(places: Sequence[Comparison]) -> Comparison:
+    """Return the undecided place that comes nearest to a decision."""
+    open_ = [one for one in places if one.result == "undecided"]
+    return min(open_, key=lambda one: REASONS.index(one.reason))
 
 
 def _where(one: Comparison) -> str:

@@ -20,7 +20,7 @@ from rulescope.assays.open.open_carry import CONTRASTS, GAMES
 from rulescope.assays.results import Results
 from rulescope.audit import axis_sentences, history_answer
 from rulescope.audit.evidence import Found, labels
-from rulescope.audit.profile import PINNED, RULE, Axis, Comparison, ProfileValue
+from rulescope.audit.profile import PINNED, RULE, Axis, Comparison, ProfileValue, with_seeds
 from rulescope.audit.profile_axes import MeasureSource, axis_of, between, effect
 from rulescope.stats import interaction_differences, widen_to_student
 
@@ -219,7 +219,11 @@ def _compared(results: Results, game: str, at: float) -> Comparison | None:
     levels = {arm: row.estimate for arm, row in rows.items() if row is not None}
     gain = max(levels["live"].value, levels["zero"].value) - levels["initial"].value
     margin = MARGIN * max(gain, 0.0)
-    difference = ProfileValue.of(widen_to_student(planned, each))
+    arms = [
+        with_seeds(ProfileValue.of(levels[arm]), cells[arm].seeds(results.estimates))
+        for arm in ("live", "zero")
+    ]
+    difference = with_seeds(ProfileValue.of(widen_to_student(planned, each)), each)
     live, pinned = (_capable(results, game, at, arm) for arm in ("live", "zero"))
     result, reason = history_answer.judge(
         live, pinned, difference, margin, history_answer.GATE_FAILED
@@ -228,11 +232,14 @@ def _compared(results: Results, game: str, at: float) -> Comparison | None:
         game.partition("-")[2].capitalize(),
         f"at scale {at:g}",
         PINNED,
-        ProfileValue.of(levels["live"]),
-        ProfileValue.of(levels["zero"]),
+        arms[0],
+        arms[1],
         difference,
         margin,
         result,
         reason,
         digits=4,
+        measure=f"rate/{game}" if at == UNIT else "",
+        unit="rate",
+        source=ID,
     )

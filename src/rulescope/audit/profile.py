@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -67,6 +67,9 @@ class ProfileValue(WrittenEstimate, frozen=True):
     """If the lifetimes form two groups, so that the value is a score that none of them had."""
     window: Scales | None = None
     """Of a width: from which scale to which it is."""
+    seeds: tuple[float | None, ...] = ()
+    """[seeds]: the values of the lifetimes of seeds 0, 1, ..., None where one is missing; empty if
+    they are not known one by one, and in files of earlier versions."""
 
 
 class Measure(msgspec.Struct, frozen=True):
@@ -97,6 +100,8 @@ class Axis(msgspec.Struct, frozen=True):
     question: str
     measures: tuple[Measure, ...]
     verdict: str
+    further: tuple[Measure, ...] = ()
+    """Measurements that the table leaves out, and the atlas compares: scores at single scales."""
 
 
 class Comparison(msgspec.Struct, frozen=True):
@@ -121,6 +126,11 @@ class Comparison(msgspec.Struct, frozen=True):
     """Why it is undecided."""
     digits: int = 2
     """Decimals of the numbers."""
+    measure: str = ""
+    """Key of the line of the profile that has the score compared; empty if no line has it."""
+    unit: str = "score"
+    source: str = ""
+    """Whose estimates these are: an assay's id; empty in files of earlier versions."""
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -151,6 +161,9 @@ class Profile(msgspec.Struct, frozen=True):
     """The world of the audit, as typed; empty if every assay ran in its own."""
     references: str = ""
     """What scores are measured by in ``world``, in words."""
+    budgets: Mapping[str, str] = msgspec.field(default_factory=dict)
+    """By assay: all that decides whether its numbers may be compared with those of another rule,
+    in words: lengths and scales. Empty in files of earlier versions."""
 
     def to_json(self) -> bytes:
         """Return the file of this profile."""
@@ -174,7 +187,13 @@ def columns(profile: Profile) -> list[str]:
 
 def divided(figure: ProfileValue, by: float) -> ProfileValue:
     """Return ``figure`` in a unit that is ``by`` times as large."""
-    value, low, high = (
-        None if x is None else x / by for x in (figure.value, figure.low, figure.high)
+    value, low, high, *seeds = (
+        None if x is None else x / by
+        for x in (figure.value, figure.low, figure.high, *figure.seeds)
     )
-    return replace(figure, value=value, low=low, high=high)
+    return replace(figure, value=value, low=low, high=high, seeds=tuple(seeds))
+
+
+def with_seeds(figure: ProfileValue, values: Iterable[float] | None) -> ProfileValue:
+    """Return ``figure`` with the values [seeds] of single lifetimes, if they are known."""
+    return figure if values is None else replace(figure, seeds=tuple(map(finite, values)))

@@ -17,6 +17,7 @@ from rulescope.assays.inheritance.inheritance import CROSSED
 from rulescope.assays.results import Results
 from rulescope.audit import axis_sentences
 from rulescope.audit.evidence import (
+    AT_SCALE,
     Found,
     frozen_column,
     has_scale,
@@ -35,6 +36,7 @@ from rulescope.audit.profile import (
     ProfileValue,
     Scales,
     divided,
+    with_seeds,
 )
 from rulescope.render.arm_styles import arm_name
 from rulescope.stats import (
@@ -156,13 +158,28 @@ def scale(found: Found) -> Axis:
         )
         # At one scale every width is 0, so a difference of widths says nothing.
         lines += [width, contrast] if len(scales) > 1 else [width]
-    return axis_of(
+    made = axis_of(
         "Reward scale",
         "In what range of reward scales does it learn, with and without its history?",
         found,
         lines,
         axis_sentences.scale,
     )
+    return replace(made, further=_measures(found, _single_scales(scales)))
+
+
+def _single_scales(scales: Sequence[float]) -> list[MeasureSource]:
+    """Return the scores at every reward scale."""
+    return [
+        MeasureSource(
+            f"{AT_SCALE}{label_text(at)}",
+            f"Score at reward scale {label_text(at)}",
+            "E1",
+            place("score", task="catch", scale=at),
+            arms=HISTORY,
+        )
+        for at in scales
+    ]
 
 
 def inheritance(found: Found) -> Axis:
@@ -395,11 +412,16 @@ def axis_of(
     verdict: Callable[[axis_sentences.Measures], str],
 ) -> Axis:
     """Return the axis with those ``lines`` that ``found`` can fill."""
-    measures = tuple(measure for line in lines if (measure := _measured(found, line)) is not None)
+    measures = _measures(found, lines)
     if measures and not has_scale(found):
         raw = tuple(replace(one, unit="raw") if one.unit == "score" else one for one in measures)
         return Axis(name, question, raw, axis_sentences.RAW)
     return Axis(name, question, measures, verdict({measure.key: measure for measure in measures}))
+
+
+def _measures(found: Found, lines: Sequence[MeasureSource]) -> tuple[Measure, ...]:
+    """Return the measures of those ``lines`` that ``found`` can fill."""
+    return tuple(measure for line in lines if (measure := _measured(found, line)) is not None)
 
 
 def _measured(found: Found, line: MeasureSource) -> Measure | None:
@@ -442,15 +464,17 @@ def _effect(results: Results, line: MeasureSource) -> dict[str, ProfileValue]:
     each = None if line.each is None else line.each(results)
     if row is not None:
         planned = row.estimate
-        return {RULE: ProfileValue.of(planned if each is None else widen_to_student(planned, each))}
+        made = planned if each is None else widen_to_student(planned, each)
+        return {RULE: with_seeds(ProfileValue.of(made), each)}
     if each is None or not np.isfinite(each).any():
         return {}
-    return {RULE: ProfileValue.of(paired_estimate(each, np.zeros_like(each)))}
+    estimated = ProfileValue.of(paired_estimate(each, np.zeros_like(each)))
+    return {RULE: with_seeds(estimated, each)}
 
 
 def _figure(row: Row, unit: str) -> ProfileValue:
     """Return the estimate of ``row``, with what a mean or a width leaves out."""
-    made = ProfileValue.of(row.estimate)
+    made = with_seeds(ProfileValue.of(row.estimate), row.seeds)
     if row.window is not None:
         made = replace(made, window=Scales.of(row.window))
     return with_groups(made, row.seeds) if row.seeds is not None and unit in GROUPED_UNITS else made

@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from rulescope.assays.assay_run import require_runnable
 from rulescope.assays.plan import interactions, write
 from rulescope.assays.recorded_plans import record_plan
 from rulescope.assays.subject import name_history, name_with_options
 from rulescope.audit import audit_plan
-from rulescope.audit.audit_plan import Audit, AuditResults, analyse_audit, plan_audit
+from rulescope.audit.audit_plan import (
+    Audit,
+    AuditResults,
+    analyse_audit,
+    located_weights,
+    missing_runs,
+    plan_audits,
+)
+from rulescope.audit.profile import Profile
 from rulescope.cli.assay_options import (
     Agent,
     EngineOptions,
@@ -24,6 +34,7 @@ from rulescope.cli.assay_options import (
     RuleOption,
     Seeds,
 )
+from rulescope.cli.atlas_command import finish_atlas
 from rulescope.cli.console import console
 from rulescope.cli.options import (
     RESULTS,
@@ -41,17 +52,20 @@ from rulescope.core.disk import require_writable
 from rulescope.core.errors import counted
 from rulescope.engine.execution import Execution
 from rulescope.records import Store
+from rulescope.run_spec import RunSpec
 
 
 @expand_option_groups
 def audit(
-    rule: Annotated[
-        str,
+    rules: Annotated[
+        list[str] | None,
         typer.Argument(
+            metavar="[RULE]...",
             help="sprout, disco103, open, open-breakout, ..., a baseline such as ppo, a file of "
-            "weights, the folder of a discovery, or the name of a plug-in."
+            "weights, the folder of a discovery, or the name of a plug-in. Of several, an atlas "
+            "is made as well. Default: sprout.",
         ),
-    ] = "sprout",
+    ] = None,
     preset: Preset = "quick",
     seeds: Seeds = None,
     only: Annotated[
@@ -94,6 +108,10 @@ def audit(
     an interrupted audit. With --history, other carriers than the recurrent state are pinned, frozen
     and transplanted, such as the moments of a baseline's optimiser.
 
+    Several rules are audited in one campaign; lifetimes that they share, such as those of the
+    baselines, are run once. After their profiles comes the atlas: the rules side by side (see
+    rulescope atlas).
+
     Examples:
 
       rulescope audit
@@ -107,14 +125,18 @@ def audit(
       rulescope audit ppo --history moments
 
       rulescope audit sprout --env gymnasium:CartPole-v1
+
+      rulescope audit sprout a2c ppo@moments dqn@replay
     """
     keep, screen = Store(store), console(as_json)
+    named = rules or ["sprout"]
     if option:
-        rule = name_with_options(rule, option)
+        named = [name_with_options(rule, option) for rule in named]
     if history is not None:
-        rule = name_history(rule, split_names("--history", history))
-    planned = plan_audit(
-        rule,
+        carriers = split_names("--history", history)
+        named = [name_history(rule, carriers) for rule in named]
+    audits = plan_audits(
+        named,
         keep,
         preset=preset,
         seeds=seeds,
@@ -124,27 +146,85 @@ def audit(
         env=env,
         reference_best=reference_best,
     )
-    execution = engine_options.execution(planned.weights)
-    folder = out / planned.folder_name
-    require_runnable(list(planned.missing.values()), keep, execution, folder)
-    body = _show_plan(planned, execution, screen) | {"failed": {}}
+    missing = missing_runs(audits)
+    with located_weights(audits) as located:
+        execution = engine_options.execution(located)
+        for planned in audits:
+            folder = out / planned.folder_name
+            require_runnable(list(missing.values()), keep, execution, folder)
+        bodies = [_show_plan(planned, screen) for planned in audits]
+        body = _show_total(audits, bodies, missing, execution, screen) | {"failed": {}}
+        if not plan_only:
+            require_writable(out)
+            for planned, rule in zip(audits, named, strict=True):
+                for plan in planned.plans:
+                    record_plan(keep, plan.assay, plan.budget, rule)
+            body["failed"] = run_missing(missing, keep, execution, "audit")
     if not plan_only:
-        require_writable(out)
-        for plan in planned.plans:
-            record_plan(keep, plan.assay, plan.budget, rule)
-        body["failed"] = run_missing(planned.missing, keep, execution, "audit")
-        found = analyse_audit(planned, keep)
-        _write(found, keep, folder)
-        _show_profile(found, folder, _report_command(store, out), screen)
-        body |= {"folder": str(folder), "profile": json.loads(found.profile.to_json())}
+        browse = _report_command(store, out)
+        body |= _finish(audits, bodies, keep, out, browse, screen)
     if as_json:
         print(json.dumps(body))
     if body["failed"]:
         raise typer.Exit(SOME_FAILED)
 
 
-def _show_plan(planned: Audit, execution: Execution, screen: Console) -> dict[str, Any]:
-    """Print the plan; return it as plain data."""
+def _finish(
+    audits: Sequence[Audit],
+    bodies: Sequence[dict[str, Any]],
+    store: Store,
+    out: Path,
+    browse: str,
+    screen: Console,
+) -> dict[str, Any]:
+    """Analyse ``audits``, write and print their profiles, and of several the atlas.
+
+    Return what that adds to the output for programs; ``bodies``, one for each audit, are filled in.
+    """
+    profiles: dict[str, Profile] = {}
+    for planned, body in zip(audits, bodies, strict=True):
+        found, folder = analyse_audit(planned, store), out / planned.folder_name
+        _write(found, store, folder)
+        profiles[folder.name] = found.profile
+        body |= {"folder": str(folder), "profile": json.loads(found.profile.to_json())}
+        if len(audits) == 1:
+            _show_profile(found, folder, browse, screen)
+        else:
+            _show_answer(found, folder, screen)
+    return bodies[0] if len(audits) == 1 else {"atlas": finish_atlas(profiles, out, screen)}
+
+
+def _show_answer(found: AuditResults, folder: Path, screen: Console) -> None:
+    """Print the answer of one of several audits, and where its profile is."""
+    from rulescope.audit.profile_folder import last_line
+
+    answer = last_line(found.profile)
+    screen.print(f"[bold]{escape(found.profile.rule)}[/bold]", answer, soft_wrap=True)
+    screen.print(f"  profile: {folder / 'README.md'}", markup=False)
+
+
+def _show_total(
+    audits: Sequence[Audit],
+    bodies: Sequence[dict[str, Any]],
+    missing: Mapping[str, RunSpec],
+    execution: Execution,
+    screen: Console,
+) -> dict[str, Any]:
+    """Print what is missing of all ``audits`` together; return the whole plan as plain data."""
+    runs = {key for planned in audits for key in planned.runs}
+    if len(audits) > 1:
+        shared = sum(len(planned.runs) for planned in audits) - len(runs)
+        screen.print(
+            f"[bold]together[/bold]: {counted(len(runs), 'lifetime')}"
+            + (f" ({counted(shared, 'lifetime')} shared)" if shared else "")
+        )
+    seconds = show_missing(missing, execution, screen)
+    total = {"runs": len(runs), "missing": len(missing), "seconds": seconds}
+    return {**bodies[0], **total} if len(audits) == 1 else {"audits": list(bodies), **total}
+
+
+def _show_plan(planned: Audit, screen: Console) -> dict[str, Any]:
+    """Print the plan of one rule; return it as plain data."""
     name, plans, runs = planned.subject.name, planned.plans, planned.runs
     screen.print(f"[bold]audit of {name}[/bold]: {', '.join(plan.assay.name for plan in plans)}")
     screen.print(
@@ -153,8 +233,7 @@ def _show_plan(planned: Audit, execution: Execution, screen: Console) -> dict[st
     )
     for line in planned.left_out:
         screen.print(f"  left out: {line}", markup=False)
-    seconds = show_missing(planned.missing, execution, screen)
-    return {"rule": name, "runs": len(runs), "missing": len(planned.missing), "seconds": seconds}
+    return {"rule": name, "runs": len(runs), "missing": len(planned.missing)}
 
 
 def _write(found: AuditResults, store: Store, folder: Path) -> None:

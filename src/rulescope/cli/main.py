@@ -43,6 +43,11 @@ VERBS = (
         "Audit a rule along five axes: is its learning history an asset or a burden?",
     ),
     Verb(
+        "atlas",
+        "atlas_command:atlas",
+        "Lay the profiles of several rules side by side: what is each history worth?",
+    ),
+    Verb(
         "run",
         "run:run",
         "Run an assay: plan it, run what is missing, analyse, print and write the tables.",

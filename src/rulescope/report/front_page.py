@@ -14,6 +14,7 @@ from rulescope.audit.profile_folder import BOUNDED, STYLES, UNITS, rules, shown_
 from rulescope.claims.ledger_tables import in_order, summarise
 from rulescope.render.arm_styles import arm_style
 from rulescope.render.tables import cell
+from rulescope.report.atlas_page import histories
 from rulescope.report.claims_page import DECIDED, badge_class
 from rulescope.report.css_styles import css_colours, style_data
 from rulescope.report.estimate_tables import compared_texts
@@ -54,6 +55,8 @@ def front_page(site: Site, panels: Mapping[str, list[Panel]]) -> str:
         title="Rulescope",
         here="index.html",
         numbers=_numbers(site),
+        histories=histories(site.atlas) if site.atlas else None,
+        history_axes=site.atlas.axes if site.atlas else (),
         profiles=[_profile(slug, profile, site, pages) for slug, profile in profiles],
         claims=_claims(site),
         agreement=_agreement(site),

@@ -31,6 +31,7 @@ def render_page(
     """Return the page ``here`` (a file name); its template reads ``context``."""
     nav = [
         ("index.html", "Overview"),
+        *([("atlas.html", "Atlas")] if site.atlas else []),
         *([("claims.html", "Claims")] if site.ledger else []),
         *([("mechanism.html", "Mechanism")] if site.views else []),
         ("runs.html", "Lifetimes"),

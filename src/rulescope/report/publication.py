@@ -11,9 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from rulescope.assays import ASSAYS, Assay, Results, design_tables
-from rulescope.assays.figures import FIGURES, SCHEMATICS, figures_in_worlds, write_figure
+from rulescope.assays.figures import (
+    ENDINGS,
+    FIGURES,
+    SCHEMATICS,
+    figures_in_worlds,
+    write_figure,
+)
 from rulescope.assays.published_agreement import AGREEMENT_RULE, JUDGED
 from rulescope.assays.results import Table
+from rulescope.audit import atlas_folder
+from rulescope.audit.atlas_rows import Atlas
 from rulescope.claims.ledger_tables import agents_table, ledger_table
 from rulescope.core.disk import write_whole
 from rulescope.render.tables import write_table
@@ -30,6 +38,7 @@ INDEX = "figures.json"
 PUBLISHED = "published"
 """Name of the group of the published rule and agent in the list."""
 CHECK, CATALOGUE, CLAIMS = "rulescope check", "catalogue", "rulescope claims"
+AUDITS = "rulescope audit"
 """Sources of tables of no single assay: recorded checks, the catalogue, the ledger of claims."""
 TABLES: dict[str, str] = {
     **{label: assay.id for assay in ASSAYS.values() for label in assay.tables},
@@ -71,6 +80,8 @@ def write(site: Site, root: Path, report: Progress = ignore_progress) -> dict[st
         for group in groups
     }
     listed |= {view.slug: _view(view, root) for view in site.views}
+    if site.atlas:
+        listed[atlas_folder.NAME] = _atlas(site, site.atlas, root)
     report(total, total, "")
     text = json.dumps({"schema": 1, "agreement": _agreement(site), **listed}, indent=1)
     write_whole(root / PUBLICATION / INDEX, f"{text}\n".encode())
@@ -155,6 +166,23 @@ def _view(view: MechanismView, root: Path) -> dict[str, dict[str, Any]]:
         "runs": {
             exhibit.label: dict(sorted((run.spec.id, run.science_hash) for run in exhibit.runs))
         },
+    }
+
+
+def _atlas(site: Site, atlas: Atlas, root: Path) -> dict[str, dict[str, Any]]:
+    """Write the files of the atlas; return the list of them."""
+    name = atlas_folder.NAME
+    paths = atlas_folder.write_atlas(atlas, root / PUBLICATION / name)
+    drawn = {path for path in paths if path.suffix.removeprefix(".") in ENDINGS}
+
+    def entry(chosen: Iterable[Path]) -> Entry:
+        return _entry([], {}, chosen, root) | {"made_from": [AUDITS]}
+
+    runs = {run: science for one in site.profiles.values() for run, science in one.runs.items()}
+    return {
+        "figures": {name: entry(path for path in paths if path in drawn)},
+        "tables": {name: entry(path for path in paths if path not in drawn)},
+        "runs": {name: dict(sorted(runs.items()))},
     }
 
 

@@ -9,6 +9,9 @@ from rulescope.assays.comparison import Comparison, in_words
 from rulescope.assays.figures import FIGURES, Drawing
 from rulescope.assays.published_agreement import AGREEMENT_RULE, JUDGED
 from rulescope.assays.results import Table, counted
+from rulescope.audit.atlas_figure import CAPTION
+from rulescope.audit.atlas_folder import NAME
+from rulescope.audit.atlas_tables import histories_table
 from rulescope.claims.ledger_tables import summarise
 from rulescope.core.disk import stem
 from rulescope.render.tables import DASH, markdown
@@ -31,6 +34,7 @@ def publication_readme(site: Site) -> str:
     parts += [_assay_table(site)] if site.pages else []
     for each in site.pages:
         parts += _assay(each, shown)
+    parts += _atlas(site)
     for view in site.views:
         parts += _view(view)
     parts += _tables("Checks without lifetimes", site.checks)
@@ -122,6 +126,16 @@ def _tables(title: str, tables: Sequence[Table]) -> Iterator[str]:
     if tables:
         yield f"## {title}"
         yield from (markdown(table).strip() for table in tables)
+
+
+def _atlas(site: Site) -> Iterator[str]:
+    """Yield the answers, sentences and figure of the audited rules side by side."""
+    if site.atlas is None:
+        return
+    yield "## Audited rules side by side"
+    yield markdown(histories_table(site.atlas)).strip()
+    yield "\n".join(f"- {sentence}" for sentence in site.atlas.sentences)
+    yield f"![Every rule at every measure]({NAME}/{NAME}.png)\n\n*{CAPTION}*"
 
 
 def _view(view: MechanismView) -> Iterator[str]:

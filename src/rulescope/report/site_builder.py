@@ -27,6 +27,7 @@ from rulescope.report import (
     report_inputs,
 )
 from rulescope.report.assay_page import assay_page
+from rulescope.report.atlas_page import HREF, atlas_page
 from rulescope.report.claims_page import claims_page
 from rulescope.report.front_page import front_page
 from rulescope.report.learning_curves import Panel
@@ -59,6 +60,7 @@ STATIC = (
     "chart.js",
     "values.js",
     "curves.js",
+    "atlas.js",
     "filters.js",
     "lifetime_page.js",
     "runs.js",
@@ -179,6 +181,7 @@ def _pages(site: Site, panels: Panels, sizes: Sizes) -> dict[str, str]:
     """Return every page by its file name."""
     return {
         "index.html": front_page(site, panels),
+        **({HREF: atlas_page(site, site.atlas, sizes)} if site.atlas else {}),
         "runs.html": explorer_page(site),
         "provenance.html": provenance_page(site),
         **{each.href: assay_page(site, each, panels[each.name], sizes) for each in site.pages},
@@ -288,6 +291,7 @@ def summary(site: Site, files: Sequence[Path], out: Path) -> dict[str, Any]:
         "agreement": site.agreement,
         "claims": _verdict_counts(site),
         "profiles": list(site.profiles),
+        "atlas": HREF if site.atlas else None,
         "views": {
             each.slug: {
                 "page": each.href,

@@ -16,6 +16,8 @@ from rulescope.assays.estimates import label_text
 from rulescope.assays.plan import Plan
 from rulescope.assays.published_agreement import JUDGED, Verdict
 from rulescope.assays.results import Results, Table
+from rulescope.audit.atlas import make_atlas
+from rulescope.audit.atlas_rows import Atlas
 from rulescope.core.disk import stem
 from rulescope.records import Manifest
 from rulescope.run_spec import RunSpec
@@ -184,6 +186,11 @@ class Site:
     """Assays whose analysis failed: page name, reason."""
     unreadable: Unreadable = ()
     """Profiles, mechanism views and checks that could not be read."""
+
+    @cached_property
+    def atlas(self) -> Atlas | None:
+        """The profiles side by side, if there are two or more."""
+        return make_atlas(self.profiles) if len(self.profiles) > 1 else None
 
     @cached_property
     def interactions(self) -> int:

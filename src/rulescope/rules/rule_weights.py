@@ -110,7 +110,8 @@ def load(name: str, explicit: Path | None = None, *, download: bool = True) -> R
     as it is before any discovery, ``fresh-SIZES:SEED`` one of other sizes (see
     :func:`null_rule_name`). ``lpg-random:SEED``, ``ta-lpg-random:SEED`` and ``lpo-random:SEED`` are
     those of :mod:`.drawn_rules`. ``sha256:CONTENT`` is the rule in the file ``explicit``, which
-    must have that content (see :func:`name_of`).
+    must have that content (see :func:`name_of`), or in the folder ``explicit`` under the name of
+    its content (:func:`content_file`).
 
     The file of a released rule is searched for, and downloaded unless ``download`` is false, as
     :func:`~rulescope.rules.weight_files.ensure` says; ``explicit`` is the file or its folder.
@@ -268,7 +269,15 @@ def _embedded(rule: Embedded) -> RuleWeights:
     return replace(weights, name=rule.name)
 
 
+def content_file(name: str) -> str:
+    """Return the file name of the rule ``sha256:CONTENT`` in a folder of several rules."""
+    return f"{name.removeprefix(CONTENT)}.weights"
+
+
 def _of_content(name: str, path: Path | None) -> RuleWeights:
+    if path is not None and path.is_dir():
+        inside = path / content_file(name)
+        path = inside if inside.is_file() else None
     if path is None:
         shipped = of_content(name.removeprefix(CONTENT))
         if shipped is None:
