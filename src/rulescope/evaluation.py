@@ -80,7 +80,7 @@ def play(
 ) -> Earnings:
     """Return the rewards of ``act`` in ``steps`` steps of ``lanes`` new worlds.
 
-    ``begin_episodes`` is told in which lanes the next observation begins an episode.
+    ``begin_episodes`` is called with the lanes in which the next observation begins an episode.
     """
     begin = begin_episodes or (lambda _: None)
     world = envs.make(environment, Boundary(), 1.0, lanes)

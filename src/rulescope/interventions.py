@@ -54,6 +54,7 @@ class Treatment:
         self._plan = intervention
         self._start = start
         self._carrier = learner.carriers[intervention.carrier]
+        self._grows = intervention.carrier in learner.growing_carriers
         self._initial = self._carrier.get()
         self._states = states
         self._seed = seed
@@ -133,7 +134,7 @@ class Treatment:
         for name, array in content.items():
             own = self._initial[name]
             # The first axis of a replay's arrays grows with the number of stored entries.
-            first = 1 if self._plan.carrier == "replay" else 0
+            first = 1 if self._grows else 0
             if array.ndim != own.ndim or array.shape[first:] != own.shape[first:]:
                 raise RecordError(
                     f"donor {donor.id[:12]}: its {self._plan.carrier}/{name} has shape "

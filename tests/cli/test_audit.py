@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from command_line import invoke, invoke_json
-from plugin_packages import example_installed
+from learners.test_plugin_rule import RULES
+from plugin_packages import Site, example_installed
 from rulescope.audit import profile
 from rulescope.core.errors import RulescopeError, SpecError
 from rulescope.engine import local_engine
@@ -71,6 +72,45 @@ def test_a_plug_in_is_audited_by_the_same_command(
     widths = axes["Reward scale"].measures[0].figures
     assert set(widths) == {"rule", "pinned"}
     assert [m.key for m in axes["Inheritance"].measures][-1] == "interaction/10"
+
+
+def test_a_rule_without_history_is_audited_without_the_arms_that_need_one(
+    site: Site, tmp_path: Path, places: list[str | Path]
+) -> None:
+    site.rule(RULES, "mine", "Stateless")
+    smoke = ("--preset", "smoke", "--workers", "1", "--option", "alpha=0.5")
+    planned = invoke_json("audit", "mine", *smoke, "--plan", *places)
+    assert planned["rule"] == "mine:alpha=0.5"
+    body = invoke_json("audit", "mine", *smoke, "--only", "exposure", *places)
+    assert body["failed"] == {}
+    assert body["profile"]["answer"]["verdict"] == "no history"
+    found = profile.read(tmp_path / "results" / "audit-mine-alpha-0.5-smoke" / "profile.json")
+    axes = {axis.name: axis for axis in found.axes}
+    assert set(axes["Competence and pace"].measures[0].figures) == {"rule", "A2C"}
+    again = invoke_json("audit", "mine:alpha=0.5", *smoke[:4], "--only", "exposure", *places)
+    assert again["missing"] == 0
+    with pytest.raises(SpecError, match=r"--only: 'E2' is not in this audit"):
+        invoke("audit", "mine", *smoke, "--only", "E2", *places)
+    for plan in ((), ("--plan",)):
+        with pytest.raises(SpecError, match=r"no 'pin' of E1 is possible: 'mine' has no history"):
+            invoke("run", "E1", "--rule", "mine", "--preset", "smoke", *plan, *places)
+    live = ("run", "E1", "--rule", "mine:alpha=0.5", "--arms", "live", "--preset", "smoke")
+    assert invoke_json(*live, "--plan", *places)["plan"]["runs"] == 2
+    with pytest.raises(SpecError, match="--option: give the plug-in whose option it is"):
+        invoke("run", "E1", "--option", "alpha=2", "--preset", "smoke", "--plan", *places)
+    with pytest.raises(SpecError, match="--option: 'mine:beta=3' names its options already"):
+        invoke("audit", "mine:beta=3", *smoke, "--plan", *places)
+
+
+def test_a_plug_in_that_makes_null_weights_has_a_null_arm(
+    site: Site, tmp_path: Path, places: list[str | Path]
+) -> None:
+    site.rule(RULES, "mine", "Weighted")
+    body = invoke_json("audit", "mine", "--preset", "smoke", "--only", "exposure", *places)
+    assert body["failed"] == {}
+    found = profile.read(tmp_path / "results" / "audit-mine-smoke" / "profile.json")
+    axes = {axis.name: axis for axis in found.axes}
+    assert set(axes["Competence and pace"].measures[0].figures) == {"rule", "null rule", "A2C"}
 
 
 def test_a_plan_runs_nothing(tmp_path: Path, places: list[str | Path]) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from command_line import invoke, invoke_json
+from learners.test_plugin_rule import RULES
 from plugin_packages import RULE, Site, example_installed
 from rulescope.core.errors import SpecError
 from rulescope.core.plugin_source import hash_module
@@ -79,6 +80,9 @@ def test_list_shows_the_plug_ins_of_other_packages() -> None:
         (("--learner", "sized", "--rule", "disco103"), "--rule: does not apply"),
         (("--learner", "sized", "--agent", "legacy"), "--agent: does not apply"),
         (("--learner", "sized", "--pin", "averages"), "no carrier 'averages'"),
+        (("--learner", "sized", "--option", "a=1"), "option 'a': the rule 'sized' has no options"),
+        (("--learner", "sized", "--option", "a"), "--option: 'a' is not NAME=VALUE"),
+        (("--learner", "ppo", "--option", "a=1"), "--option: does not apply to the learner 'ppo'"),
     ],
 )
 def test_bad_options_are_refused(arguments: tuple[str, ...], message: str, tmp_path: Path) -> None:
@@ -92,3 +96,30 @@ def test_an_ambiguous_name_is_refused(site: Site) -> None:
     site.rule(RULE, name="a2c")
     with pytest.raises(SpecError, match="--learner: 'a2c' is also the name of a plug-in"):
         invoke("life", "--learner", "a2c", "--show-spec")
+
+
+def test_options_are_typed_and_belong_to_the_run(site: Site, tmp_path: Path) -> None:
+    site.rule(RULES, "mine", "Stateless")
+    store = ("--store", tmp_path / "store")
+
+    def run(*options: str) -> str:
+        return str(invoke_json("life", "--learner", "mine", *options, *SHORT, *store)["id"])
+
+    plain, other = run(), run("--option", "alpha=0.5", "--option", "beta=3")
+    assert plain == run("--option", "alpha=1") != other
+    assert other == run("--option", "beta=3", "--option", "alpha=0.5")
+    with pytest.raises(SpecError, match=r"option 'alhpa': .*nearest: 'alpha'; valid: alpha, beta"):
+        run("--option", "alhpa=2")
+    with pytest.raises(SpecError, match=r"option 'beta' of the rule 'mine': '0.5' is not valid"):
+        run("--option", "beta=0.5")
+    given = ("--learner", "mine", "--option", "alpha=0.5", *SHORT)
+    assert "mine:alpha=0.5, live, Catch" in invoke("life", *given, *store).stdout
+    path = tmp_path / "run.json"
+    path.write_text(invoke("life", *given, "--show-spec").stdout)
+    assert invoke_json("life", "--spec", path, *store)["found"]
+    text = path.read_text()
+    assert '"alpha"' in text
+    path.write_text(text.replace('"alpha"', '"alpah"'))
+    for also in ((), ("--plan",)):
+        with pytest.raises(SpecError, match=r"option 'alpah': .*nearest: 'alpha'"):
+            invoke("life", "--spec", path, *also, *store)

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+import sys
+from types import ModuleType
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 from msgspec.structs import replace
+from torch import Tensor
 
 from plugin_packages import Site
-from rulescope import run_packages, run_spec
+from rulescope import learners, run_packages, run_spec
 from rulescope.assays.subject import Subject, find_subject
 from rulescope.core.errors import SpecError
 from rulescope.envs.world_config import Argument
 from rulescope.learners.baseline_config import NetworkSizes
+from rulescope.learners.learner_base import LearnerBase
 from rulescope.learners.learner_config import Plugin
 from rulescope.learners.plugin_rule import pin_rule
+from rulescope.learners.update_rule import Seen, State, UpdateRule
 from rulescope.lifetime import Lifetime
-from rulescope.run_spec import Freeze, Pin, PinSteps, RunSpec
+from rulescope.run_spec import Freeze, Mode, Pin, PinSteps, RunSpec, Transplant
 
 pytestmark = pytest.mark.usefixtures("site")
 
@@ -255,3 +260,83 @@ def test_the_name_of_a_subject_holds_its_options(site: Site) -> None:
         find_subject("mine:gamma=3")
     with pytest.raises(SpecError, match="'disco103' has no options"):
         find_subject("disco103:alpha=1")
+
+
+GROWING = """
+import numpy as np
+from rulescope.core import seeds
+from rulescope.learners.learner import Carrier, Choice, Learner
+
+class Hoarding(Learner):
+    CARRIERS = ("rewards",)
+    HISTORY = ("rewards",)
+    growing_carriers = ("rewards",)
+    metrics = ("stored",)
+
+    def __init__(self, setup):
+        self.actions, self.rewards = setup.actions, np.zeros(0, np.float32)
+        self.streams = {"action": seeds.stream(setup.seed, "action")}
+        self.carriers = {"rewards": Carrier(lambda: {"seen": self.rewards.copy()}, self._set)}
+
+    def _set(self, content):
+        self.rewards = np.array(content["seen"], np.float32)
+
+    def act(self, observation):
+        return Choice(self.streams["action"].integers(self.actions, size=len(observation)), {})
+
+    def learn(self, rollout, measure):
+        self.rewards = np.append(self.rewards, rollout.rewards.ravel())
+        return {"stored": float(len(self.rewards))} if measure else {}
+"""
+
+
+@pytest.mark.parametrize(("mode", "stored"), [("natural", [98.0, 126.0]), ("clamp", [84.0, 84.0])])
+def test_a_history_that_grows_can_be_pinned_and_transplanted(
+    mode: Mode, stored: list[float], site: Site
+) -> None:
+    site.rule(GROWING, "mine", "Hoarding")
+    subject = find_subject("mine")[0]
+    assert subject.history == ("rewards",)
+    plain = RunSpec(learner=subject.learner, iterations=4, log_every=2, steps=7)
+    pinned = replace(plain, interventions=subject.act_on_history((Pin(carrier="recurrent"),)))
+    assert completed(pinned).log()["stored"].tolist() == [14.0, 14.0]
+    donor = replace(plain, seed=1, iterations=5, keep=subject.kept)
+    state = completed(donor).record().state
+    assert len(state["rewards/seen"]) == 70
+    given = (Transplant(carrier="recurrent", donor=donor, mode=mode),)
+    recipient = replace(plain, interventions=subject.act_on_history(given))
+    life = Lifetime(recipient, donors={donor.id: state})
+    life.run()
+    assert life.log()["stored"].tolist() == stored
+
+
+class MadeUp(LearnerBase, frozen=True, tag="made-up", tag_field="kind"):
+    """The configuration of a learner of this package that is an update rule."""
+
+    builds: ClassVar[str] = "made_up:Built"
+    takes_setup: ClassVar[bool] = True
+
+    rule: str = "open-random:3"
+    learning_rate: float = 0.25
+    agent: NetworkSizes = SMALL
+
+
+def test_a_learner_of_this_package_may_be_an_update_rule(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Built(UpdateRule):
+        def loss(self, seen: Seen, state: State) -> tuple[Tensor, State]:
+            return -(seen.rewards * seen.chosen()).mean(), state
+
+    module = ModuleType("rulescope.learners.made_up")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    vars(module)["Built"] = Built
+    config: Any = MadeUp()
+    made = learners.make(config, (3, 3), 2, 7, seed=4, iterations=9, lanes=5)
+    assert isinstance(made, Built)
+    setup = made.setup
+    assert setup.options is config
+    assert (setup.lanes, setup.iterations, setup.learning_rate, setup.agent) == (5, 9, 0.25, SMALL)
+    assert made.rule is not None
+    assert made.rule is setup.rule
+    assert made.rule.name == "open-random:3"
+    assert made.rule_digest() == made.rule.content
+    assert made.optimiser._learning_rate == 0.25

@@ -8,8 +8,9 @@ from msgspec.structs import replace
 from rulescope import assays
 from rulescope.assays import Selection, narrowed
 from rulescope.assays.plan import Plan
-from rulescope.assays.subject import Subject
+from rulescope.assays.subject import PLUGIN_NULL, Subject
 from rulescope.audit import audit_plan
+from rulescope.envs.world_config import Argument
 from rulescope.learners.disco_config import SPROUT
 from rulescope.learners.learner_config import Plugin
 from rulescope.report import plan_selection
@@ -21,6 +22,8 @@ from rulescope.run_spec import RunSpec
 PLUGIN = Subject(Plugin(rule="sized", source="a" * 64), None)
 """A plug-in that is installed nowhere."""
 EDITED = Subject(Plugin(rule="sized", source="b" * 64), None)
+CHOSEN = Subject(replace(PLUGIN.learner, options=(Argument(name="alpha", value=2.0),)), PLUGIN_NULL)
+"""The same with an option, and with random weights in its null arm."""
 SMALL = Subject(
     replace(SPROUT, rule=f"sha256:{'c' * 64}"),
     null_rule_name(disco_format.SPROUT._replace(predictions=12)),
@@ -38,7 +41,7 @@ def all_runs(plans: list[Plan]) -> dict[str, RunSpec]:
 
 
 @pytest.mark.parametrize("preset", ["smoke", "quick"])
-@pytest.mark.parametrize("subject", [PLUGIN, SMALL], ids=["plug-in", "file"])
+@pytest.mark.parametrize("subject", [PLUGIN, CHOSEN, SMALL], ids=["plug-in", "options", "file"])
 def test_an_audit_of_a_rule_without_a_name_is_shown_as_it_was_planned(
     subject: Subject, preset: str
 ) -> None:
@@ -58,6 +61,15 @@ def test_an_edited_plug_in_is_another_rule() -> None:
     assert [each.tag for each in found] == ["a" * 8, "b" * 8]
     held = [{run.learner for run in each.plan.runs.values()} for each in found]
     assert held == [{PLUGIN.learner}, {EDITED.learner}]
+
+
+def test_other_options_of_a_plug_in_are_another_rule() -> None:
+    plans = [plan for subject in (PLUGIN, CHOSEN) for plan in audited(subject, "smoke")]
+    found = [
+        each for each in plan_selection.select_plans(all_runs(plans)) if each.plan.assay.id == "E1"
+    ]
+    assert [each.plan.budget.subject for each in found] == [PLUGIN, CHOSEN]
+    assert [each.tag for each in found] == ["", ""]
 
 
 def test_other_learning_rates_and_torsos_of_a_plug_in_are_no_other_rule() -> None:

@@ -21,6 +21,8 @@ from rulescope.envs.world_config import (
     Tracking,
 )
 from rulescope.episode_stats import HEADLINES, headline
+from rulescope.learners.learner_config import Plugin
+from rulescope.learners.plugin_options import name_options
 from rulescope.render.arm_styles import arm_style
 from rulescope.render.line_labels import End, name_ends
 from rulescope.render.palette import GREY
@@ -81,6 +83,9 @@ def describe(record: Record) -> str:
         world += f", {spec.boundary.terminals} terminals{every}"
     rule = record.manifest.rule
     learner = str(spec.learner.__struct_config__.tag) if rule is None else rule.name
+    if isinstance(spec.learner, Plugin):
+        learner = name_options(spec.learner.rule, spec.learner.options)
+        learner += "" if spec.learner.null_seed is None else " with null weights"
     return f"{learner}, {pins}, {world}, reward ×{spec.scale:g}"
 
 

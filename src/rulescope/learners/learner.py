@@ -72,6 +72,10 @@ class Learner(ABC):
     """Names of the carriers that :meth:`act` and :meth:`begin_episodes` change, such as an agent's
     memory of the episode. They change no other."""
 
+    growing_carriers: tuple[str, ...] = ("replay",)
+    """Names of the carriers whose arrays have a first axis of varying length, such as stored
+    transitions. The shapes of all other carriers never change."""
+
     @abstractmethod
     def act(self, observation: NDArray[np.float32]) -> Choice:
         """Choose an action for each lane's observation [N, *shape]."""
@@ -81,10 +85,10 @@ class Learner(ABC):
         """Learn from one rollout; return metrics if ``measure`` (measuring never changes state)."""
 
     def begin_episodes(self, began: NDArray[np.bool_]) -> None:  # noqa: B027
-        """Learn in which lanes [N] the next observation begins an episode, before acting on it.
+        """Prepare to act where the next observation begins an episode: in these lanes [N].
 
-        That is as the learner is told: where ends of episodes are masked, none begins. In a new
-        world all begin.
+        Those are the terminals that the learner observes: where they are masked, no episode begins.
+        In a new world all begin.
         """
 
     def carrier_metrics(self) -> dict[str, float]:

@@ -74,6 +74,7 @@ def check_learner(
     check_carriers(make, world, expected)
     check_pin(make(), world)
     check_checkpoint(make, world, expected)
+    check_steps(make, world, expected)
     check_rule(make, world)
 
 
@@ -230,6 +231,31 @@ def check_checkpoint(make: Make, world: Setting, expected: Behaviour) -> None:
         _require_same(
             kept[stop], saved[stop], clause, "loading and later learning changed the saved"
         )
+
+
+def check_steps(make: Make, world: Setting, expected: Behaviour) -> None:
+    """[steps] What is in ``after_step`` is called, and may write back what it reads.
+
+    This concerns learners with ``after_step``, on which an intervention can act after each step.
+    """
+    clause, learner = "steps", make()
+    if not hasattr(learner, "after_step"):
+        stepwise = getattr(learner, "STEPWISE", False)
+        require(not stepwise, clause, "STEPWISE is set, but there is no list `after_step`")
+        return
+    calls = 0
+
+    def write_back() -> None:
+        nonlocal calls
+        calls += 1
+        for carrier in learner.carriers.values():
+            carrier.set(carrier.get())
+
+    learner.after_step.append(write_back)
+    treated = _run(learner, world)
+    require(calls >= world.rollouts, clause, f"after_step was called {calls} times")
+    subject = "a learner whose carriers are read and written back after each step"
+    _require_same_run(expected, treated, clause, subject)
 
 
 def check_rule(make: Make, world: Setting) -> None:

@@ -6,8 +6,8 @@
         def loss(self, seen, state): ...
 
 The memory of the agent is the carrier ``agent_state``: a part of acting, not of the rule's history.
-It is cleared where an episode ends, as far as the learner is told. The loss is backpropagated
-through the rollout, from the memory with which it began. See docs/plugins.md.
+It is cleared at the ends of episodes that the learner observes. The loss is backpropagated through
+the rollout, from the memory with which it began. See docs/plugins.md.
 """
 
 from __future__ import annotations
