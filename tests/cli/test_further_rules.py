@@ -60,7 +60,7 @@ def test_a_rule_of_another_kind_and_an_unknown_option_are_refused(tmp_path: Path
 
 @pytest.mark.parametrize("subject", ["dpo", SMALL])
 def test_an_audit_has_no_arms_on_a_history(subject: str, tmp_path: Path) -> None:
-    places = ["--store", tmp_path / "store", "--out", tmp_path / "results"]
+    places: list[str | Path] = ["--store", tmp_path / "store", "--out", tmp_path / "results"]
     options = ["--preset", "smoke", "--workers", "1", "--only", "E-A3c"]
     text = invoke("audit", subject, *options, *places).stdout
     [folder] = (tmp_path / "results").iterdir()
@@ -77,7 +77,7 @@ def test_an_audit_of_a_file_has_a_null_arm(
     weights: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(weights.parent)
-    places = ["--store", tmp_path / "store", "--out", tmp_path / "results"]
+    places: list[str | Path] = ["--store", tmp_path / "store", "--out", tmp_path / "results"]
     runs = plan_audit("mine.npz", Store(tmp_path / "store"), preset="smoke").runs.values()
     rules = {run.learner.rule for run in runs if isinstance(run.learner, Lpg)}
     assert rules == {rule_weights.name_of(weights), "ta-lpg-random-4-4-8:0"}

@@ -282,7 +282,7 @@ def find_subject(text: str, weights: Path | None = None) -> tuple[Subject, Path 
     if options and Path(plain).exists() and not Path(text).exists():
         subject, found = find_subject(plain, weights)
         return _with_options(subject, options), found
-    if text in _OWN or _drawn(text):
+    if text in OWN or _drawn(text):
         if text in installed:  # either could be meant, and the wrong profile would look right
             raise SpecError(f"{text!r} is also the name of a plug-in, which must change it")
         return _known(text), weights
@@ -295,7 +295,7 @@ def find_subject(text: str, weights: Path | None = None) -> tuple[Subject, Path 
         if weights is not None:
             raise SpecError(f"--weights: {text} is a file of weights itself; give one of the two")
         return _of_file(path / RULE if path.is_dir() else path)
-    names = (*_OWN, *installed)
+    names = (*OWN, *installed)
     raise WeightsError(
         f"no rule, file or plug-in is called {text!r}{nearest(text, names)}; a folder must be that "
         "of a discovery"
@@ -307,12 +307,12 @@ def locate_weights(rule: str | None, weights: Path | None) -> Path | None:
     return weights if rule is None else find_subject(rule, weights)[1]
 
 
-_OWN = (*EMBEDDED, *released_rules.RULES, *BASELINES, *FURTHER, OPEN)
+OWN = (*EMBEDDED, *released_rules.RULES, *BASELINES, *FURTHER, OPEN)
 """Names of rules and baselines of this package."""
 
 
 def _known_name(text: str, installed: Sequence[str]) -> bool:
-    return text in _OWN or text in installed or _drawn(text)
+    return text in OWN or text in installed or _drawn(text)
 
 
 def _of_plugin(name: str, options: Mapping[str, object]) -> Subject:

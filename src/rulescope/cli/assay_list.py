@@ -10,6 +10,7 @@ from rich.markup import escape
 
 from rulescope.assays import ASSAYS, PRESETS, Assay
 from rulescope.assays.plan import Plan, interactions
+from rulescope.assays.subject import OWN
 from rulescope.cli.console import console, printable, span
 from rulescope.cli.options import AsJson
 from rulescope.core.entry_points import list_installed
@@ -18,7 +19,8 @@ from rulescope.core.entry_points import list_installed
 def list_assays(as_json: AsJson = False) -> None:
     """List the assays: the question of each, its arms, and the cost of each preset.
 
-    Then the rules and worlds that other installed packages provide, if there are any.
+    Then the names of the rules and baselines that can be audited, and the rules and worlds that
+    other installed packages provide, if there are any.
     """
     offered = [*list_installed("rule"), *list_installed("world")]
     if as_json:
@@ -29,6 +31,7 @@ def list_assays(as_json: AsJson = False) -> None:
     for assay in ASSAYS.values():
         _show_assay(assay, screen)
     screen.print("Run one with: rulescope run scale --preset quick")
+    screen.print(f"Rules and baselines: {', '.join(OWN)}. Audit one with: rulescope audit sprout")
     for each in offered:
         option = "--learner" if each.kind == "rule" else "--env"
         name, package = escape(printable(each.name)), escape(printable(each.package))
