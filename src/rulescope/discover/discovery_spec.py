@@ -28,6 +28,19 @@ from rulescope.learners.disco_config import SPROUT, Disco
 Rate = Annotated[float, Meta(gt=0.0, le=1.0)]
 
 
+class Identified(Frozen, frozen=True):
+    """A specification that is named by its content."""
+
+    @property
+    def id(self) -> str:
+        """The sha256 of the canonical form."""
+        return hashlib.sha256(self.canonical()).hexdigest()
+
+    def canonical(self) -> bytes:
+        """Return the specification as JSON with sorted keys and without default values."""
+        return msgspec.json.encode(without_defaults(self), order="sorted")
+
+
 class RuleSizes(Frozen, frozen=True):
     """The free sizes of a Disco rule (see :class:`rulescope.rules.disco_format.DiscoSizes`).
 
@@ -77,7 +90,7 @@ class Objective(Frozen, frozen=True):
     """Penalty on KL(slow policy || policy target)."""
 
 
-class Discovery(Frozen, frozen=True):
+class Discovery(Identified, frozen=True):
     """The specification of a discovery."""
 
     seed: Annotated[int, Meta(ge=0, le=2**32 - 1)] = 0
@@ -111,15 +124,6 @@ class Discovery(Frozen, frozen=True):
     transplants: Fraction = 0.0
     """Probability that an agent begins a meta-step with the recurrent state of another one."""
     log_every: Positive = 10
-
-    @property
-    def id(self) -> str:
-        """The sha256 of the canonical form."""
-        return hashlib.sha256(self.canonical()).hexdigest()
-
-    def canonical(self) -> bytes:
-        """Return the specification as JSON with sorted keys and without default values."""
-        return msgspec.json.encode(without_defaults(self), order="sorted")
 
 
 def decode_discovery(text: bytes, source: str) -> Discovery:

@@ -20,7 +20,7 @@ from rulescope.discover.evolution_spec import (
     validate_evolution,
 )
 from rulescope.discover.evolution_strategy import Strategy
-from rulescope.discover.recipes import TRAINING_WORLDS
+from rulescope.discover.recipes import TRAINING_WORLDS, read_specification
 
 _WORLDS = tuple(replace(world, agents=1) for world in TRAINING_WORLDS)
 """Those of the discoveries by meta-gradients, none of which a rule is tested in."""
@@ -73,10 +73,7 @@ EVOLUTIONS: dict[str, Evolution] = {
 def select_evolution(recipe: str | Path, **changes: int | None) -> Evolution:
     """Return the discovery of a recipe, or of a JSON file, with ``changes`` that are not None."""
     if isinstance(recipe, Path):
-        try:
-            found = decode_evolution(recipe.read_bytes(), str(recipe))
-        except OSError as fault:
-            raise SpecError(f"{recipe}: cannot be read ({fault.strerror})") from None
+        found = decode_evolution(read_specification(recipe), str(recipe))
     elif recipe in EVOLUTIONS:
         found = EVOLUTIONS[recipe]
     else:
@@ -87,8 +84,5 @@ def select_evolution(recipe: str | Path, **changes: int | None) -> Evolution:
 
 def is_evolution(path: Path) -> bool:
     """Return whether the JSON file at ``path`` is a discovery by evolution."""
-    try:
-        data = parsed(path.read_bytes(), str(path))
-    except OSError as fault:
-        raise SpecError(f"{path}: cannot be read ({fault.strerror})") from None
+    data = parsed(read_specification(path), str(path))
     return isinstance(data, dict) and data.get("method") == "evolution"

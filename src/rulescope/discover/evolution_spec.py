@@ -6,7 +6,6 @@ stream is derived from its seed by name.
 
 from __future__ import annotations
 
-import hashlib
 import math
 from typing import Annotated, Any
 
@@ -24,10 +23,9 @@ from rulescope.core.structs import (
     Rate,
     explain,
     parsed,
-    without_defaults,
 )
 from rulescope.discover.batched_worlds import make_batched
-from rulescope.discover.discovery_spec import World
+from rulescope.discover.discovery_spec import Identified, World
 from rulescope.discover.evolution_strategy import Strategy
 from rulescope.envs.world_config import Catch
 
@@ -115,7 +113,7 @@ class Validation(Frozen, frozen=True):
     """Decay of the running average of the fitness, by whose maximum the result is chosen."""
 
 
-class Evolution(Frozen, frozen=True, tag="evolution", tag_field="method"):
+class Evolution(Identified, frozen=True, tag="evolution", tag_field="method"):
     """The specification of a discovery by an evolution strategy."""
 
     rule: Lpg | Lpo = Lpg()
@@ -142,15 +140,6 @@ class Evolution(Frozen, frozen=True, tag="evolution", tag_field="method"):
     def tasks(self) -> int:
         """Units of work in a generation: more workers have nothing to do."""
         return math.ceil(self.strategy.pairs / self.group)
-
-    @property
-    def id(self) -> str:
-        """The sha256 of the canonical form."""
-        return hashlib.sha256(self.canonical()).hexdigest()
-
-    def canonical(self) -> bytes:
-        """Return the specification as JSON with sorted keys and without default values."""
-        return msgspec.json.encode(without_defaults(self), order="sorted")
 
 
 def decode_evolution(text: bytes, source: str) -> Evolution:

@@ -90,7 +90,7 @@ def _prepare_worker() -> None:
         signal.signal(number, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     assert parent is not None
-    # A main process that is killed ends nobody; without this its workers would wait forever.
+    # A main process that is killed cannot end its workers, which would wait forever.
     threading.Thread(target=_exit_with, args=(parent.sentinel,), daemon=True).start()
     runtime.single_threaded()
 

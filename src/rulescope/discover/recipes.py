@@ -85,6 +85,14 @@ RECIPES: dict[str, Discovery] = {
 training: reward scales, or recurrent states of another history."""
 
 
+def read_specification(path: Path) -> bytes:
+    """Return the content of a file that should be a specification."""
+    try:
+        return path.read_bytes()
+    except OSError as fault:
+        raise SpecError(f"{path}: cannot be read ({fault.strerror})") from None
+
+
 def select_discovery(
     recipe: str | Path, *, start: Path | None = None, **changes: int | None
 ) -> Discovery:
@@ -93,10 +101,7 @@ def select_discovery(
     ``start`` is a file with the rule to start from.
     """
     if isinstance(recipe, Path):
-        try:
-            found = decode_discovery(recipe.read_bytes(), str(recipe))
-        except OSError as fault:
-            raise SpecError(f"{recipe}: cannot be read ({fault.strerror})") from None
+        found = decode_discovery(read_specification(recipe), str(recipe))
     elif recipe in RECIPES:
         found = RECIPES[recipe]
     else:
