@@ -22,7 +22,7 @@ from rulescope.run_spec import Pin, PinSteps, RunSpec, Transplant
 
 
 def test_every_name_is_another_learner() -> None:
-    assert len(set(VARIANTS.values())) == len(VARIANTS) == 14
+    assert len(set(VARIANTS.values())) == len(VARIANTS) == 19
 
 
 @pytest.mark.parametrize("name", VARIANTS)
