@@ -22,7 +22,7 @@ from rulescope.run_spec import Pin, PinSteps, RunSpec, Transplant
 
 
 def test_every_name_is_another_learner() -> None:
-    assert len(set(VARIANTS.values())) == len(VARIANTS) == 17
+    assert len(set(VARIANTS.values())) == len(VARIANTS) == 22
 
 
 @pytest.mark.parametrize("name", VARIANTS)
