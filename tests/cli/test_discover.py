@@ -75,11 +75,11 @@ def test_a_shown_specification_can_be_read_back() -> None:
         (["smoke", "--meta-steps", "0", "--warm-start", "0"], "meta_steps"),
         (["lpg-smok"], "'lpg-smok'.*nearest: 'lpg-smoke'"),
         (["--method", "evolution", "sprout"], "no recipe of evolution is called 'sprout'"),
-        (["--method", "gradient", "lpg"], "no recipe of gradient is called 'lpg'"),
-        (["lpg", "--meta-steps", "3"], "--meta-steps: a discovery by evolution has no such"),
+        (["--method", "gradient", "lpg-small"], "no recipe of gradient is called 'lpg-small'"),
+        (["lpg-small", "--meta-steps", "3"], "--meta-steps: a discovery by evolution has no such"),
         (["smoke", "--generations", "3"], "--generations: a discovery by gradient has no such"),
-        (["lpg", "--generations", "-1"], "generations"),
-        (["lpg", "--device", "meta"], "--device: 'meta'"),
+        (["lpg-small", "--generations", "-1"], "generations"),
+        (["lpg-small", "--device", "meta"], "--device: 'meta'"),
     ],
 )
 def test_bad_input_is_refused_before_anything_runs(words: list[str], message: str) -> None:

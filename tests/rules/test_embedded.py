@@ -9,8 +9,9 @@ import pytest
 
 from rulescope.core.errors import WeightsError
 from rulescope.discover import discovery_runner
+from rulescope.discover.evolution_recipes import EVOLUTIONS
 from rulescope.discover.recipes import RECIPES
-from rulescope.rules import rule_weights
+from rulescope.rules import drawn_rules, rule_weights
 from rulescope.rules.disco_format import SPROUT, sizes_of
 from rulescope.rules.embedded import EMBEDDED, Embedded
 
@@ -21,11 +22,14 @@ LARGEST = 1_000_000
 def test_a_rule_of_the_package_is_its_discovery_s(rule: Embedded) -> None:
     manifest = discovery_runner.read_manifest(rule.folder)  # every file is checked against it
     assert manifest["files"]["rule.npz"] == rule.sha256
-    assert manifest["id"] == RECIPES[rule.name].id
+    assert manifest["id"] == {**RECIPES, **EVOLUTIONS}[rule.name].id
     assert rule.path.stat().st_size < LARGEST
     found = rule_weights.load(rule.name)
     assert (found.name, found.sha256, found.content) == (rule.name, rule.sha256, rule.content)
-    assert sizes_of(found.arrays) == SPROUT
+    if rule.architecture == "disco":
+        assert sizes_of(found.arrays) == SPROUT
+    else:
+        assert drawn_rules.sizes_of(found.arrays) is not None
     assert rule_weights.load(f"sha256:{rule.content}").content == rule.content
 
 

@@ -205,7 +205,7 @@ def make_subject(rule: str) -> Subject:
     if rule in BASELINES:
         return Subject(BASELINES[rule])
     plain, options = split_options(rule)
-    if plain in FURTHER or drawn_rules.is_drawn(plain):
+    if plain in FURTHER or plain in EVOLVED or drawn_rules.is_drawn(plain):
         return _with_options(_make_further(plain), options)
     if rule == OPEN:
         return Subject(Open(), own_rules=True)
@@ -307,6 +307,8 @@ def locate_weights(rule: str | None, weights: Path | None) -> Path | None:
     return weights if rule is None else find_subject(rule, weights)[1]
 
 
+EVOLVED = tuple(name for name, rule in EMBEDDED.items() if rule.architecture != "disco")
+"""Rules of the package that drive LPO or LPG."""
 OWN = (*EMBEDDED, *released_rules.RULES, *BASELINES, *FURTHER, OPEN)
 """Names of rules and baselines of this package."""
 
@@ -350,13 +352,20 @@ def _of_weights(label: str, weights: rule_weights.RuleWeights) -> Subject:
 
 
 def _make_further(name: str) -> Subject:
-    """Return DPO, or LPO or LPG with drawn weights, by its name."""
+    """Return DPO, or LPO or LPG with drawn weights or those of the package, by its name."""
     learner = FURTHER.get(name)
     if isinstance(learner, Dpo):
         return Subject(learner)
     rule = name if learner is None else learner.rule
-    usual = _of_drawn(rule, drawn_rules.read_sizes(rule))
+    sizes = _sizes_of_evolved(rule) if rule in EVOLVED else drawn_rules.read_sizes(rule)
+    usual = _of_drawn(rule, sizes)
     return usual if learner is None else replace_fields(usual, learner=learner)
+
+
+def _sizes_of_evolved(name: str) -> LpgSizes | LpoSizes:
+    sizes = drawn_rules.sizes_of(rule_weights.load(name).arrays)
+    assert sizes is not None, f"{name} is a rule of LPG or LPO"
+    return sizes
 
 
 def _with_options(subject: Subject, options: Mapping[str, Any]) -> Subject:

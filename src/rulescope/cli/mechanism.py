@@ -99,13 +99,14 @@ def _require_disco(rule: str) -> None:
     from rulescope.rules import released_rules, rule_weights
     from rulescope.rules.embedded import EMBEDDED
 
-    released = [name for name, each in released_rules.RULES.items() if each.architecture == "disco"]
+    known = {**released_rules.RULES, **EMBEDDED}
+    disco = [name for name, each in known.items() if each.architecture == "disco"]
     drawn = rule.startswith(("random:", "sprout-random:", rule_weights.FRESH))
-    if rule in released or rule in EMBEDDED or drawn or rule.startswith(rule_weights.CONTENT):
+    if rule in disco or drawn or rule.startswith(rule_weights.CONTENT):
         return
-    is_other = rule in list_names("rule") or rule.startswith("open")
+    is_other = rule in known or rule in list_names("rule") or rule.startswith("open")
     what = f"{rule!r} is no Disco rule" if is_other else f"no Disco rule is called {rule!r}"
-    raise WeightsError(f"--rule: {what}{nearest(rule, [*released, *EMBEDDED])}, random:SEED")
+    raise WeightsError(f"--rule: {what}{nearest(rule, disco)}, random:SEED")
 
 
 def _require_agent(rule: str, agent: str | None) -> None:

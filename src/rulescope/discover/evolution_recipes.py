@@ -62,11 +62,11 @@ EVOLUTIONS: dict[str, Evolution] = {
     ),
     "lpo-smoke": Evolution(rule=Lpo(hidden=8), **_TINY),  # type: ignore[arg-type]
     "lpg-start": replace(_LPG, generations=0),
-    "lpg": _LPG,
+    "lpg-small": _LPG,
     "lpg-scratch": replace(_LPG, imitation=Imitation()),
     "lpo": _LPO,
 }
-"""The first two take seconds and do not learn. ``lpg-start`` is the warm start of ``lpg`` alone,
+"""The first two take seconds and do not learn. ``lpg-start`` is the warm start of ``lpg-small`` alone,
 ``lpg-scratch`` is without it."""
 
 

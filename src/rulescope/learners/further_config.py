@@ -86,8 +86,8 @@ class Lpg(LearnerBase, frozen=True, tag="lpg", tag_field="kind"):
 
     agent: NetworkSizes = NetworkSizes()
     rule: str = "lpg-random:1"
-    """``lpg-random:SEED``, ``ta-lpg-random:SEED``, or the content of a file of weights (none were
-    released)."""
+    """``lpg-small``, ``lpg-random:SEED``, ``ta-lpg-random:SEED``, or the content of a file of weights
+    (none were released by the authors)."""
     lifetime_inputs: Literal["none", "raw", "relative"] = "none"
     """What a temporally-aware rule reads besides: ``raw``: the number of updates made, and of all
     updates, as the public program does. ``relative``: the share of updates made, and the logarithm
@@ -119,7 +119,7 @@ Further = Dpo | Lpo | Lpg
 VARIANTS: dict[str, Further] = {
     "dpo": Dpo(),
     "lpo": Lpo(),
-    "lpg": Lpg(),
+    "lpg": Lpg(rule="lpg-small"),
     "ta-lpg": Lpg(rule="ta-lpg-random:1", lifetime_inputs="raw"),
     "ta-lpg-relative": Lpg(rule="ta-lpg-random:1", lifetime_inputs="relative"),
 }

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+from typing import Literal
 
 RULE = "rule.npz"
 
@@ -24,6 +25,7 @@ class Embedded:
     content: str
     """Hash of the names, shapes and values of its arrays, as in ``start`` of a discovery."""
     description: str
+    architecture: Literal["disco", "lpg"] = "disco"
 
     @property
     def folder(self) -> Path:
@@ -37,6 +39,13 @@ class Embedded:
 
 
 _ALL = (
+    Embedded(
+        name="lpg-small",
+        sha256="SHA256",
+        content="CONTENT",
+        description="A small LPG rule, by evolution on the small worlds of Sprout's training",
+        architecture="lpg",
+    ),
     Embedded(
         name="sprout",
         sha256="8230e3dcff6da93e441753710aea7219054a66bde0d7c52c7dbc8eab114b0f8d",
