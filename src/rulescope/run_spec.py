@@ -391,8 +391,8 @@ def _intervention_problems(item: Intervention, spec: RunSpec) -> Iterator[str]:
     if at < spec.start:
         yield f"at: {at} is before the fork ({spec.start}), so nothing would be done"
     if isinstance(item, PinSteps) and not spec.learner.stepwise:
-        kind = spec.learner.kind
-        yield f"operation: the learner {kind!r} can be pinned after iterations only; use 'pin'"
+        name = getattr(spec.learner, "rule", spec.learner.kind)
+        yield f"operation: the learner {name!r} can be pinned after iterations only; use 'pin'"
     if isinstance(item, Ablate) and item.components >= len(set(item.donors)):
         different = f"{len(set(item.donors))} different donors"
         yield f"components: {different} cannot vary along {item.components} directions"

@@ -118,10 +118,13 @@ CASES: dict[str, Mapping[int, tuple[int, int]]] = {
     "scale: 0.1 − 1": {2: (0, 1)},
     "scale: 0.01 − 1": {2: (0, 2)},
     "scale: 0.001 − 1": {2: (0, 3)},
-    "world × discount": {0: (0, 2), 1: (0, 2)},
-    "world × scale": {0: (0, 2), 2: (0, 3)},
+    "CatchTall × discount": {0: (0, 1), 1: (0, 2)},
+    "CatchLong × discount": {0: (0, 2), 1: (0, 2)},
+    "CatchTall × scale": {0: (0, 1), 2: (0, 3)},
+    "CatchLong × scale": {0: (0, 2), 2: (0, 3)},
     "discount × scale": {1: (0, 2), 2: (0, 3)},
-    "world × discount × scale": {0: (0, 2), 1: (0, 2), 2: (0, 3)},
+    "CatchTall × discount × scale": {0: (0, 1), 1: (0, 2), 2: (0, 3)},
+    "CatchLong × discount × scale": {0: (0, 2), 1: (0, 2), 2: (0, 3)},
 }
 
 

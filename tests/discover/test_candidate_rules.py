@@ -99,7 +99,7 @@ def test_the_slope_of_lpo_is_the_derivative_of_its_drift() -> None:
         for rule in range(CANDIDATES)
     ]
     log_ratio, gain = 0.4 * drawn((CANDIDATES, 50), "ratio"), drawn((CANDIDATES, 50), "gain")
-    found = candidate_rules.lpo_drift(stacked(rules), log_ratio, gain)
+    found = candidate_rules.lpo_drift_slope(stacked(rules), log_ratio, gain)
     assert 0 < int((found == 0).sum()) < found.numel()
     for index, rule in enumerate(rules):
         own = log_ratio[index].clone().requires_grad_()

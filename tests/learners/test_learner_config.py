@@ -114,7 +114,10 @@ def test_faults_name_the_key(learner: dict[str, Any], message: str) -> None:
     [
         (Pin(carrier="recurrent"), "no carrier 'recurrent'; valid: params .*'not-installed' has"),
         (Pin(carrier="parms"), "no carrier 'parms'; nearest: 'params'; valid: params$"),
-        (PinSteps(carrier="params"), "the learner 'plugin' can be pinned after iterations only"),
+        (
+            PinSteps(carrier="params"),
+            "the learner 'not-installed' can be pinned after iterations only",
+        ),
     ],
 )
 def test_an_intervention_on_what_is_not_there_is_refused(item: Pin, message: str) -> None:

@@ -244,7 +244,8 @@ def _arm_learner(budget: Budget, arm: Arm) -> LearnerSpec:
         learner = replace(learner, learning_rate=arm.learning_rate)
     if arm.discount is not None:
         if "discount" not in learner.__struct_fields__:
-            raise SpecError(f"--conditions: the learner {learner.kind!r} has no discount to vary")
+            name = getattr(learner, "rule", learner.kind)
+            raise SpecError(f"the learner {name!r} has no discount to vary")
         learner = replace(learner, discount=arm.discount)
     return learner
 

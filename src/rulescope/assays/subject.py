@@ -47,6 +47,8 @@ DRAWN = ("random", "sprout-random")
 FURTHER = further_config.VARIANTS
 """DPO, LPO and LPG, by name."""
 Architecture = Literal["disco", "open", "plugin", "further", "baseline"]
+EVOLVED = tuple(name for name, rule in EMBEDDED.items() if rule.architecture != "disco")
+"""Rules of the package that drive LPO or LPG."""
 AT, AND = "@", "+"
 """Between the name of a rule and the carriers of its history, and between these."""
 
@@ -307,8 +309,6 @@ def locate_weights(rule: str | None, weights: Path | None) -> Path | None:
     return weights if rule is None else find_subject(rule, weights)[1]
 
 
-EVOLVED = tuple(name for name, rule in EMBEDDED.items() if rule.architecture != "disco")
-"""Rules of the package that drive LPO or LPG."""
 OWN = (*EMBEDDED, *released_rules.RULES, *BASELINES, *FURTHER, OPEN)
 """Names of rules and baselines of this package."""
 

@@ -37,7 +37,7 @@ RuleOption = Annotated[
     typer.Option(
         "--option",
         metavar="NAME=VALUE",
-        help="An option of a plug-in rule; repeatable. The same as RULE:NAME=VALUE.",
+        help="An option of DPO, LPO, LPG or a plug-in; repeatable. The same as RULE:NAME=VALUE.",
     ),
 ]
 ReferenceBest = Annotated[

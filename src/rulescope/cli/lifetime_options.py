@@ -38,7 +38,9 @@ class LifetimeOptions:
     ] = None
     option: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="An option of a plug-in rule; repeatable."),
+        typer.Option(
+            metavar="NAME=VALUE", help="An option of DPO, LPO, LPG or a plug-in; repeatable."
+        ),
     ] = None
     env: Annotated[
         str | None,

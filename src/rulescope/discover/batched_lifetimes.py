@@ -46,17 +46,17 @@ class Cohort:
         self.actions = self.mix.actions
         extra = spec.rule.predictions if isinstance(spec.rule, Lpg) else 1
         cells = int(np.prod(self.mix.observation_shape))
-        born = seeds.stream(seed, "agents")
+        drawn = seeds.stream(seed, "agents")
         self.network, initial = make_agents(
             cells,
             self.actions + extra,
             NetworkSizes(hidden=sizes.hidden),
-            [int(number) for number in born.integers(2**31, size=self.each)],
+            [int(number) for number in drawn.integers(2**31, size=self.each)],
             candidates,
         )
         self.agents = StackedAgents(self.network, initial, sizes.learning_rate, sizes.max_norm)
         choices = [world.scales for world in worlds for _ in range(world.agents)]
-        self.mix.scales = np.array([[born.choice(scales)] for scales in choices], np.float32)
+        self.mix.scales = np.array([[drawn.choice(scales)] for scales in choices], np.float32)
         self.streams = {name: seeds.stream(seed, name) for name in ("action", "world", "batch")}
         self.steps = sizes.steps
         self._next = self.mix.reset(self.streams["world"].random((self.each, self.lanes, 2)))
@@ -176,13 +176,13 @@ class LpoRules(CandidateRules):
         per_candidate = cohort.candidates, cohort.each
         for _ in range(config.epochs):
             order = torch.from_numpy(cohort.streams["batch"].permutation(rows))
-            for chosen in order.chunk(config.minibatches):
+            for chosen in order.tensor_split(config.minibatches):
                 layers = agents.forward(inputs[:, chosen])
                 logs = layers.outputs[..., :actions].log_softmax(-1)
                 own = taken[:, chosen]
                 moved = (logs * own).sum(-1) - before[:, chosen]
                 gain = _normalised(advantages.flatten(1)[:, chosen])
-                drift = candidate_rules.lpo_drift(
+                drift = candidate_rules.lpo_drift_slope(
                     weights,
                     moved.view(per_candidate[0], -1),
                     gain.view(per_candidate[0], -1),

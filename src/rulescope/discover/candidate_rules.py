@@ -57,7 +57,7 @@ class LpgTargets(NamedTuple):
     """What an LPG rule returns."""
 
     policy: Tensor
-    """[S, C, L] the factor of -log pi(action); its sign is that of a negative advantage"""
+    """[S, C, L] the factor of log pi(action) in the minimised loss: a negative advantage's sign"""
     logits: Tensor
     """[S, C, L, m] of the target of the prediction"""
 
@@ -139,7 +139,7 @@ def lpg_gradient(
     return gradient
 
 
-def lpo_drift(weights: dict[str, Tensor], log_ratio: Tensor, advantage: Tensor) -> Tensor:
+def lpo_drift_slope(weights: dict[str, Tensor], log_ratio: Tensor, advantage: Tensor) -> Tensor:
     """Return the slope [C, R] of the drift of C LPO rules in the log-ratio.
 
     ``log_ratio`` and ``advantage`` are [C, R]. The drift is ReLU(PPO's + network - 1e-4).

@@ -34,6 +34,7 @@ _LPG = Evolution(
     lifetimes=Lifetimes(updates=100),
     strategy=Strategy(pairs=32, sigma=0.05, learning_rate=0.02, rate_decay=0.995, shaping="ranks"),
     imitation=Imitation(lifetimes=8),
+    generations=120,
 )
 _LPO = Evolution(
     # With a longer horizon, the values of the worlds without ends dominate the clipped gradient.
@@ -66,8 +67,8 @@ EVOLUTIONS: dict[str, Evolution] = {
     "lpg-scratch": replace(_LPG, imitation=Imitation()),
     "lpo": _LPO,
 }
-"""The first two take seconds and do not learn. ``lpg-start`` is the warm start of ``lpg-small`` alone,
-``lpg-scratch`` is without it."""
+"""The first two take seconds and do not learn. ``lpg-start`` is the warm start of ``lpg-small``
+alone, ``lpg-scratch`` is without it."""
 
 
 def select_evolution(recipe: str | Path, **changes: int | None) -> Evolution:

@@ -97,6 +97,7 @@ class EvolutionTraining:
         if self._warm is not None:
             self._start = self._warm.weights
         self._search = EvolutionStrategy(self.spec.strategy, self._start, self.spec.seed)
+        self.chosen = Chosen(self._start, 0, -math.inf)
         return _EMPTY._replace(validation=self._validate())
 
     def _generation(self) -> EvolutionStep:
@@ -140,6 +141,8 @@ class EvolutionTraining:
         """Return the fitness of the mean on validation seeds, and keep it if it is the best."""
         mean = self._search.mean.copy()
         [fitness] = self._on_other_seeds("validation", mean[None]).mean(1)
+        if not math.isfinite(fitness):  # counts as no validation
+            return math.nan
         old, decay = self._smoothed, self.spec.validation.smoothing
         self._smoothed = fitness if math.isnan(old) else decay * old + (1.0 - decay) * fitness
         if self._smoothed > self.chosen.smoothed:

@@ -1,7 +1,8 @@
 """Configurations of rules without lifetime state: DPO, LPO (drift functions) and LPG.
 
-The defaults are those of the public programs, but for the sizes of networks and minibatches: the
-agent is the one of the baselines, and so are its rollouts. See docs/further_rules.md.
+The defaults of DPO and LPG are those of the public programs, but for the sizes of networks and
+minibatches: the agent is the one of the baselines, and so are its rollouts. LPO has the defaults of
+DPO. See docs/further_rules.md.
 """
 
 from __future__ import annotations
@@ -86,12 +87,12 @@ class Lpg(LearnerBase, frozen=True, tag="lpg", tag_field="kind"):
 
     agent: NetworkSizes = NetworkSizes()
     rule: str = "lpg-random:1"
-    """``lpg-small``, ``lpg-random:SEED``, ``ta-lpg-random:SEED``, or the content of a file of weights
-    (none were released by the authors)."""
+    """``lpg-small``, ``lpg-random:SEED``, ``ta-lpg-random:SEED``, or the content of a file of
+    weights (none were released by the authors)."""
     lifetime_inputs: Literal["none", "raw", "relative"] = "none"
     """What a temporally-aware rule reads besides: ``raw``: the number of updates made, and of all
     updates, as the public program does. ``relative``: the share of updates made, and the logarithm
-    of their number, as the names in it say. Other rules read nothing: ``none``."""
+    of the number of all updates, as the names in it say. Other rules read nothing: ``none``."""
     y_coefficient: NonNegative = 0.5
     """Weight of the divergence of y from its target."""
     optimiser: Literal["adam", "sgd"] = "adam"

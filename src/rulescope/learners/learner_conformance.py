@@ -146,11 +146,11 @@ def check_purity(make: Make, world: Setting) -> None:
         before = _kept_by_acting(learner)
         choices = []
         for observation, ended in zip(rollout.observations[:-1], rollout.terminals, strict=True):
-            given, told = observation.copy(), ended.copy()
+            given, began = observation.copy(), ended.copy()
             choices.append(_copy_choice(learner.act(given)))
-            learner.begin_episodes(told)
-            same = bits_equal(given, observation) and bits_equal(told, ended)
-            require(same, clause, "act changed the observation")
+            learner.begin_episodes(began)
+            same = bits_equal(given, observation) and bits_equal(began, ended)
+            require(same, clause, "act or begin_episodes changed what it was given")
         _require_same(before, _kept_by_acting(learner), clause, "act changed carrier array")
         given_rollout = _with_choices(rollout, choices)
         kept = _copy_rollout(given_rollout)

@@ -18,7 +18,10 @@ from rulescope.learners.update_rule import Seen, Setup, State, UpdateRule
 
 
 class ContinualBackprop(UpdateRule):
-    """Its history is the age and the utility of each hidden unit: pinned, none is ever replaced."""
+    """Its history is the age and the utility of each hidden unit.
+
+    Pinned, none is replaced if ``maturity`` is at least the 16 steps of an iteration.
+    """
 
     class Options(Frozen, frozen=True):
         """What a run can set, as in ``--option rate=1e-3``."""

@@ -47,7 +47,7 @@ WORLD_NAMES = {
 has the horizon of CatchLong and the width of Catch."""
 WORLDS = tuple(WORLD_NAMES)
 DISCOUNTS = ("0.99", "0.997", "0.999")
-"""0.997 is that of the learners everywhere else."""
+"""0.997 is that of the learners in the other assays."""
 SCALES = (1e-3, 1e-2, 1e-1, 1.0)
 ARMS = {"rule": Arm(), "rule-pin": CONTROLS["rule-pin"], "a2c": Arm("a2c")}
 PAIRS = {"rule-minus-pin": ("rule", "rule-pin"), "rule-minus-a2c": ("rule", "a2c")}
@@ -85,11 +85,18 @@ class Effect(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Such as ``world: CatchLong − Catch``, or ``world × scale``."""
-        if len(self.levels) > 1:
-            return " × ".join(FACTOR_NAMES[factor] for factor in self.levels)
-        ((factor, (first, last)),) = self.levels.items()
-        return f"{FACTOR_NAMES[factor]}: {_level_name(last)} − {_level_name(first)}"
+        """Such as ``world: CatchLong − Catch``, or ``CatchLong × scale``.
+
+        An interaction names the world that is compared with the first one, because worlds may
+        differ in more than the horizon.
+        """
+        if len(self.levels) == 1:
+            ((factor, pair),) = self.levels.items()
+            return f"{FACTOR_NAMES[factor]}: {_difference(pair)}"
+        return " × ".join(
+            _world_name(pair[1]) if factor == "task" else FACTOR_NAMES[factor]
+            for factor, pair in self.levels.items()
+        )
 
     def by_seed(self, frame: Frame, scores: Floats) -> Floats:
         """Return the effect [seeds] in ``scores`` [task, discount, scale, seeds].
@@ -105,7 +112,12 @@ class Effect(NamedTuple):
         return scores
 
 
-def _level_name(level: Label) -> str:
+def _difference(levels: tuple[Label, Label]) -> str:
+    first, last = map(_world_name, levels)
+    return f"{last} − {first}"
+
+
+def _world_name(level: Label) -> str:
     text = label_text(level)
     return WORLD_NAMES.get(text, text)
 
@@ -114,7 +126,8 @@ def effects_of(axes: Mapping[str, Sequence[Label]]) -> Iterator[Effect]:
     """Yield the effects of a grid with these levels.
 
     A main effect is that of any other level against the first: the shortest horizon, the lowest
-    discount, the largest scale. Interactions are between the last and the first levels.
+    discount, the largest scale. Interactions are between the first level of a factor and its last
+    one; of worlds, between the first one and each other.
     """
     crossed = [factor for factor in FACTORS if len(axes[factor]) > 1]
     for factor in crossed:
@@ -122,7 +135,12 @@ def effects_of(axes: Mapping[str, Sequence[Label]]) -> Iterator[Effect]:
         yield from (Effect({factor: (first, other)}) for other in others)
     for size in range(2, len(crossed) + 1):
         for chosen in combinations(crossed, size):
-            yield Effect({factor: (axes[factor][0], axes[factor][-1]) for factor in chosen})
+            ends = {factor: (axes[factor][0], axes[factor][-1]) for factor in chosen}
+            if "task" not in chosen:
+                yield Effect(ends)
+                continue
+            first, *others = axes["task"]
+            yield from (Effect(ends | {"task": (first, other)}) for other in others)
 
 
 def analyse(frame: Frame) -> Results:
