@@ -202,7 +202,8 @@ def _effects(frame: Frame, found: Estimates) -> Table:
             frame,
             "last level minus first within each seed, averaged over the levels of the other "
             "factors, then the trimmed mean over seeds; an interaction is the difference of such "
-            "differences between the extreme levels; intervals at least as wide as Student's; "
+            "differences between the extreme levels, and between the named world and the first; "
+            "intervals at least as wide as Student's; "
             f"{TAIL}",
             CORE_DRAWS,
         ),
