@@ -260,7 +260,7 @@ def _sizes(name: str) -> disco_format.DiscoSizes:
 
 
 def _embedded(rule: Embedded) -> RuleWeights:
-    weights = read_disco(rule.path)
+    weights = read(rule.architecture, rule.path)
     if weights.sha256 != rule.sha256:
         raise WeightsError(
             f"{rule.path}: not the rule of this package (sha256 {weights.sha256[:12]}, not "

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal
+
+from rulescope.rules.released_rules import Architecture
 
 RULE = "rule.npz"
 
@@ -25,7 +26,7 @@ class Embedded:
     content: str
     """Hash of the names, shapes and values of its arrays, as in ``start`` of a discovery."""
     description: str
-    architecture: Literal["disco", "lpg"] = "disco"
+    architecture: Architecture = "disco"
 
     @property
     def folder(self) -> Path:
@@ -41,8 +42,8 @@ class Embedded:
 _ALL = (
     Embedded(
         name="lpg-small",
-        sha256="SHA256",
-        content="CONTENT",
+        sha256="10e3aa5390dbc3ed183524cab8ac73e3add68d68060445a914b70179651d84e8",
+        content="dbf6d19c076724941d6180f3cb24e56280e6c18b5260ac98728a2b5bb0083ad1",
         description="A small LPG rule, by evolution on the small worlds of Sprout's training",
         architecture="lpg",
     ),
