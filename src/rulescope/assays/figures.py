@@ -5,17 +5,35 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from rulescope.core.disk import stem
 from rulescope.core.errors import RulescopeError, nearest
+from rulescope.render.display_names import CATCH_NAMES
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from rulescope.assays.estimates import Label
     from rulescope.assays.results import Results
 
 ENDINGS = ("pdf", "svg", "png")
+DONORS, WAYS = ("match", "cross"), ("natural", "clamp")
+
+
+class Shown(NamedTuple):
+    """Estimates that a figure is about."""
+
+    assay: str
+    quantity: str
+    labels: Mapping[str, Label] = MappingProxyType({})
+
+    def known(self, results: Mapping[str, Results]) -> bool:
+        """Return whether any of them could be made."""
+        found = results.get(self.assay)
+        rows = [] if found is None else found.estimates.where(self.quantity, **self.labels)
+        return any(row.known for row in rows)
 
 
 class Drawing(NamedTuple):
@@ -23,6 +41,8 @@ class Drawing(NamedTuple):
 
     place: str
     """``module:function`` in this package."""
+    shows: tuple[Shown, ...] = ()
+    """A figure without any of these estimates is not drawn; a schematic has none."""
 
     def load(self) -> Callable[[Mapping[str, Results]], Figure]:
         """Import the function."""
@@ -31,8 +51,15 @@ class Drawing(NamedTuple):
         found = getattr(import_module(f"rulescope.assays.{module}"), function)
         return found
 
+    def has_data(self, results: Mapping[str, Results]) -> bool:
+        """Return whether ``results`` have anything that the figure is about."""
+        return not self.shows or any(shown.known(results) for shown in self.shows)
+
     def __call__(self, results: Mapping[str, Results]) -> Figure:
-        """Draw the figure from results by assay id; panels of absent ones say so."""
+        """Draw the figure from results by assay id; panels without any are left out.
+
+        Raises if there is nothing to draw: ask :meth:`has_data` before.
+        """
         return self.load()(results)
 
     @property
@@ -46,43 +73,108 @@ SCHEMATICS: dict[str, Drawing] = {
     "fig:interventions": Drawing("schematic_figures:draw_interventions"),
 }
 """Drawings without data, by label."""
+FLIP: dict[str, Label] = {"condition": "action-flip"}
+_SCORES = Shown("E1", "score")
+_SCALE = (
+    Shown("E1", "score", {"task": "catch"}),
+    *(Shown("E2", "score", {"arm": f"{d}-{way}"}) for d in DONORS for way in WAYS),
+    *(Shown("E1", "width", {"task": task}) for task in CATCH_NAMES),
+    Shown("E-IF", "score"),
+    Shown("E-IF", "bins"),
+)
+_BEHAVIOR = (
+    Shown("E-A3c", "score"),
+    Shown("exposure", "score", {"condition": "natural"}),
+    Shown("E-A4m", "endpoint", FLIP),
+    Shown("E-A5", "solved"),
+)
 FIGURES: dict[str, Drawing] = {
-    "fig:scale": Drawing("inheritance.inheritance_figures:draw_scale"),
-    "fig:detail-scale": Drawing("scale.scale_figures:draw_scale_detail"),
-    "fig:detail-inheritance": Drawing("inheritance.inheritance_figures:draw_inheritance_detail"),
-    "fig:detail-replay": Drawing("change.change_figures:draw_replay_detail"),
-    "v5:fig:app-baselines": Drawing("horizon.baseline_figures:draw_baselines"),
-    "v5:fig:app-scale": Drawing("scale.scale_figures:draw_scale_appendix"),
-    "v5:fig:app-interface": Drawing("interface.interface_figures:draw_interface"),
-    "fig:behavior": Drawing("horizon.behavior_figures:draw_behavior"),
-    "v5:fig:app-streams": Drawing("streams.stream_figures:draw_streams"),
-    "orig:scale": Drawing("inheritance.inheritance_figures:draw_integrated_scale"),
-    "orig:behavior": Drawing("horizon.behavior_figures:draw_integrated_behavior"),
-    "synthetic-terminals": Drawing("streams.stream_figures:draw_synthetic_terminals"),
-    "v5:fig:recovery-overview": Drawing("change.recovery_figures:draw_recovery_overview"),
-    "v5:fig:recovery-catch": Drawing("change.change_figures:draw_catch_recovery"),
-    "v5:fig:recovery-mapping": Drawing("change.recovery_figures:draw_mapping_recovery"),
-    "v5:fig:app-exploration": Drawing("exploration.exploration_figures:draw_exploration"),
-    "ladder": Drawing("exploration.exploration_figures:draw_ladder"),
-    "deepsea-discovery": Drawing("exploration.discovery_figures:draw_discovery"),
-    "directions": Drawing("inheritance.directions_figures:draw_directions"),
-    "scale-audit": Drawing("scale.scale_figures:draw_scale_audit"),
-    "change-streams": Drawing("change.recovery_figures:draw_change_curves"),
-    "interface-state": Drawing("interface.interface_figures:draw_interface_state"),
-    "open-carry": Drawing("open.open_figures:draw_open_carry"),
-    "minatar-context": Drawing("open.open_figures:draw_minatar_context"),
+    "fig:scale": Drawing("inheritance.inheritance_figures:draw_scale", _SCALE),
+    "fig:detail-scale": Drawing("scale.scale_figures:draw_scale_detail", (_SCORES,)),
+    "fig:detail-inheritance": Drawing(
+        "inheritance.inheritance_figures:draw_inheritance_detail", (Shown("E2", "score"),)
+    ),
+    "fig:detail-replay": Drawing(
+        "change.change_figures:draw_replay_detail",
+        tuple(
+            Shown("E3", "auc", {"condition": change, "task": "catch", "arm": arm})
+            for change in ("action-flip", "reward-move")
+            for arm in ("rule", "dqn", "dqn-28672", "dqn-cleared")
+        ),
+    ),
+    "v5:fig:app-baselines": Drawing(
+        "horizon.baseline_figures:draw_baselines", (Shown("E-LR", "score"), Shown("E-POP", "score"))
+    ),
+    "v5:fig:app-scale": Drawing("scale.scale_figures:draw_scale_appendix", (_SCORES,)),
+    "v5:fig:app-interface": Drawing(
+        "interface.interface_figures:draw_interface",
+        (Shown("E-IF", "score"), Shown("E-IF", "bins")),
+    ),
+    "fig:behavior": Drawing(
+        "horizon.behavior_figures:draw_behavior", (Shown("F2", "endpoint"), *_BEHAVIOR)
+    ),
+    "v5:fig:app-streams": Drawing(
+        "streams.stream_figures:draw_streams",
+        (Shown("exposure", "score"), Shown("E-A3c", "score"), Shown("masking", "effect")),
+    ),
+    "orig:scale": Drawing("inheritance.inheritance_figures:draw_integrated_scale", _SCALE),
+    "orig:behavior": Drawing(
+        "horizon.behavior_figures:draw_integrated_behavior",
+        (Shown("E3", "auc", {"task": "catch", **FLIP}), *_BEHAVIOR),
+    ),
+    "synthetic-terminals": Drawing(
+        "streams.stream_figures:draw_synthetic_terminals",
+        tuple(Shown("synthetic", "score", {"arm": arm}) for arm in ("rule", "a2c")),
+    ),
+    "v5:fig:recovery-overview": Drawing(
+        "change.recovery_figures:draw_recovery_overview",
+        tuple(Shown(assay, "auc") for assay in ("E3", "E-A4x", "E-A4m")),
+    ),
+    "v5:fig:recovery-catch": Drawing(
+        "change.change_figures:draw_catch_recovery", (Shown("E3", "auc", FLIP),)
+    ),
+    "v5:fig:recovery-mapping": Drawing(
+        "change.recovery_figures:draw_mapping_recovery", (Shown("E-A4x", "auc"),)
+    ),
+    "v5:fig:app-exploration": Drawing(
+        "exploration.exploration_figures:draw_exploration",
+        (Shown("E-A5", "solved"), Shown("F1", "difference")),
+    ),
+    "ladder": Drawing(
+        "exploration.exploration_figures:draw_ladder", (Shown("ladder", "solved"),)
+    ),
+    "deepsea-discovery": Drawing(
+        "exploration.discovery_figures:draw_discovery", (Shown("discovery", "found"),)
+    ),
+    "directions": Drawing(
+        "inheritance.directions_figures:draw_directions", (Shown("directions", "contrast"),)
+    ),
+    "scale-audit": Drawing("scale.scale_figures:draw_scale_audit", (_SCORES,)),
+    "change-streams": Drawing(
+        "change.recovery_figures:draw_change_curves",
+        tuple(Shown(assay, "auc") for assay in ("E3", "E-A4x", "E-A4m")),
+    ),
+    "interface-state": Drawing(
+        "interface.interface_figures:draw_interface_state", (Shown("P1", "effect"),)
+    ),
+    "open-carry": Drawing("open.open_figures:draw_open_carry", (Shown("OPEN", "rate"),)),
+    "minatar-context": Drawing(
+        "open.open_figures:draw_minatar_context", (Shown("minatar-context", "rate"),)
+    ),
     **SCHEMATICS,
 }
 """By label."""
 
 
 def write_figure(label: str, results: Mapping[str, Results], folder: Path) -> list[Path]:
-    """Draw a figure into ``folder`` as PDF, SVG and PNG; return the paths.
+    """Draw a figure into ``folder`` as PDF, SVG and PNG; return the paths, none without data.
 
     The same results give the same bytes.
     """
     if label not in FIGURES:
         raise RulescopeError(f"no figure {label!r}{nearest(label, FIGURES)}")
+    if not FIGURES[label].has_data(results):
+        return []
     from rulescope.render.style import save
 
     figure = FIGURES[label](results)

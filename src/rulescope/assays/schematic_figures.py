@@ -77,7 +77,7 @@ def draw_framework(_results: Mapping[str, Results]) -> Figure:
         height = 1.88 - 0.36 * turn
         axes.text(5.78, height, name, size=8, color=DARK)
         axes.text(5.78, height - 0.145, question, size=SMALL, color=GREY)
-    return page.figure
+    return page.finish()
 
 
 def _make_canvas(page: Page, width: float, height: float) -> Axes:
@@ -201,7 +201,7 @@ def draw_interventions(_results: Mapping[str, Results]) -> Figure:
         )
     title = "Transform, clip, two-hot weights and readout of the value"
     draw_path(page.panel("C", title, (0.52, 4.12, 6.43, 1.55)))
-    return page.figure
+    return page.finish()
 
 
 def _draw_rows(page: Page, top: float, letter: str, title: str, rows: Sequence[_Row]) -> None:

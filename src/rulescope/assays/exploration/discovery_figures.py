@@ -49,7 +49,7 @@ def draw_discovery(results: Mapping[str, Results]) -> Figure:
             axes.set_ylabel("")
             axes.tick_params(axis="y", labelleft=False)
     name_ends(above, ends)
-    return page.figure
+    return page.finish()
 
 
 def _draw_incidence(axes: Axes, results: Results | None, depth: float) -> list[End]:

@@ -56,7 +56,7 @@ def draw_exploration(results: Mapping[str, Results]) -> Figure:
     _draw_stairs(page, stairs)
     title = f"{subject()} minus A2C by convention"
     _draw_conventions(page.panel("D", title, (RIGHT, 2.72, WIDE, HIGH - 0.15)), pairs)
-    return page.figure
+    return page.finish()
 
 
 @styled
@@ -68,7 +68,7 @@ def draw_ladder(results: Mapping[str, Results]) -> Figure:
     _draw_stairs(page, stairs)
     box = (RIGHT + 0.45, 2.72, WIDE - 0.45, HIGH)
     _draw_deepest(page.panel("D", "Deepest sea that a majority solves", box, 0.87), stairs)
-    return page.figure
+    return page.finish()
 
 
 def _draw_stairs(page: Page, results: Results | None) -> None:

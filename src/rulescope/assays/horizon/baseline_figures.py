@@ -63,7 +63,7 @@ def draw_baselines(results: Mapping[str, Results]) -> Figure:
         else:
             axes.tick_params(axis="y", labelleft=False)
     _draw_scales(page.panel("D", "Catch by reward scale", (5.0, 0.35, 1.3, 1.5)), scales)
-    return page.figure
+    return page.finish()
 
 
 def _draw_rates(axes: Axes, results: Results, arm: str, line: Curve) -> None:

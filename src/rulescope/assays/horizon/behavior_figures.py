@@ -69,7 +69,7 @@ def draw_behavior(results: Mapping[str, Results]) -> Figure:
         page.panel("A", "CatchBig: level and pace", (0.62, 0.35, 2.75, 1.95)), lasting
     )
     _draw_shared(page, results)
-    return page.figure
+    return page.finish()
 
 
 @styled
@@ -84,7 +84,7 @@ def draw_integrated_behavior(results: Mapping[str, Results]) -> Figure:
     areas = page.panel("A", "Catch after an action flip", (0.98, 0.35, 1.15, 1.95), 0.78)
     _draw_replays(areas, page.axes(2.3, 0.35, 1.15, 1.95), change)
     _draw_shared(page, results)
-    return page.figure
+    return page.finish()
 
 
 def _make_page(

@@ -54,4 +54,4 @@ def draw_directions(results: Mapping[str, Results]) -> Figure:
         ]
         if draw_forest(right, gaps):
             set_difference_axis([right], "difference", least=0.2, ticks=5)
-    return page.figure
+    return page.finish()

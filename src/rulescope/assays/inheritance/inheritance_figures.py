@@ -71,7 +71,7 @@ def draw_scale(results: Mapping[str, Results]) -> Figure:
     title = f"Donor state, recipient at {_name_scale(low)}"
     _draw_donors(page.panel("C", title, (0.62, 2.95, 2.55, 1.95)), e2, low)
     _draw_interface(page, results.get("E-IF"))
-    return page.figure
+    return page.finish()
 
 
 @styled
@@ -91,7 +91,7 @@ def draw_integrated_scale(results: Mapping[str, Results]) -> Figure:
             axes.set_yticklabels([])
             axes.set_ylabel("")
     _draw_interface(page, results.get("E-IF"))
-    return page.figure
+    return page.finish()
 
 
 def _make_page(results: Mapping[str, Results], scales: Sequence[float]) -> Page:
@@ -204,7 +204,7 @@ def draw_inheritance_detail(results: Mapping[str, Results]) -> Figure:
         final = page.panel(letters[2], "final score", (5.85, top, 1.2, 1.85), 0.95)
         _draw_trajectories({natural: NATURAL, clamped: CLAMPED}, e2, scale)
         _draw_finals(page, final, e2, scale)
-    return page.figure
+    return page.finish()
 
 
 def _draw_trajectories(

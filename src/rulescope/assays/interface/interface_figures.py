@@ -85,7 +85,7 @@ def draw_interface(results: Mapping[str, Results]) -> Figure:
     ):
         draw_measured(page.panel(letter, title, (left, 2.65, 2.75, 1.25)), found, quantity)
     draw_path(page.panel("E", "Path of a target and of a prediction", (0.62, 4.5, 6.43, 1.55)))
-    return page.figure
+    return page.finish()
 
 
 def _draw_transform(axes: Axes) -> None:
@@ -228,7 +228,7 @@ def draw_interface_state(results: Mapping[str, Results]) -> Figure:
         for scale in scales
     ]
     if not draw_forest(axes, rows, upright=True, apart=apart, labelsize=None):
-        return page.figure
+        return page.finish()
     ends = [0.0, 1.0, *reach(one for row in rows for _, one in row.marks)]
     for place, scale in enumerate(scales):
         for turn, arm in enumerate(arms):
@@ -242,4 +242,4 @@ def draw_interface_state(results: Mapping[str, Results]) -> Figure:
     axes.set(ylim=(min(ends) - 0.06, max(ends) + 0.06))
     axes.set(xlabel="reward scale", ylabel="score difference")
     axes.grid(axis="y")
-    return page.figure
+    return page.finish()

@@ -100,7 +100,7 @@ def draw_open_carry(results: Mapping[str, Results]) -> Figure:
         _draw_levels(left, found, game)
         _draw_contrasts(middle, found, game, CAPABILITY)
         _draw_contrasts(right, found, game, ENDPOINTS)
-    return page.figure
+    return page.finish()
 
 
 def _games_run(found: Results | None) -> list[str]:
@@ -183,7 +183,7 @@ def draw_minatar_context(results: Mapping[str, Results]) -> Figure:
             axes = page.panel("" if place else "BD"[turn], title, box, 0.36)
             panels += [axes] if _draw_differences(axes, found, pair, game) else []
         _share_vertical_axis(panels)
-    return page.figure
+    return page.finish()
 
 
 def _draw_rates(axes: Axes, found: Results | None, game: str) -> None:

@@ -118,7 +118,7 @@ def draw_scale_detail(results: Mapping[str, Results]) -> Figure:
         windows.set_xlabel("criterion: score at least")
     contrasts = page.panel("C", "live − pin (adjusted)", (5.08, 2.98, 1.3, 1.95), 0.85)
     _draw_contrasts(contrasts, scale)
-    return page.figure
+    return page.finish()
 
 
 def _draw_contrasts(axes: Axes, results: Results | None) -> None:
@@ -189,7 +189,7 @@ def draw_scale_appendix(results: Mapping[str, Results]) -> Figure:
     for last, drawn in ((rows[0], scores), (rows[2], shifts)):
         if drawn:
             name_last(last, *drawn[-1])
-    return page.figure
+    return page.finish()
 
 
 def _share_vertical_axis(panels: Sequence[Axes]) -> None:
@@ -250,7 +250,7 @@ def draw_scale_audit(results: Mapping[str, Results]) -> Figure:
         ends = draw_scores_over_scale(axes, curves, band=not seeds)
         pairs = zip(ends, curves, strict=True)
         name_ends(axes, [_with_window(end, scale, task, arm) for end, arm in pairs])
-    return page.figure
+    return page.finish()
 
 
 def _with_window(end: End, results: Results | None, task: str, arm: str) -> End:

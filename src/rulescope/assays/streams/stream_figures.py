@@ -72,7 +72,7 @@ def draw_streams(results: Mapping[str, Results]) -> Figure:
     _draw_effects(page.panel("E", "Breakout: masked − episodic", box), masking)
     box = (4.24, 5.19, 2.86, 1.42)
     _draw_signals(page.panel("F", "What happens, and what is signalled", box))
-    return page.figure
+    return page.finish()
 
 
 def _draw_learning(
@@ -199,7 +199,7 @@ def draw_synthetic_terminals(results: Mapping[str, Results]) -> Figure:
         times.yaxis.set_major_formatter(lambda value, _: f"{value / 1000:g}")
         times.grid(axis="y")
         name_marks(times, map(arm_style, _boundary_arms(results)))
-    return page.figure
+    return page.finish()
 
 
 def _boundary_arms(results: Mapping[str, Results]) -> list[str]:
