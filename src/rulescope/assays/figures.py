@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rulescope.assays.results import Results
 
 ENDINGS = ("pdf", "svg", "png")
-DONORS, WAYS = ("match", "cross"), ("natural", "clamp")
+DONORS = ("match-natural", "match-clamp", "cross-natural", "cross-clamp")
 
 
 class Shown(NamedTuple):
@@ -77,7 +77,7 @@ FLIP: dict[str, Label] = {"condition": "action-flip"}
 _SCORES = Shown("E1", "score")
 _SCALE = (
     Shown("E1", "score", {"task": "catch"}),
-    *(Shown("E2", "score", {"arm": f"{d}-{way}"}) for d in DONORS for way in WAYS),
+    *(Shown("E2", "score", {"arm": arm}) for arm in ("live", *DONORS)),
     *(Shown("E1", "width", {"task": task}) for task in CATCH_NAMES),
     Shown("E-IF", "score"),
     Shown("E-IF", "bins"),

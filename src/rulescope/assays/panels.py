@@ -44,7 +44,7 @@ BESIDE = 0.06
 LANE = 0.026
 """Inches from one lane of single lifetimes to the next."""
 LANES = 5
-CAP = 2.4
+CAP = 3.2
 """Points: half the width of the ends of an interval."""
 DIAMOND = (4, 0, 0)
 """The marker of published values: no arm has it."""
@@ -122,7 +122,7 @@ def _draw_band(axes: Axes, how: ArmStyle, line: Curve) -> None:
     alone = known[1:-1] & ~known[:-2] & ~known[2:]
     for at in np.flatnonzero(alone | line.few):
         ends = float(line.low[at]), float(line.high[at])
-        _draw_bar(axes, float(line.x[at]), ends, how.colour, few=bool(line.few[at]))
+        draw_bar(axes, float(line.x[at]), ends, how.colour, few=bool(line.few[at]))
 
 
 def draw_curves_beside(
@@ -146,7 +146,7 @@ def draw_curves_beside(
         shift = apart * (turn - (len(lines) - 1) / 2)
         moved = line._replace(x=line.x * 10**shift if log else line.x + shift)
         for x, low, high, few in zip(moved.x, moved.low, moved.high, moved.few, strict=True):
-            _draw_bar(axes, float(x), (float(low), float(high)), how.colour, few=bool(few))
+            draw_bar(axes, float(x), (float(low), float(high)), how.colour, few=bool(few))
         _draw_line(axes, how, moved, ms=3.6, lw=1.2 if how.filled else 0.8)
         first = 0.6 * BESIDE if apart else start
         _draw_cells_along(axes, how, moved, first, lifetimes=lifetimes)
@@ -219,7 +219,7 @@ def _draw_cells_along(
 # Marks
 
 
-def _draw_bar(
+def draw_bar(
     axes: Axes,
     place: float,
     ends: tuple[float, float],
@@ -286,6 +286,7 @@ def _draw_beside(
             mew=0.8,
             zorder=2.4,
             transform=moved,
+            clip_on=False,
         )
         known = [end for end in reached if np.isfinite(end)]
         axes.update_datalim([(k, place) if across else (place, k) for k in known] or [(0, 0)][:0])
@@ -361,12 +362,13 @@ def draw_forest(
     size: float = 4.6,
     labelsize: float | None = 6.8,
     least: int = 0,
+    between: str = "\n",
 ) -> bool:
     """Draw estimates with their intervals: a row each from the top, named at the left.
 
     If ``upright``, a column each from the left, named below. Estimates of one row stand ``apart``.
     There is room for at least so many rows. Names tell the number of lifetimes where one has too
-    few for an interval. Return whether there are any estimates; axes without any are left out.
+    few for an interval, after ``between``. Return whether there are any estimates; axes without any are left out.
     """
     if all(one is None for row in rows for _, one in row.marks):
         absent(axes)
@@ -380,7 +382,7 @@ def draw_forest(
             at = place if upright else -place
             draw_estimate(axes, at, one, how, across=not upright, size=size, room=room)
     name = name_columns if upright else name_rows
-    name(axes, [(_name_with_count(row), row.ink) for row in rows])
+    name(axes, [(_name_with_count(row, between), row.ink) for row in rows])
     if least > len(rows) and not upright:
         axes.set_ylim(0.4 - least, 0.6)
     if labelsize is not None:
@@ -388,10 +390,10 @@ def draw_forest(
     return True
 
 
-def _name_with_count(row: Row) -> str:
+def _name_with_count(row: Row, between: str) -> str:
     """Return the name of a row, with the number of its lifetimes if they are few."""
     count = count_words(one for _, one in row.marks)
-    return f"{row.name}\n{count}" if count and row.name else row.name
+    return f"{row.name}{between}{count}" if count and row.name else row.name
 
 
 def draw_estimate(
@@ -410,7 +412,7 @@ def draw_estimate(
     """
     if found is None:
         return
-    _draw_bar(axes, place, bounds(found), how.colour, few=is_range(found), across=across)
+    draw_bar(axes, place, bounds(found), how.colour, few=is_range(found), across=across)
     if isinstance(found, Cell):
         start = max(min(BESIDE, 0.4 * room), 0.03)
         lanes = int(np.clip((room / 2 - start) / LANE + 1, 1, LANES))
@@ -465,6 +467,13 @@ def write_beside(axes: Axes, words: Sequence[str]) -> None:
         )
 
 
+def note_not_run(axes: Axes, names: Iterable[str]) -> None:
+    """Have the caption say which of the cells of a panel were not run, if any."""
+    listed = ", ".join(" ".join(name.split()) for name in names)
+    if listed:
+        explain(axes.patch, "Not run", listed)
+
+
 def write_not_run(axes: Axes, place: float, words: str = "not run") -> None:
     """Write at a horizontal ``place`` of ``axes`` why there is nothing."""
     below = axes.get_xaxis_transform()
@@ -483,9 +492,12 @@ class ColourScale(NamedTuple):
 
     def shade(self, value: float) -> tuple[float, float, float]:
         """Return red, green and blue of a value."""
-        place = float(np.clip((value - self.low) / (self.high - self.low), 0, 1))
-        red, green, blue, _ = mpl.colormaps[self.colours](0.08 + 0.84 * place)
+        red, green, blue, _ = mpl.colormaps[self.colours](0.08 + 0.84 * self.share(value))
         return red, green, blue
+
+    def share(self, value: float) -> float:
+        """Return how far a value is from the low to the high end, from 0 to 1."""
+        return float(np.clip((value - self.low) / (self.high - self.low), 0, 1))
 
 
 def draw_heatmap(
@@ -527,7 +539,7 @@ def _draw_heat_cell(
         words = words.replace(" ", "\n", 1) + (f"\n{count}" if count else "")
     axes.add_patch(Rectangle((left + 0.02, middle - 0.46), 0.96, 0.92, fc=fill, ec=PALE, lw=0.4))
     axes.text(
-        *(left + 0.5, middle + 0.1),
+        *(left + 0.5, middle + 0.16),
         words,
         ha="center",
         va="center",
@@ -536,15 +548,23 @@ def _draw_heat_cell(
         linespacing=1.0,
     )
     if isinstance(found, Cell):
-        values = np.array(found.seeds)
-        share = np.clip((values - scale.low) / (scale.high - scale.low), 0, 1)
+        share = np.array([scale.share(value) for value in found.seeds])
+        lanes = middle - 0.3 - 0.05 * (np.arange(len(share)) % 3)
         axes.scatter(
-            *(left + 0.08 + 0.84 * share, np.full(len(share), middle - 0.36)),
-            s=4.0,
-            color=ink,
-            alpha=0.6,
-            lw=0,
+            *(left + 0.08 + 0.84 * np.sort(share), lanes), s=3.0, color=ink, alpha=0.6, lw=0
         )
+        if found.published is not None:
+            theirs = scale.share(found.published.value)
+            (drawn,) = axes.plot(
+                *([left + 0.08 + 0.84 * theirs], [middle - 0.16]),
+                marker=DIAMOND,
+                ms=3.6,
+                mfc=palette.WHITE,
+                mec=ink,
+                mew=0.8,
+                ls="",
+            )
+            explain(drawn, PRINTED)
 
 
 def draw_colour_bar(axes: Axes, scale: ColourScale, label: str) -> None:
@@ -611,7 +631,7 @@ def set_scale_axis(axes: Axes, scales: Sequence[Floats]) -> None:
         ticks = {10.0**e: power(e) if e % step == 0 else "" for e in tens}
     else:
         ticks = {float(scale): f"{scale:g}" for scale in every}
-    set_log_axis(axes, ticks, (low / 1.45, high * 1.45))
+    set_log_axis(axes, ticks, (low / 1.8, high * 1.8))
     axes.set_xlabel("reward scale")
 
 

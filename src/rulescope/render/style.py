@@ -39,6 +39,8 @@ LONGEST = 8
 """Letters of a rule's name in a figure: for these there is room beside lines."""
 END_LABEL = "end of a line"
 """The artist label of names that stand beside the ends of lines."""
+BELOW = 0.55
+"""Inches below the lowest panel for its tick labels and the name of its axis."""
 ABSENT, EXPLAINED = "_absent:", "_explained:"
 """Beginnings of artist labels: of empty panels, with the reason; of marks, with their meaning."""
 STYLE: dict[Any, Any] = {
@@ -215,6 +217,7 @@ class _Slot:
     top: float
     data: bool
     axes: list[Axes]
+    room: float | None = None
     texts: list[Text] = field(default_factory=list)
 
     @property
@@ -323,13 +326,16 @@ class Page:
         indent: float = 0.42,
         *,
         data: bool = True,
+        room: float | None = None,
     ) -> Axes:
         """Return new axes with a heading; ``box`` is left, top, width and height in inches.
 
-        The letter stands ``indent`` inches out. Without ``data``, the panel is analytic.
+        The letter stands ``indent`` inches out. Without ``data``, the panel is analytic. ``room``
+        is how wide it is with all that stands beside it; else it reaches to the next.
         """
         axes = self.axes(*box)
         self.heading(axes, letter, title, indent, data=data)
+        self._slots[-1].room = room
         return axes
 
     def heading(
@@ -359,7 +365,7 @@ class Page:
         empty = [slot for slot in self._slots if slot.reason is not None]
         if empty and not any(slot.data and slot not in empty for slot in self._slots):
             raise NothingToDrawError("no data for any panel of this figure")
-        if empty:
+        if empty or (self.merge and self._slots):
             self._close_gaps(empty)
         self._write_caption(
             " ".join(
@@ -392,7 +398,8 @@ class Page:
         for slot in empty:
             for artist in (*slot.axes, *slot.texts):
                 artist.remove()
-        self._above = top + fullest
+        lowest = max(sum(self._place(axes)[1::2]) for axes in self.figure.axes)
+        self._above = min(top + fullest, lowest + BELOW)
 
     def _rows(self) -> list[list[_Slot]]:
         """Return the panels by row, from the top; those of one row begin at one height."""
@@ -407,7 +414,10 @@ class Page:
     def _widths(self, row: Sequence[_Slot]) -> dict[_Slot, float]:
         """Return how much room each panel of a row has."""
         ends = [slot.left for slot in row[1:]] + [self.width]
-        return {slot: end - slot.left for slot, end in zip(row, ends, strict=True)}
+        return {
+            slot: end - slot.left if slot.room is None else slot.room
+            for slot, end in zip(row, ends, strict=True)
+        }
 
     def _move(self, slot: _Slot, right: float, down: float) -> None:
         for axes in slot.axes:
@@ -442,7 +452,7 @@ def explanations(figure: Figure) -> list[str]:
     """Return what the marks of ``figure`` mean, as sentences in the order of their alphabet."""
     found: dict[str, dict[str, None]] = {}
     for axes in figure.axes:
-        for artist in (*axes.lines, *axes.collections, *axes.patches):
+        for artist in (*axes.lines, *axes.collections, *axes.patches, axes.patch):
             label = str(artist.get_label())
             if label.startswith(EXPLAINED):
                 meaning, _, item = label.removeprefix(EXPLAINED).partition("\n")

@@ -44,6 +44,7 @@ from rulescope.assays.panels import (
     finish_row,
     line_end,
     name_columns,
+    note_not_run,
     set_difference_axis,
     set_score_axis,
 )
@@ -56,15 +57,15 @@ from rulescope.render.style import Page, absent, styled
 if TYPE_CHECKING:
     from rulescope.assays.results import Results
 
-CELL = (0.86, 0.42)
+CELL = (0.84, 0.44)
 """Inches: a cell of a heat map."""
 CONDITIONS_OF_E3 = (*SWITCHED, "none")
 MAPPING = ("observation-flip", "reward-sign", "none")
 BREAKOUT = ("action-flip", "none")
 ASSAYS = ("E3", "E-A4x", "E-A4m")
 AREAS = (
-    "A–C: AUC, the mean from the switch to the end, with its interval; dots: single lifetimes along"
-    " the colours of the scale; grey: not planned or not run."
+    "Cells: AUC, the mean from the switch to the end, with its interval; dots: single lifetimes,"
+    " from the low end of the scale at the left to the high end; grey: not planned or not run."
 )
 PATH = {"pre": "before", "trough": "lowest", "endpoint": "end"}
 """Readouts of a path around the switch, and their words."""
@@ -89,8 +90,7 @@ def draw_recovery_overview(results: Mapping[str, Results]) -> Figure:
     scores, returns = ColourScale(palette.SCORES), ColourScale(palette.RETURNS, high=top)
     for maps in _planned_maps(shown):
         _draw_areas(page, maps, scores if maps.assay != "E-A4m" else returns)
-    if effects:
-        _draw_auxiliary(page, e3)
+    _draw_auxiliary(page, e3)
     return page.finish()
 
 
@@ -100,8 +100,10 @@ class AreaMap(NamedTuple):
     letter: str
     title: str
     assay: str
-    results: Results
+    results: Results | None
     columns: Mapping[str, Mapping[str, Label]]
+    gone: Sequence[str]
+    """Names of columns that were not run."""
 
     @property
     def arms(self) -> list[str]:
@@ -114,7 +116,7 @@ class AreaMap(NamedTuple):
 
 
 def _planned_maps(shown: Sequence[Results | None]) -> list[AreaMap]:
-    """Return the heat maps that have any estimate, without columns that have none."""
+    """Return the heat maps, without columns that have no estimate."""
     wanted: tuple[tuple[str, str, dict[str, dict[str, Label]]], ...] = (
         (
             "A",
@@ -131,17 +133,21 @@ def _planned_maps(shown: Sequence[Results | None]) -> list[AreaMap]:
     maps = []
     for (letter, title, columns), found, assay in zip(wanted, shown, ASSAYS, strict=True):
         run = {name: at for name, at in columns.items() if cells(found, "auc", **at)}
-        if found is not None and run:
-            maps.append(AreaMap(letter, title, assay, found, run))
+        gone = [name for name in columns if name not in run]
+        maps.append(AreaMap(letter, title, assay, found, run, gone))
     return maps
 
 
 def _draw_areas(page: Page, maps: AreaMap, scale: ColourScale) -> None:
     """Add a heat map to the foot of ``page``: a column for each condition, an arm a row."""
+    if not maps.columns:
+        absent(page.panel(maps.letter, maps.title, (1.1, page.extend(0.0), 1.0, 0.0), 1.0))
+        return
     arms = maps.arms
     width, height = len(maps.columns) * CELL[0], len(arms) * CELL[1]
     top = page.extend(height + 1.05)
-    axes = page.panel(maps.letter, maps.title, (1.1, top, width, height), 1.0)
+    box = (1.1, top, width, height)
+    axes = page.panel(maps.letter, maps.title, box, 1.0, room=width + 1.6)
     areas = [
         (
             replay_style(arm),
@@ -151,6 +157,7 @@ def _draw_areas(page: Page, maps: AreaMap, scale: ColourScale) -> None:
     ]
     names = [name.replace(" ", "\n", 1) for name in maps.columns]
     draw_heatmap(axes, areas, list(zip(map(float, range(len(names))), names, strict=True)), scale)
+    note_not_run(axes, maps.gone)
     label = "AUC of the return" if maps.assay == "E-A4m" else "AUC of the score"
     draw_colour_bar(page.axes(1.1 + width + 0.2, top + 0.1, 0.09, height - 0.2), scale, label)
 
@@ -168,10 +175,13 @@ def _draw_auxiliary(page: Page, results: Results | None) -> None:
         for condition in CONDITIONS_OF_E3
         if cells(results, "no-aux", condition=condition, task=task)
     ]
-    height = 0.4 * len(rows)
+    height = 0.4 * len(rows)  # of no rows, the panel is left out
     title = f"Without auxiliary losses, minus {subject()}"
-    box = (1.8, page.extend(height + 0.8), 2.85, height)
-    axes = page.panel("D", title, box, 1.7)
+    box = (1.8, page.extend(height + 0.8 if rows else 0.0), 2.1, height)
+    axes = page.panel("D", title, box, 1.7, room=3.9)
+    if not rows:
+        absent(axes)
+        return
     if draw_forest(axes, rows, apart=0.46, labelsize=None):
         set_difference_axis([axes], "difference in score", room=0.06, ticks=5)
 
@@ -325,7 +335,7 @@ def _draw_row(
     """Draw a panel for each condition that was run; where few were, the panels are wider."""
     run = [each for each in row.conditions if trajectories(results, arms, *row.labels(each))]
     gap = 0.22
-    width = min(2.55, (5.3 + gap) / len(run) - gap)
+    width = min(3.6, (5.3 + gap) / len(run) - gap)
     lines: list[Curve] = []
     drawn: list[tuple[Axes, list[End]]] = []
     for turn, condition in enumerate(run):
@@ -335,6 +345,10 @@ def _draw_row(
         axes.set_xlabel("" if drawn else "iteration")
         lines += mine
         drawn.append((axes, ends))
+    note_not_run(
+        drawn[0][0],
+        (f"{row.title} {CONDITIONS[each]}" for each in row.conditions if each not in run),
+    )
 
     def set_axis(axes: Axes) -> None:
         """Make the vertical axis one of scores, or of returns where there is no reference."""

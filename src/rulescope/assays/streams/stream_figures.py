@@ -14,6 +14,7 @@ from rulescope.assays.figure_data import (
     caption,
     cell,
     cells,
+    count_words,
     evidence,
     interval_text,
     point,
@@ -27,11 +28,11 @@ from rulescope.assays.panels import (
     draw_curves,
     draw_forest,
     name_marks,
+    note_not_run,
     set_difference_axis,
     set_score_axis,
     with_styles,
     write_beside,
-    write_not_run,
 )
 from rulescope.render.arm_styles import arm_style, in_order
 from rulescope.render.line_labels import End, name_ends
@@ -57,7 +58,7 @@ def draw_streams(results: Mapping[str, Results]) -> Figure:
     used = [*cells(exposure, "score"), *cells(stream, "score"), *effects]
     within = "E: masked minus episodic within each seed." if effects else ""
     words = [evidence(used), WORDS if exposure or stream else "", within]
-    page = Page(7.0, caption([exposure, stream, masking], *words))
+    page = Page(7.0, caption([exposure, stream, masking], *words), merge=True)
     worlds: tuple[tuple[Results | None, dict[str, Label], str], ...] = (
         (exposure, {"condition": "episodic"}, "Catch, episode ends signalled"),
         (exposure, {"condition": "masked"}, "Catch, ends not signalled (masked)"),
@@ -71,7 +72,7 @@ def draw_streams(results: Mapping[str, Results]) -> Figure:
     box = (0.62, 5.19, 1.4, 1.42)
     _draw_effects(page.panel("E", "Breakout: masked − episodic", box), masking)
     box = (4.24, 5.19, 2.86, 1.42)
-    _draw_signals(page.panel("F", "What happens, and what is signalled", box))
+    _draw_signals(page.panel("F", "What happens, and what is signalled", box, data=False))
     return page.finish()
 
 
@@ -82,7 +83,6 @@ def _draw_learning(
     arms = arms_run(results, "score", planned=False, **labels)
     if not arms:
         absent(axes)
-        ends.set_axis_off()
         return
     lines = {
         arm: line._replace(x=line.x / 1000)
@@ -102,7 +102,7 @@ def _draw_learning(
     axes.locator_params(axis="x", nbins=5)
     axes.set_xlabel("interactions (thousands)")
     ends.set(xlim=(-0.7, len(arms) - 0.3), xticks=[], ylabel="")
-    ends.set_xlabel("final", labelpad=8)
+    ends.set_xlabel("\n".join(filter(None, ["final", count_words(known.values())])), labelpad=8)
     ends.tick_params(axis="y", length=0, labelleft=False)
     ends.spines["left"].set_color(PALE)
     names = [
@@ -214,7 +214,14 @@ def _boundary_arms(results: Mapping[str, Results]) -> list[str]:
 
 def _draw_by_boundary(axes: Axes, results: Mapping[str, Results], quantity: str) -> list[Estimate]:
     """Draw a readout over what is signalled, an arm beside the other; return what is drawn."""
-    arms, apart = _boundary_arms(results), 0.2
+    arms, apart = _boundary_arms(results), 0.36
+    run = [
+        each for each in BOUNDARIES if arms_run(results.get(each[0]), "score", condition=each[1])
+    ]
+    note_not_run(axes, (f"ends signalled: {each[2]}" for each in BOUNDARIES if each not in run))
+    if not run:
+        absent(axes)
+        return []
     rows = [
         Row(
             words,
@@ -223,13 +230,11 @@ def _draw_by_boundary(axes: Axes, results: Mapping[str, Results], quantity: str)
                 for arm in arms
             ],
         )
-        for name, condition, words in BOUNDARIES
+        for name, condition, words in run
     ]
     if not draw_forest(axes, rows, upright=True, apart=apart, labelsize=None):
         return []
-    for place, (name, condition, _) in enumerate(BOUNDARIES):
-        if not arms_run(results.get(name), "score", condition=condition):
-            write_not_run(axes, place)
+    for place, (name, condition, _) in enumerate(run):
         for turn, (arm, (_, found)) in enumerate(zip(arms, rows[place].marks, strict=True)):
             share = cell(results.get(name), "fraction", condition=condition, arm=arm)
             if quantity == "steps" and share is not None and share.value < 1.0:
@@ -243,7 +248,7 @@ def _write_share(axes: Axes, x: float, share: Estimate, found: Estimate | None, 
     """Write how many lifetimes reach the threshold."""
     axes.annotate(
         f"({count_text(share)})",
-        (x, 0.0 if found is None else max(found.value, found.high)),
+        (x, 0.0 if found is None else max(reach([found]))),
         xytext=(0, 3),
         textcoords="offset points",
         ha="center",
