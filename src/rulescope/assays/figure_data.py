@@ -140,7 +140,7 @@ def curve_along(
         [(place, one.value, *bounds(one)) for place, one in zip(places, found, strict=True)],
         dtype=np.float64,
     )
-    return Curve(*table.T, found)
+    return Curve(table[:, 0], table[:, 1], table[:, 2], table[:, 3], found)
 
 
 def arms_run(
@@ -174,7 +174,8 @@ def trajectories(
         band = series.get(join_labels("trajectory", *labels, arm))
         if band is not None and np.isfinite(band[0]).any():
             paths = series.get(join_labels("lifetimes", *labels, arm))
-            found[arm] = Curve(series[along][: band.shape[1]], *band, paths=paths)
+            x = series[along][: band.shape[1]]
+            found[arm] = Curve(x, band[0], band[1], band[2], paths=paths)
     return found
 
 
@@ -238,7 +239,9 @@ def bounds(found: Estimate) -> tuple[float, float]:
     if found.n < 2:
         return math.nan, math.nan
     if is_range(found) and math.isnan(found.low) and isinstance(found, Cell) and found.seeds:
-        return min(found.seeds), max(found.seeds)
+        low, high = min(found.seeds), max(found.seeds)
+        # A difference of centres need not lie among the differences within seeds.
+        return (low, high) if low <= found.value <= high else (math.nan, math.nan)
     return found.low, found.high
 
 

@@ -140,9 +140,7 @@ FIGURES: dict[str, Drawing] = {
         "exploration.exploration_figures:draw_exploration",
         (Shown("E-A5", "solved"), Shown("F1", "difference")),
     ),
-    "ladder": Drawing(
-        "exploration.exploration_figures:draw_ladder", (Shown("ladder", "solved"),)
-    ),
+    "ladder": Drawing("exploration.exploration_figures:draw_ladder", (Shown("ladder", "solved"),)),
     "deepsea-discovery": Drawing(
         "exploration.discovery_figures:draw_discovery", (Shown("discovery", "found"),)
     ),

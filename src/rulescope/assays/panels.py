@@ -23,7 +23,6 @@ from rulescope.assays.figure_data import (
     interval_text,
     is_range,
     reach,
-    signed,
 )
 from rulescope.render import palette
 from rulescope.render.arm_styles import ArmStyle, arm_style
@@ -50,9 +49,7 @@ DIAMOND = (4, 0, 0)
 """The marker of published values: no arm has it."""
 DOTS = "Faint dots: single lifetimes"
 PATHS = "Thin lines: single lifetimes"
-RANGES = (
-    "Dotted bars: the lowest and the highest of 2 lifetimes, which are too few for an interval"
-)
+RANGES = "Dotted bars: the lowest and the highest of 2 lifetimes, which are too few for an interval"
 ALONE = "Marks without a bar and without dots: one lifetime"
 PRINTED = "Small hollow diamonds: published values with their intervals"
 FRAMED = "Framed marks are bimodal cells, whose mean no lifetime had"
@@ -113,9 +110,7 @@ def _draw_paths(axes: Axes, how: ArmStyle, line: Curve) -> None:
 def _draw_band(axes: Axes, how: ArmStyle, line: Curve) -> None:
     """Draw intervals as a band, of points that stand alone as bars; ranges as dotted bars."""
     enough = ~line.few
-    axes.fill_between(
-        line.x, line.low, line.high, where=enough, color=how.colour, alpha=0.16, lw=0
-    )
+    axes.fill_between(line.x, line.low, line.high, where=enough, color=how.colour, alpha=0.16, lw=0)
     if line.paths is not None:
         return
     known = np.concatenate([[False], np.isfinite(line.y) & enough, [False]])
@@ -368,7 +363,8 @@ def draw_forest(
 
     If ``upright``, a column each from the left, named below. Estimates of one row stand ``apart``.
     There is room for at least so many rows. Names tell the number of lifetimes where one has too
-    few for an interval, after ``between``. Return whether there are any estimates; axes without any are left out.
+    few for an interval, after ``between``. Return whether there are any estimates; axes without
+    any are left out.
     """
     if all(one is None for row in rows for _, one in row.marks):
         absent(axes)
@@ -508,8 +504,8 @@ def draw_heatmap(
 ) -> None:
     """Draw estimates as coloured numbers, a row for each style, at the places of ``columns``.
 
-    None is a cell that was not planned: grey. Lifetimes are dots along the scale. What could not be estimated is a dash. Without any
-    estimate the axes say "not run".
+    None is a cell that was not planned: grey. What could not be estimated is a dash. Lifetimes are
+    dots along the scale. Axes without any estimate are left out.
     """
     if all(one is None or one.missing for _, found in rows for one in found):
         absent(axes)
@@ -715,7 +711,7 @@ def set_difference_axis(
         x
         for axes in panels
         for line in axes.lines
-        if line.get_transform().contains_branch_seperately(axes.transData)[0]
+        if line.get_transform() not in (axes.get_yaxis_transform("grid"), axes.transAxes)
         for x in np.ravel(line.get_xdata())
     ]
     ends += [

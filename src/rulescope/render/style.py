@@ -270,9 +270,7 @@ class Page:
     def _resize(self, height: float) -> None:
         """Change the height of the page; everything stays as far from its upper edge."""
         places = [(axes, self._place(axes)) for axes in self.figure.axes]
-        texts = [
-            (text, (1 - text.get_position()[1]) * self.height) for text in self.figure.texts
-        ]
+        texts = [(text, (1 - text.get_position()[1]) * self.height) for text in self.figure.texts]
         self.height = height
         self.figure.set_size_inches(self.width, height)
         for axes, box in places:

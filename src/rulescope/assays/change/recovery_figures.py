@@ -76,7 +76,8 @@ SIGN_TURNED = 1.5 / 1.75
 @styled
 def draw_recovery_overview(results: Mapping[str, Results]) -> Figure:
     """``v5:fig:recovery-overview``: areas of all cells, and what auxiliary losses do."""
-    e3, mapping, breakout = shown = [results.get(name) for name in ASSAYS]
+    shown = [results.get(name) for name in ASSAYS]
+    e3 = shown[0]
     areas = [cells(found, "auc") for found in shown]
     used, effects = [e for each in areas for e in each], cells(e3, "no-aux")
     words = [
@@ -236,9 +237,7 @@ def _draw_path(
             continue
         how = replay_style(arm)
         places = [place + 0.2 * (turn - (len(arms) - 1) / 2) for place in range(len(PATH))]
-        heights = np.array(
-            [[np.nan] * 3 if e is None else [e.value, *bounds(e)] for e in marks]
-        )
+        heights = np.array([[np.nan] * 3 if e is None else [e.value, *bounds(e)] for e in marks])
         axes.plot(places, heights[:, 0], color=how.colour, ls=how.line, lw=1.0, alpha=0.6)
         for place, mark in zip(places, marks, strict=True):
             draw_estimate(axes, place, mark, how, room=0.16)

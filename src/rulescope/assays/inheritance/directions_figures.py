@@ -42,7 +42,9 @@ def draw_directions(results: Mapping[str, Results]) -> Figure:
         top, letters = 0.35 + STEP * turn, "ABCDEFGH"[2 * turn :]
         title = f"Reward scale {scale:g}: score"
         left = page.panel(letters[0], title, (1.3, top, 1.75, HIGH), 1.15)
-        right = page.panel(letters[1], f"Reward scale {scale:g}: differences", (5.25, top, 1.75, HIGH), 1.95)
+        right = page.panel(
+            letters[1], f"Reward scale {scale:g}: differences", (5.25, top, 1.75, HIGH), 1.95
+        )
         arms = arms_run(found, "score", scale=scale)
         rows = [arm_row(arm_style(arm), cell(found, "score", scale=scale, arm=arm)) for arm in arms]
         if draw_forest(left, rows):

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from rulescope.assays.figure_data import (
+    Cell,
     adjusted,
     arms_run,
     caption,
@@ -21,6 +22,7 @@ from rulescope.assays.figure_data import (
     explain_arms,
     labels_run,
     point,
+    signed,
     trajectories,
 )
 from rulescope.assays.inheritance.inheritance import SCALES
@@ -31,6 +33,7 @@ from rulescope.assays.panels import (
     draw_estimate,
     draw_forest,
     draw_scores_over_scale,
+    note_not_run,
     scale_text,
     set_score_axis,
     set_score_axis_across,
@@ -184,7 +187,11 @@ def _draw_donors(
     known = [e for e in found.values() if e is not None] if beside is None else beside
     set_score_axis(axes, [point(e) for e in known])
     axes.set_xlim(-0.45, 2.4)
-    ways = ["nat.", "clamp", "own"] if narrow else ["natural\n(once)", "clamp\n(rewritten)", "own\n(live)"]
+    ways = (
+        ["nat.", "clamp", "own"]
+        if narrow
+        else ["natural\n(once)", "clamp\n(rewritten)", "own\n(live)"]
+    )
     pairs = [[found[f"{donor}-{way}"] for donor in shifts] for way in ("natural", "clamp")]
     counts = [count_words(each) for each in (*pairs, [found["live"]])]
     axes.set_xticks([0, 1, 2], [f"{w}\n{n}" if n else w for w, n in zip(ways, counts, strict=True)])
@@ -198,7 +205,20 @@ def _draw_donors(
     if interaction is not None:
         # where an axis has its name, so that no point can be behind it
         words = f"interaction {adjusted(interaction)}"
-        axes.set_xlabel(re.sub(r" (?=[\[(])", "\n", words) if narrow else words, labelpad=3)
+        lines = [re.sub(r" (?=[\[(])", "\n", words) if narrow else words]
+        lines += _published_words(interaction)
+        axes.set_xlabel("\n".join(lines), labelpad=3)
+    gone = [arm.replace("-", ", ") for arm in FIVE if found[arm] is None]
+    note_not_run(axes, (f"{_name_scale(scale)} {arm}" for arm in gone))
+
+
+def _published_words(found: Estimate) -> list[str]:
+    """Return the published value of an estimate in words, if there is one to compare with."""
+    theirs = found.published if isinstance(found, Cell) else None
+    if theirs is None:
+        return []
+    value, *ends = (signed(f"{end:.3f}") for end in theirs[:3])
+    return [f"published {value} [{', '.join(ends)}]"]
 
 
 @styled
@@ -253,7 +273,7 @@ def _draw_finals(axes: Axes, results: Results | None, scale: float) -> None:
     interaction = cell(results, "interaction", scale=scale)
     if interaction is not None:
         axes.annotate(
-            f"interaction {adjusted(interaction)}",
+            "\n".join([f"interaction {adjusted(interaction)}", *_published_words(interaction)]),
             (1.0, 0.0),
             xycoords="axes fraction",
             xytext=(0, -19.5),

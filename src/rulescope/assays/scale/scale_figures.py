@@ -180,17 +180,13 @@ def draw_scale_appendix(results: Mapping[str, Results]) -> Figure:
         rows = [
             page.panel("ABCDEFGHI"[row * len(tasks) + column], title, (left, top, wide, 1.48), 0.3)
             for row, title in enumerate(titles)
-            for left, top in [
-                (0.62 + column * (wide + 0.42) + row * step[0], 0.35 + row * step[1])
-            ]
+            for left, top in [(0.62 + column * (wide + 0.42) + row * step[0], 0.35 + row * step[1])]
         ]
         curves = curves_by_arm(scale, "score", task=task)
         scores.append((rows[0], draw_scores_over_scale(rows[0], curves)))
         fixed = {c: c for c in ("0.7", "0.8", "0.9")}
         last = column == len(tasks) - 1
-        if draw_windows(
-            rows[1], scale, {task: name}, fixed, label="window (decades)", named=last
-        ):
+        if draw_windows(rows[1], scale, {task: name}, fixed, label="window (decades)", named=last):
             rows[1].set_xlabel("score at least")
             windows.append(rows[1])
         shifts.append((rows[2], _draw_displacement(rows[2], scale, task)))
