@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from learners.small import small_spec
-from report.test_report_figures import clashes, said
+from report.figure_checks import clashes, said
 from rulescope.assays import ASSAYS, Selection, narrowed, published
 from rulescope.assays.comparison import compare
 from rulescope.assays.figures import FIGURES

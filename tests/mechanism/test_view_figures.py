@@ -16,7 +16,7 @@ from mechanism.sample_observations import (
     targets_observations,
     trajectory_observations,
 )
-from report.test_report_figures import clashes, said
+from report.figure_checks import clashes, said
 from rulescope.assays.results import Results
 from rulescope.mechanism import replay_view, targets_view, trajectory_view
 from rulescope.mechanism.trajectory_figure import RING_UPDATES, scale_style

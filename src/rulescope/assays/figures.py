@@ -124,7 +124,11 @@ FIGURES: dict[str, Drawing] = {
     ),
     "synthetic-terminals": Drawing(
         "streams.stream_figures:draw_synthetic_terminals",
-        tuple(Shown("synthetic", "score", {"arm": arm}) for arm in ("rule", "a2c")),
+        tuple(
+            Shown(assay, "score", {"arm": arm, **at})
+            for arm in ("rule", "a2c")
+            for assay, at in (("synthetic", {}), ("exposure", {"condition": "masked"}))
+        ),
     ),
     "v5:fig:recovery-overview": Drawing(
         "change.recovery_figures:draw_recovery_overview",

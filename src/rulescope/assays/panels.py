@@ -255,7 +255,7 @@ def _draw_beside(
             marker="s",
             ms=8.5,
             mfc="none",
-            mec=DARK,
+            color=DARK,
             mew=0.6,
             ls="",
             zorder=4,
@@ -556,7 +556,7 @@ def _draw_heat_cell(
                 marker=DIAMOND,
                 ms=3.6,
                 mfc=palette.WHITE,
-                mec=ink,
+                color=ink,
                 mew=0.8,
                 ls="",
             )

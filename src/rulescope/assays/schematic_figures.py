@@ -188,8 +188,8 @@ def draw_interventions(_results: Mapping[str, Results]) -> Figure:
         "reward scale (match) or at the opposite extreme (cross). C: the path of a value "
         "target of 12, computed. It is transformed, clipped at ±M and split between the two atoms "
         "next to it (601 of them, from −M to M). Predicted probabilities p are trained towards "
-        "these weights by cross-entropy. A value is read from p by the inverse transform of the mean: "
-        "mean first, inverse after. Here p is taken to be the weights.",
+        "these weights by cross-entropy. A value is read from p by the inverse transform of the "
+        "mean: mean first, inverse after. Here p is taken to be the weights.",
     )
     _draw_rows(page, 0.38, "A", "A learner’s own state", _STATE)
     _draw_rows(page, 2.38, "B", "A donor’s state in a new learner", _TRANSPLANT)

@@ -361,7 +361,8 @@ class Page:
         Raises if no panel with data is left.
         """
         empty = [slot for slot in self._slots if slot.reason is not None]
-        if empty and not any(slot.data and slot not in empty for slot in self._slots):
+        drawn = any(slot.data and slot not in empty for slot in self._slots)
+        if not self.figure.axes or (empty and not drawn):
             raise NothingToDrawError("no data for any panel of this figure")
         if empty or (self.merge and self._slots):
             self._close_gaps(empty)
@@ -402,12 +403,12 @@ class Page:
     def _rows(self) -> list[list[_Slot]]:
         """Return the panels by row, from the top; those of one row begin at one height."""
         rows: list[list[_Slot]] = []
-        for slot in sorted(self._slots, key=lambda slot: (round(slot.top, 1), slot.left)):
+        for slot in sorted(self._slots, key=lambda slot: slot.top):
             if rows and abs(rows[-1][0].top - slot.top) < 0.2:
                 rows[-1].append(slot)
             else:
                 rows.append([slot])
-        return rows
+        return [sorted(row, key=lambda slot: slot.left) for row in rows]
 
     def _widths(self, row: Sequence[_Slot]) -> dict[_Slot, float]:
         """Return how much room each panel of a row has."""

@@ -148,7 +148,8 @@ def _draw_areas(page: Page, maps: AreaMap, scale: ColourScale) -> None:
     width, height = len(maps.columns) * CELL[0], len(arms) * CELL[1]
     top = page.extend(height + 1.05)
     box = (1.1, top, width, height)
-    axes = page.panel(maps.letter, maps.title, box, 1.0, room=width + 1.6)
+    room = max(width + 1.6, 1.1 + 0.06 * len(maps.title))
+    axes = page.panel(maps.letter, maps.title, box, 1.0, room=room)
     areas = [
         (
             replay_style(arm),

@@ -36,7 +36,8 @@ CHANCE = ArmStyle("random, exact", GREY, "_")
 WORDS = (
     "Top: share of lifetimes that have found the goal (reached it in any episode), with Wilson "
     "intervals; random, exact: the share for uniformly random play. Bottom, in pairs: that share "
-    "in the end (left, hollow), and the share of episodes with a goal over the last fifth of a lifetime (right, filled)."
+    "in the end (left, hollow), and the share of episodes with a goal over the last fifth of a "
+    "lifetime (right, filled)."
 )
 
 

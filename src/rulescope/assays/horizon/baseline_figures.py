@@ -72,7 +72,7 @@ def _draw_rates(axes: Axes, results: Results, arm: str, line: Curve) -> None:
     """Draw scores over learning rates: a ring at the usual rate, the number of the best above."""
     draw_curves_beside(axes, [(arm_style(arm), line)])
     at = np.isclose(line.x, usual_rate(arm))
-    axes.plot(line.x[at], line.y[at], "o", ms=9, mfc="none", mec=BLACK, mew=0.9, zorder=4)
+    axes.plot(line.x[at], line.y[at], "o", color=BLACK, ms=9, mfc="none", mew=0.9, zorder=4)
     rate, score = cell(results, "rate", arm=arm), cell(results, "selected", arm=arm)
     if rate is None or score is None:
         return

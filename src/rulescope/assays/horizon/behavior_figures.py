@@ -161,7 +161,7 @@ def _draw_point(axes: Axes, level: Estimate, pace: Estimate, how: ArmStyle) -> N
                 *([pace.published.value], [level.published.value]),
                 marker=DIAMOND,
                 ms=3.6,
-                mec=how.colour,
+                color=how.colour,
                 mfc=WHITE,
                 mew=0.8,
                 ls="",

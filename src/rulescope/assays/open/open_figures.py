@@ -95,13 +95,13 @@ def draw_open_carry(results: Mapping[str, Results]) -> Figure:
         top, letters = page.extend(ROW * max(most, 3) + 0.85), "ABCDEF"[3 * turn :]
         for place, (groups, title, label) in enumerate(
             (
-                (levels, f"{GAMES[game]}: in the end", RATE),
+                (levels, f"{GAMES[game]}: level", RATE),
                 (learned, f"{GAMES[game]}: learned", GAP),
                 (carry, f"{GAMES[game]}: carry", GAP),
             )
         ):
             high = ROW * max(len(_flat(groups)), 3)
-            box = (LEFTS[place], top, 1.05, high)
+            box = (LEFTS[place], top, 1.0, high)
             axes = page.panel(letters[place], title, box, INDENTS[place])
             _draw_groups(axes, groups, label)
     return page.finish()
@@ -109,7 +109,7 @@ def draw_open_carry(results: Mapping[str, Results]) -> Figure:
 
 ROW = 0.23
 """Inches of a row."""
-LEFTS, INDENTS = (1.2, 3.7, 6.05), (1.1, 1.3, 1.25)
+LEFTS, INDENTS = (1.38, 3.8, 6.1), (1.28, 1.3, 1.25)
 """Inches: where the panels of a game begin, and how far out their letters stand."""
 
 

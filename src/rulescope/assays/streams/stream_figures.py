@@ -36,7 +36,7 @@ from rulescope.assays.panels import (
 )
 from rulescope.render.arm_styles import arm_style, in_order
 from rulescope.render.line_labels import End, name_ends
-from rulescope.render.palette import DARK, PALE, PALE_BLUE, VERMILION
+from rulescope.render.palette import DARK, PALE, PALE_BLUE, VERMILION, readable
 from rulescope.render.style import SMALL, Page, absent, styled
 
 if TYPE_CHECKING:
@@ -159,7 +159,10 @@ def _draw_signals(axes: Axes) -> None:
     axes.set_xlabel("step of a lane", loc="right")
     key = axes.get_xaxis_transform()
     axes.plot([-13.8], [KEY], "v", color=VERMILION, ms=4.5, transform=key, clip_on=False)
-    axes.text(-12.6, KEY, "end signalled,  gap: reset", transform=key, size=SMALL, va="center")
+    words = "end signalled"
+    ink = readable(VERMILION)
+    axes.text(-12.6, KEY, words, transform=key, size=SMALL, va="center", color=ink)
+    axes.text(-4.2, KEY, "gap: reset", transform=key, size=SMALL, va="center", color=DARK)
 
 
 BOUNDARIES = (
@@ -219,7 +222,7 @@ def _draw_by_boundary(axes: Axes, results: Mapping[str, Results], quantity: str)
         each for each in BOUNDARIES if arms_run(results.get(each[0]), "score", condition=each[1])
     ]
     note_not_run(axes, (f"ends signalled: {each[2]}" for each in BOUNDARIES if each not in run))
-    if not run:
+    if all(condition == "episodic" for _, condition, _ in run):  # nothing to compare it with
         absent(axes)
         return []
     rows = [
