@@ -45,7 +45,7 @@ def draw_numbers(seed: int, labels: Labels) -> np.random.Generator:
 
 
 def log(labels: Labels, seed: int, rows: Floats) -> dict[str, Floats]:
-    """Return every column that any assay reads: a lifetime that learns, or (one in six) does not."""
+    """Return every column that any assay reads; one lifetime in six does not learn."""
     draw = draw_numbers(seed, labels)
     best = 0.0 if seed == 4 else draw.uniform(0.85, 0.99)
     score = best * (1 - np.exp(-6 * rows / rows[-1])) + draw.normal(0, 0.01, len(rows))
@@ -127,13 +127,13 @@ def test_two_seeds_have_dotted_ranges_but_no_intervals_besides_those_of_shares(l
     assert heat_map or label == "change-streams" or dotted_bars(figure) or shares
 
 
-@pytest.mark.parametrize("label", DRAWN)
+@pytest.mark.parametrize("label", sorted({*DRAWN} - {"deepsea-discovery"}))
 def test_one_seed_has_no_interval_at_all(label: str) -> None:
+    """But random play of DeepSea, which costs nothing, is always run more often."""
     figure = drawn(label, 1)
     assert capped_bars(figure) == []
     assert dotted_bars(figure) == []
     assert bands(figure) == []
-    assert "[" not in said(figure).replace("[95% CI]", "")
     assert single_seeds(figure) == 0 or label == "v5:fig:recovery-overview"
 
 

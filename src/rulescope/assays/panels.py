@@ -357,14 +357,14 @@ def draw_forest(
     size: float = 4.6,
     labelsize: float | None = 6.8,
     least: int = 0,
-    between: str = "\n",
+    between: str | None = "\n",
 ) -> bool:
     """Draw estimates with their intervals: a row each from the top, named at the left.
 
     If ``upright``, a column each from the left, named below. Estimates of one row stand ``apart``.
     There is room for at least so many rows. Names tell the number of lifetimes where one has too
-    few for an interval, after ``between``. Return whether there are any estimates; axes without
-    any are left out.
+    few for an interval, after ``between`` unless that is None. Return whether there are any
+    estimates; axes without any are left out.
     """
     if all(one is None for row in rows for _, one in row.marks):
         absent(axes)
@@ -386,10 +386,10 @@ def draw_forest(
     return True
 
 
-def _name_with_count(row: Row, between: str) -> str:
+def _name_with_count(row: Row, between: str | None) -> str:
     """Return the name of a row, with the number of its lifetimes if they are few."""
     count = count_words(one for _, one in row.marks)
-    return f"{row.name}{between}{count}" if count and row.name else row.name
+    return row.name if between is None or not (count and row.name) else row.name + between + count
 
 
 def draw_estimate(

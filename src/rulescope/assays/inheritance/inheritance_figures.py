@@ -108,7 +108,7 @@ def _make_page(results: Mapping[str, Results], scales: Sequence[float]) -> Page:
     ]
     arms = explain_arms(["E1"], arms_run(e1, "score"))
     words = [evidence(used), THRESHOLD if e1 else "", arms, WORDS if scales else ""]
-    page = Page(5.3, caption([e1, e2, interface], *words))
+    page = Page(5.45, caption([e1, e2, interface], *words))
     curves = page.panel("A", "Catch: final score over reward scale", (0.62, 0.35, 2.55, 1.95))
     name_ends(curves, draw_scores_over_scale(curves, curves_by_arm(e1, "score", task="catch")))
     windows = page.panel("B", "Usable window (score at least 0.8)", (4.45, 0.35, 2.1, 1.95))
@@ -187,11 +187,7 @@ def _draw_donors(
     known = [e for e in found.values() if e is not None] if beside is None else beside
     set_score_axis(axes, [point(e) for e in known])
     axes.set_xlim(-0.45, 2.4)
-    ways = (
-        ["nat.", "clamp", "own"]
-        if narrow
-        else ["natural\n(once)", "clamp\n(rewritten)", "own\n(live)"]
-    )
+    ways = ["nat.", "clamp", "own"] if narrow else ["natural", "clamp", "own"]
     pairs = [[found[f"{donor}-{way}"] for donor in shifts] for way in ("natural", "clamp")]
     counts = [count_words(each) for each in (*pairs, [found["live"]])]
     axes.set_xticks([0, 1, 2], [f"{w}\n{n}" if n else w for w, n in zip(ways, counts, strict=True)])

@@ -17,6 +17,7 @@ from rulescope.assays.figure_data import (
     caption,
     cell,
     cells,
+    count_words,
     curves_by_arm,
     evidence,
     labels_run,
@@ -217,11 +218,12 @@ def _draw_differences(axes: Axes, found: Results | None, pair: str, game: str) -
         for scale in sorted(labels_run(found, pair, "scale", task=game))
         if (one := cell(found, pair, task=game, scale=scale)) is not None
     ]
-    if not draw_forest(axes, rows, upright=True, size=4.0, labelsize=6.6):
+    if not draw_forest(axes, rows, upright=True, size=4.0, labelsize=6.6, between=None):
         return False
     axes.axhline(0.0, color=GREY, lw=0.8, zorder=1)
     axes.grid(axis="y")
-    axes.set_xlabel("reward scale")
+    count = count_words(one for row in rows for _, one in row.marks)
+    axes.set_xlabel("\n".join(filter(None, ["reward scale", count])))
     return True
 
 

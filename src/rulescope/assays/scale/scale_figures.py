@@ -120,10 +120,10 @@ def draw_scale_detail(results: Mapping[str, Results]) -> Figure:
     box = (0.62, 0.35, 5.75, 2.0)
     curves = page.panel("A", f"{name}: final score over reward scale", box)
     name_ends(curves, draw_scores_over_scale(curves, curves_by_arm(scale, "score", task=task)))
-    windows = page.panel("B", f"{name}: window by criterion", (0.62, 2.98, 3.35, 1.95))
+    windows = page.panel("B", f"{name}: window by criterion", (0.62, 2.98, 2.95, 1.95))
     if draw_windows(windows, scale, {task: name}, CRITERIA):
         windows.set_xlabel("criterion: score at least")
-    contrasts = page.panel("C", "live − pin (adjusted)", (5.08, 2.98, 1.3, 1.95), 0.85)
+    contrasts = page.panel("C", "live − pin (adjusted)", (5.25, 2.98, 1.13, 1.95), 0.98)
     _draw_contrasts(contrasts, scale)
     return page.finish()
 
@@ -141,7 +141,8 @@ def _draw_contrasts(axes: Axes, results: Results | None) -> None:
         planned = [] if results is None else results.estimates.where("contrast")
         absent(axes, INCOMPETENT if any(row.estimate.n for row in planned) else "not run")
         return
-    draw_forest(axes, [arm_row(CONTRAST, e, name) for name, e in found.items()], labelsize=6.6)
+    rows = [arm_row(CONTRAST, e, name) for name, e in found.items()]
+    draw_forest(axes, rows, labelsize=6.4, between=", ")
     # whole decades have no decimals
     numbers = [interval_text(e, lambda width: f"{round(width, 2):g}") for e in found.values()]
     write_beside(axes, numbers)
@@ -222,7 +223,8 @@ def _draw_displacement(axes: Axes, results: Results | None, task: str) -> list[E
                 name = f"{arm_style(arm).name} {vector}"
                 lines.append((arm_style(arm)._replace(name=name, filled=vector == "h"), line))
     if not lines:
-        absent(axes)
+        planned = [] if results is None else results.estimates.where("displacement", task=task)
+        absent(axes, "no estimate" if any(row.estimate.n for row in planned) else "not run")
         return []
     set_scale_axis(axes, [line.x for _, line in lines])
     ends = draw_curves_beside(axes, lines, 0.05, log=True, lifetimes=False)
@@ -241,8 +243,6 @@ def draw_scale_audit(results: Mapping[str, Results]) -> Figure:
     """``scale-audit``: score over reward scale, with every seed where known."""
     scale = results.get("E1")
     tasks = tasks_run(scale) or ["catch"]
-    rows = [] if scale is None else scale.estimates.where("score")
-    seeds = any(row.seeds is not None for row in rows)
     width = "Beside the names: class and ends of the window of scales with a score of at least 0.8."
     words = [
         evidence(cells(scale, "score")),
@@ -256,7 +256,7 @@ def draw_scale_audit(results: Mapping[str, Results]) -> Figure:
         title = f"{CATCH_NAMES.get(task, task)}: final score over reward scale"
         axes = page.panel(letter, title, (0.62, 0.35 + 2.75 * turn, 5.0, 2.15))
         curves = curves_by_arm(scale, "score", task=task)
-        ends = draw_scores_over_scale(axes, curves, band=not seeds)
+        ends = draw_scores_over_scale(axes, curves)
         pairs = zip(ends, curves, strict=True)
         name_ends(axes, [_with_window(end, scale, task, arm) for end, arm in pairs])
     return page.finish()

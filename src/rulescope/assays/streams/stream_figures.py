@@ -162,7 +162,7 @@ def _draw_signals(axes: Axes) -> None:
     words = "end signalled"
     ink = readable(VERMILION)
     axes.text(-12.6, KEY, words, transform=key, size=SMALL, va="center", color=ink)
-    axes.text(-4.2, KEY, "gap: reset", transform=key, size=SMALL, va="center", color=DARK)
+    axes.text(-0.4, KEY, "gap: reset", transform=key, size=SMALL, va="center", color=DARK)
 
 
 BOUNDARIES = (
@@ -198,7 +198,7 @@ def draw_synthetic_terminals(results: Mapping[str, Results]) -> Figure:
     times = page.panel("B", "Interactions until 0.8", (3.9, 0.35, 2.5, 1.9))
     every = _draw_by_boundary(times, results, "steps")
     if every:
-        times.set(ylim=(0, max([1.0, *reach(every)]) * 1.12), ylabel="thousands")
+        times.set(ylim=(0, max([1.0, *reach(every)]) * 1.3), ylabel="thousands")
         times.yaxis.set_major_formatter(lambda value, _: f"{value / 1000:g}")
         times.grid(axis="y")
         name_marks(times, map(arm_style, _boundary_arms(results)))
@@ -238,23 +238,24 @@ def _draw_by_boundary(axes: Axes, results: Mapping[str, Results], quantity: str)
     if not draw_forest(axes, rows, upright=True, apart=apart, labelsize=None):
         return []
     for place, (name, condition, _) in enumerate(run):
-        for turn, (arm, (_, found)) in enumerate(zip(arms, rows[place].marks, strict=True)):
+        for turn, arm in enumerate(arms):
             share = cell(results.get(name), "fraction", condition=condition, arm=arm)
             if quantity == "steps" and share is not None and share.value < 1.0:
-                at = place + apart * (turn - (len(arms) - 1) / 2)
-                _write_share(axes, at, share, found, arm)
+                _write_share(axes, place, share, arm, turn)
     axes.set_xlabel("steps between signalled ends")
     return [found for row in rows for _, found in row.marks if found is not None]
 
 
-def _write_share(axes: Axes, x: float, share: Estimate, found: Estimate | None, arm: str) -> None:
-    """Write how many lifetimes reach the threshold."""
+def _write_share(axes: Axes, x: float, share: Estimate, arm: str, turn: int) -> None:
+    """Write how many lifetimes of an arm reach the threshold, in its line above the marks."""
     axes.annotate(
         f"({count_text(share)})",
-        (x, 0.0 if found is None else max(reach([found]))),
-        xytext=(0, 3),
+        (x, 1.0),
+        xycoords=axes.get_xaxis_transform(),
+        xytext=(0, -9 * turn),
         textcoords="offset points",
         ha="center",
+        va="top",
         size=SMALL,
         color=arm_style(arm).ink,
     )
