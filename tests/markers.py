@@ -30,6 +30,7 @@ SLOW: tuple[str, ...] = (
     "engine/test_shared_prefixes.py",
     "engine/test_survival.py",
     "learners/test_cartpole.py",
+    "report/test_every_figure.py",
     "report/test_site_builder.py",
     "report/test_change_figures.py",
     "mechanism/test_view_figures.py",

@@ -67,6 +67,8 @@ class ProfileValue(WrittenEstimate, frozen=True):
     """If the lifetimes form two groups, so that the value is a score that none of them had."""
     window: Scales | None = None
     """Of a width: from which scale to which it is."""
+    seeds: tuple[float, ...] = ()
+    """The values of single lifetimes, where they are known."""
 
 
 class Measure(msgspec.Struct, frozen=True):
@@ -173,4 +175,5 @@ def divided(figure: ProfileValue, by: float) -> ProfileValue:
     value, low, high = (
         None if x is None else x / by for x in (figure.value, figure.low, figure.high)
     )
-    return replace(figure, value=value, low=low, high=high)
+    seeds = tuple(each / by for each in figure.seeds)
+    return replace(figure, value=value, low=low, high=high, seeds=seeds)

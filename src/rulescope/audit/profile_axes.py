@@ -424,15 +424,22 @@ def _effect(results: Results, line: MeasureSource) -> dict[str, ProfileValue]:
     each = None if line.each is None else line.each(results)
     if row is not None:
         planned = row.estimate
-        return {RULE: ProfileValue.of(planned if each is None else widen_to_student(planned, each))}
+        made = ProfileValue.of(planned if each is None else widen_to_student(planned, each))
+        return {RULE: replace(made, seeds=row.finite_seeds if each is None else _finite(each))}
     if each is None or not np.isfinite(each).any():
         return {}
-    return {RULE: ProfileValue.of(paired_estimate(each, np.zeros_like(each)))}
+    made = ProfileValue.of(paired_estimate(each, np.zeros_like(each)))
+    return {RULE: replace(made, seeds=_finite(each))}
+
+
+def _finite(values: Floats) -> tuple[float, ...]:
+    """Return the values that there are."""
+    return tuple(values[np.isfinite(values)].tolist())
 
 
 def _figure(row: Row, unit: str) -> ProfileValue:
     """Return the estimate of ``row``, with what a mean or a width leaves out."""
-    made = ProfileValue.of(row.estimate)
+    made = replace(ProfileValue.of(row.estimate), seeds=row.finite_seeds)
     if row.window is not None:
         made = replace(made, window=Scales.of(row.window))
     return with_groups(made, row.seeds) if row.seeds is not None and unit in GROUPED_UNITS else made

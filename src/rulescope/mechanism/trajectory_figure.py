@@ -79,7 +79,7 @@ def draw_trajectory(results: Mapping[str, Results]) -> Figure:
     if found is None:
         for axes in (plane, first, directions, crossed, line):
             absent(axes)
-        return page.figure
+        return page.finish()
     scales = [float(scale) for scale in found.axes["scale"]]
     iteration, first_update = found.series["iteration"], float(found.series["first"][0])
     updated = iteration >= first_update
@@ -101,7 +101,7 @@ def draw_trajectory(results: Mapping[str, Results]) -> Figure:
     else:
         absent(crossed, "no scale has an opposite")
         absent(line, "no scale has an opposite")
-    return page.figure
+    return page.finish()
 
 
 def _draw_plane(axes: Axes, data: _Data) -> None:

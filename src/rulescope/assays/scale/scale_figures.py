@@ -223,8 +223,7 @@ def _draw_displacement(axes: Axes, results: Results | None, task: str) -> list[E
                 name = f"{arm_style(arm).name} {vector}"
                 lines.append((arm_style(arm)._replace(name=name, filled=vector == "h"), line))
     if not lines:
-        planned = [] if results is None else results.estimates.where("displacement", task=task)
-        absent(axes, "no estimate" if any(row.estimate.n for row in planned) else "not run")
+        absent(axes, "no estimate")
         return []
     set_scale_axis(axes, [line.x for _, line in lines])
     ends = draw_curves_beside(axes, lines, 0.05, log=True, lifetimes=False)
