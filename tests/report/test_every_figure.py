@@ -144,9 +144,9 @@ def test_published_values_stand_beside_ours_where_they_can_be_compared() -> None
         assert PRINTED in said(figure)
     e1 = results_of("E1", 6)
     other = {"E1": replace(e1, rule="random:1")}
-    figure = draw_checked(FIGURES["fig:scale"], other)
-    assert figure is not None
-    assert published_marks(figure) == []
+    beside = draw_checked(FIGURES["fig:scale"], other)
+    assert beside is not None
+    assert published_marks(beside) == []
 
 
 def test_a_bimodal_cell_is_framed_and_named() -> None:

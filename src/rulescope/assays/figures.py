@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from rulescope.core.disk import stem
@@ -27,13 +26,18 @@ class Shown(NamedTuple):
 
     assay: str
     quantity: str
-    labels: Mapping[str, Label] = MappingProxyType({})
+    labels: tuple[tuple[str, Label], ...] = ()
 
     def known(self, results: Mapping[str, Results]) -> bool:
         """Return whether any of them could be made."""
         found = results.get(self.assay)
-        rows = [] if found is None else found.estimates.where(self.quantity, **self.labels)
+        rows = [] if found is None else found.estimates.where(self.quantity, **dict(self.labels))
         return any(row.known for row in rows)
+
+
+def shown(assay: str, quantity: str, **labels: Label) -> Shown:
+    """Return the estimates of ``quantity`` that have ``labels``."""
+    return Shown(assay, quantity, tuple(labels.items()))
 
 
 class Drawing(NamedTuple):
@@ -53,7 +57,7 @@ class Drawing(NamedTuple):
 
     def has_data(self, results: Mapping[str, Results]) -> bool:
         """Return whether ``results`` have anything that the figure is about."""
-        return not self.shows or any(shown.known(results) for shown in self.shows)
+        return not self.shows or any(each.known(results) for each in self.shows)
 
     def __call__(self, results: Mapping[str, Results]) -> Figure:
         """Draw the figure from results by assay id; panels without any are left out.
@@ -74,94 +78,96 @@ SCHEMATICS: dict[str, Drawing] = {
 }
 """Drawings without data, by label."""
 FLIP: dict[str, Label] = {"condition": "action-flip"}
-_SCORES = Shown("E1", "score")
+NO_LABELS: dict[str, Label] = {}
+MASKED: dict[str, Label] = {"condition": "masked"}
+_SCORES = shown("E1", "score")
 _SCALE = (
-    Shown("E1", "score", {"task": "catch"}),
-    *(Shown("E2", "score", {"arm": arm}) for arm in ("live", *DONORS)),
-    *(Shown("E1", "width", {"task": task}) for task in CATCH_NAMES),
-    Shown("E-IF", "score"),
-    Shown("E-IF", "bins"),
+    shown("E1", "score", task="catch"),
+    *(shown("E2", "score", arm=arm) for arm in ("live", *DONORS)),
+    *(shown("E1", "width", task=task) for task in CATCH_NAMES),
+    shown("E-IF", "score"),
+    shown("E-IF", "bins"),
 )
 _BEHAVIOR = (
-    Shown("E-A3c", "score"),
-    Shown("exposure", "score", {"condition": "natural"}),
-    Shown("E-A4m", "endpoint", FLIP),
-    Shown("E-A5", "solved"),
+    shown("E-A3c", "score"),
+    shown("exposure", "score", condition="natural"),
+    shown("E-A4m", "endpoint", **FLIP),
+    shown("E-A5", "solved"),
 )
 FIGURES: dict[str, Drawing] = {
     "fig:scale": Drawing("inheritance.inheritance_figures:draw_scale", _SCALE),
     "fig:detail-scale": Drawing("scale.scale_figures:draw_scale_detail", (_SCORES,)),
     "fig:detail-inheritance": Drawing(
-        "inheritance.inheritance_figures:draw_inheritance_detail", (Shown("E2", "score"),)
+        "inheritance.inheritance_figures:draw_inheritance_detail", (shown("E2", "score"),)
     ),
     "fig:detail-replay": Drawing(
         "change.change_figures:draw_replay_detail",
         tuple(
-            Shown("E3", "auc", {"condition": change, "task": "catch", "arm": arm})
+            shown("E3", "auc", condition=change, task="catch", arm=arm)
             for change in ("action-flip", "reward-move")
             for arm in ("rule", "dqn", "dqn-28672", "dqn-cleared")
         ),
     ),
     "v5:fig:app-baselines": Drawing(
-        "horizon.baseline_figures:draw_baselines", (Shown("E-LR", "score"), Shown("E-POP", "score"))
+        "horizon.baseline_figures:draw_baselines", (shown("E-LR", "score"), shown("E-POP", "score"))
     ),
     "v5:fig:app-scale": Drawing("scale.scale_figures:draw_scale_appendix", (_SCORES,)),
     "v5:fig:app-interface": Drawing(
         "interface.interface_figures:draw_interface",
-        (Shown("E-IF", "score"), Shown("E-IF", "bins")),
+        (shown("E-IF", "score"), shown("E-IF", "bins")),
     ),
     "fig:behavior": Drawing(
-        "horizon.behavior_figures:draw_behavior", (Shown("F2", "endpoint"), *_BEHAVIOR)
+        "horizon.behavior_figures:draw_behavior", (shown("F2", "endpoint"), *_BEHAVIOR)
     ),
     "v5:fig:app-streams": Drawing(
         "streams.stream_figures:draw_streams",
-        (Shown("exposure", "score"), Shown("E-A3c", "score"), Shown("masking", "effect")),
+        (shown("exposure", "score"), shown("E-A3c", "score"), shown("masking", "effect")),
     ),
     "orig:scale": Drawing("inheritance.inheritance_figures:draw_integrated_scale", _SCALE),
     "orig:behavior": Drawing(
         "horizon.behavior_figures:draw_integrated_behavior",
-        (Shown("E3", "auc", {"task": "catch", **FLIP}), *_BEHAVIOR),
+        (shown("E3", "auc", task="catch", **FLIP), *_BEHAVIOR),
     ),
     "synthetic-terminals": Drawing(
         "streams.stream_figures:draw_synthetic_terminals",
         tuple(
-            Shown(assay, "score", {"arm": arm, **at})
+            shown(assay, "score", arm=arm, **at)
             for arm in ("rule", "a2c")
-            for assay, at in (("synthetic", {}), ("exposure", {"condition": "masked"}))
+            for assay, at in (("synthetic", NO_LABELS), ("exposure", MASKED))
         ),
     ),
     "v5:fig:recovery-overview": Drawing(
         "change.recovery_figures:draw_recovery_overview",
-        tuple(Shown(assay, "auc") for assay in ("E3", "E-A4x", "E-A4m")),
+        tuple(shown(assay, "auc") for assay in ("E3", "E-A4x", "E-A4m")),
     ),
     "v5:fig:recovery-catch": Drawing(
-        "change.change_figures:draw_catch_recovery", (Shown("E3", "auc", FLIP),)
+        "change.change_figures:draw_catch_recovery", (shown("E3", "auc", **FLIP),)
     ),
     "v5:fig:recovery-mapping": Drawing(
-        "change.recovery_figures:draw_mapping_recovery", (Shown("E-A4x", "auc"),)
+        "change.recovery_figures:draw_mapping_recovery", (shown("E-A4x", "auc"),)
     ),
     "v5:fig:app-exploration": Drawing(
         "exploration.exploration_figures:draw_exploration",
-        (Shown("E-A5", "solved"), Shown("F1", "difference")),
+        (shown("E-A5", "solved"), shown("F1", "difference")),
     ),
-    "ladder": Drawing("exploration.exploration_figures:draw_ladder", (Shown("ladder", "solved"),)),
+    "ladder": Drawing("exploration.exploration_figures:draw_ladder", (shown("ladder", "solved"),)),
     "deepsea-discovery": Drawing(
-        "exploration.discovery_figures:draw_discovery", (Shown("discovery", "found"),)
+        "exploration.discovery_figures:draw_discovery", (shown("discovery", "found"),)
     ),
     "directions": Drawing(
-        "inheritance.directions_figures:draw_directions", (Shown("directions", "contrast"),)
+        "inheritance.directions_figures:draw_directions", (shown("directions", "contrast"),)
     ),
     "scale-audit": Drawing("scale.scale_figures:draw_scale_audit", (_SCORES,)),
     "change-streams": Drawing(
         "change.recovery_figures:draw_change_curves",
-        tuple(Shown(assay, "auc") for assay in ("E3", "E-A4x", "E-A4m")),
+        tuple(shown(assay, "auc") for assay in ("E3", "E-A4x", "E-A4m")),
     ),
     "interface-state": Drawing(
-        "interface.interface_figures:draw_interface_state", (Shown("P1", "effect"),)
+        "interface.interface_figures:draw_interface_state", (shown("P1", "effect"),)
     ),
-    "open-carry": Drawing("open.open_figures:draw_open_carry", (Shown("OPEN", "rate"),)),
+    "open-carry": Drawing("open.open_figures:draw_open_carry", (shown("OPEN", "rate"),)),
     "minatar-context": Drawing(
-        "open.open_figures:draw_minatar_context", (Shown("minatar-context", "rate"),)
+        "open.open_figures:draw_minatar_context", (shown("minatar-context", "rate"),)
     ),
     **SCHEMATICS,
 }
