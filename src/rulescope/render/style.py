@@ -398,7 +398,7 @@ class Page:
             for artist in (*slot.axes, *slot.texts):
                 artist.remove()
         lowest = max(sum(self._place(axes)[1::2]) for axes in self.figure.axes)
-        self._above = min(top + fullest, lowest + BELOW)
+        self._above = lowest + BELOW
 
     def _rows(self) -> list[list[_Slot]]:
         """Return the panels by row, from the top; those of one row begin at one height."""
