@@ -40,6 +40,7 @@ SLOW: tuple[str, ...] = (
     "kit/test_jax_loss.py",
     "learners/test_cartpole.py",
     "learners/test_further.py::test_learns_catch",
+    "report/test_every_figure.py",
     "report/test_site_builder.py",
     "report/test_change_figures.py",
     "mechanism/test_view_figures.py",

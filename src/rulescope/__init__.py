@@ -32,6 +32,7 @@ The subpackages, from the bottom to the top; each imports only those above it in
 * ``envs``: the worlds, their configurations and their exact references.
 * ``rules``: the weights of rules: released, embedded, random.
 * ``learners``: Disco, OPEN, the baselines and their configurations; the base class of plug-ins.
+* ``kit``: carriers of torch modules and optimisers, losses in JAX: for authors of rules.
 * ``run_spec``: a run as data: world, learner, interventions, length, seed.
 * ``render``: tables as text, the palette, the styles of arms and figures.
 * ``records``: the record of a run, the store, its index and queries.
@@ -41,7 +42,7 @@ The subpackages, from the bottom to the top; each imports only those above it in
 * ``assays``: one folder per question: its grid, analysis and figures.
 * ``audit``: the assays of an audit, and the profile of a rule.
 * ``mechanism``: views of the internal state of runs.
-* ``discover``: rules made by meta-gradients.
+* ``discover``: rules made by meta-gradients or by evolution.
 * ``numerics``: our numbers beside those of the original programs.
 * ``claims``: the claims of the published audit, their verdicts, and what to run next.
 * ``report``: results folders and the website of a store.

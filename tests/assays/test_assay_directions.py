@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from learners.small import small_spec
-from report.test_report_figures import clashes, said
+from report.figure_checks import clashes, draw_checked, said
 from rulescope.assays import ASSAYS, Selection, narrowed, published
 from rulescope.assays.comparison import compare
 from rulescope.assays.figures import FIGURES
@@ -166,10 +166,8 @@ def test_the_figure_can_be_read(arms: tuple[str, ...], seeds: int) -> None:
     assert f"n = {seeds} seed" in said(figure)
 
 
-def test_an_absent_assay_leaves_an_empty_figure() -> None:
-    figure = FIGURES["directions"]({})
-    assert clashes(figure) == []
-    assert "not run" in said(figure)
+def test_without_contrasts_there_is_no_figure() -> None:
+    assert draw_checked(FIGURES["directions"], {}) is None
 
 
 def test_a_branch_parts_from_the_live_lifetime_when_directions_are_taken_out(

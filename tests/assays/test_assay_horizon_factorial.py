@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from report.test_report_figures import clashes, said
+from report.figure_checks import clashes, said
 from rulescope.assays import ASSAYS, Selection, narrowed
 from rulescope.assays.figures import FIGURES
 from rulescope.assays.frame import Floats
@@ -22,6 +22,7 @@ from rulescope.core.errors import SpecError
 from rulescope.envs.world_config import Catch
 from rulescope.learners.baseline_config import A2C
 from rulescope.learners.disco_config import Disco
+from rulescope.render.style import NothingToDrawError
 from rulescope.run_spec import RunSpec, checked
 
 from .frames import bounds, drawn_seeds, trim
@@ -201,7 +202,7 @@ def test_the_figure_can_be_read(some: Selection, seeds: int) -> None:
     assert f"n = {seeds} seed" in said(figure)
 
 
-def test_an_absent_assay_leaves_an_empty_figure() -> None:
-    figure = FIGURES["horizon-factorial"]({})
-    assert clashes(figure) == []
-    assert "not run" in said(figure)
+def test_there_is_no_figure_of_an_absent_assay() -> None:
+    assert not FIGURES["horizon-factorial"].has_data({})
+    with pytest.raises(NothingToDrawError):
+        FIGURES["horizon-factorial"]({})

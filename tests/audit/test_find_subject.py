@@ -130,8 +130,9 @@ def test_dpo_lpo_and_lpg_are_named_by_rule_and_options(text: str) -> None:
     assert found.null != getattr(found.learner, "rule", "")
 
 
-def test_lpo_and_lpg_without_weights_are_named_for_what_they_are() -> None:
-    assert find_subject("lpg")[0].name == "lpg-random:1"
+def test_lpo_and_lpg_are_named_by_their_weights() -> None:
+    assert find_subject("lpg")[0].name == find_subject("lpg-small")[0].name == "lpg-small"
+    assert find_subject("lpg-small")[0].null == "lpg-random-8-16-16:0"
     assert find_subject("ta-lpg")[0].name == "ta-lpg-random:1"
     assert find_subject("lpo")[0].null == "lpo-random:0"
     assert find_subject("lpg-random:0")[0].null == "lpg-random:1"

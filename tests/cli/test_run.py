@@ -129,7 +129,10 @@ def test_donors_are_run_and_named_in_the_manifest(tmp_path: Path) -> None:
         (["E2", "--scales", "1"], "--scales: at 1 a donor of the reciprocal scale"),
         (["E1", "--agent", "refrence"], "--agent: no 'refrence'; nearest: 'reference'"),
         (["exposure", "--conditions", "maskd"], "--conditions: no 'maskd'; nearest: 'masked'"),
-        (["E3", "--tasks", "catch-long", "--arms", "dqn"], "--tasks: DQN runs in 'catch' only"),
+        (
+            ["E3", "--tasks", "catch-long", "--arms", "dqn"],
+            "--tasks: baselines run in 'catch'",
+        ),
         (["conventions", "--arms", "a2c"], "--conditions: no comparison is left"),
     ],
 )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from report.figure_checks import clashes, said
 from report.report_samples import scale_results
-from report.test_report_figures import clashes, said
 from rulescope.assays.figures import FIGURES
 from rulescope.render import palette
 from rulescope.render.arm_styles import (

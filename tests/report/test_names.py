@@ -10,8 +10,8 @@ from matplotlib.text import Text
 
 from named_rows import rows
 from report import test_change_figures, test_exploration_figures, test_open_figures
+from report.figure_checks import clashes, said
 from report.stream_samples import whole as streams
-from report.test_report_figures import clashes, said
 from rulescope.assays import ASSAYS
 from rulescope.assays.figures import FIGURES
 from rulescope.assays.plan import Plan

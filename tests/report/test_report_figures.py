@@ -17,10 +17,9 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
-from matplotlib.text import Text
-from matplotlib.transforms import Bbox
 
 from named_rows import rows
+from report.figure_checks import clashes, draw_checked, said
 from report.report_samples import (
     MISSING,
     inheritance_results,
@@ -60,47 +59,6 @@ def drawn_once(label: str, sample: Callable[[], Mapping[str, Results]]) -> Figur
     return FIGURES[label](sample())
 
 
-def words(figure: Figure) -> list[str]:
-    return [text.get_text() for text in figure.findobj(Text) if isinstance(text, Text)]
-
-
-def said(figure: Figure) -> str:
-    return " ".join(" ".join(words(figure)).split())
-
-
-def shown_texts(figure: Figure) -> list[tuple[str, Bbox]]:
-    """Return every text that is drawn, with its place in pixels."""
-    figure.draw_without_rendering()
-    drawn: list[Text] = list(figure.texts)
-    for axes in figure.axes:
-        drawn += axes.texts
-        if axes.axison:
-            drawn += [axes.xaxis.label, axes.yaxis.label]
-            for axis, limits in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
-                low, high = sorted(limits)
-                ticks = [tick for tick in axis.get_major_ticks() if low <= tick.get_loc() <= high]
-                drawn += [tick.label1 for tick in ticks]
-    kept = [text for text in drawn if text.get_visible() and text.get_text().strip()]
-    return [(text.get_text(), text.get_window_extent()) for text in kept]
-
-
-def clashes(figure: Figure) -> list[str]:
-    """Return the texts that stand on each other or over the edge of the page."""
-    texts = shown_texts(figure)
-    page = figure.bbox
-    found = [
-        f"{words!r} is over the edge"
-        for words, box in texts
-        if box.x0 < page.x0 - 1 or box.x1 > page.x1 + 1 or box.y0 < page.y0 or box.y1 > page.y1
-    ]
-    for i, (one, a) in enumerate(texts):
-        for other, b in texts[i + 1 :]:
-            both = Bbox.intersection(a, b)
-            if both is not None and both.width > 1 and both.height > 2:
-                found.append(f"{one!r} stands on {other!r}")
-    return found
-
-
 def test_every_figure_is_known_and_some_assay_or_the_audit_asks_for_it() -> None:
     asked = {label for assay in ASSAYS.values() for label in assay.figures}
     assert asked <= set(FIGURES)
@@ -130,13 +88,12 @@ def test_no_words_clash_whatever_was_run(
     label: str, sample: Callable[[], Mapping[str, Results]]
 ) -> None:
     results = sample()
-    figure = drawn_once(label, sample)
-    assert clashes(figure) == []
-    assert figure.get_figwidth() == pytest.approx(7.2)
-    counted = "n = " in said(figure)
-    assert counted == bool(FED_BY[label] & set(results))
-    empty = "not run" in words(figure)
-    assert empty or FED_BY[label] <= set(results)
+    figure = draw_checked(FIGURES[label], results)
+    assert (figure is not None) == bool(FED_BY[label] & set(results))
+    if figure is not None:
+        assert figure.get_figwidth() == pytest.approx(7.2)
+        assert "n = " in said(figure)
+        assert "not run" in said(figure).lower() or FED_BY[label] <= set(results)
 
 
 @pytest.mark.parametrize("label", SCHEMATICS)
@@ -159,14 +116,21 @@ def test_interventions_are_shown_on_state_on_donors_and_on_the_target() -> None:
     for axes in paired:
         colours = {to_hex(line.get_color()) for line in axes.lines}
         assert {to_hex(arm_style(arm).colour) for arm in ("match-clamp", "cross-clamp")} <= colours
-    path = {text.get_text() for text in figure.axes[-1].texts}
-    assert {"transform", "clip", "two-hot", "expectation", "inverse"} <= path
+    titles = [text.get_text() for text in figure.texts]
+    for number, step in enumerate(("transform", "clip", "two-hot", "readout"), start=1):
+        assert f"{number}  {step}" in titles
+    transform, _, weights, readout = figure.axes[-4:]
+    # 12 under the transform, the two atoms beside it, and 12 again from their mean
+    assert "f(12) = 2.62" in [text.get_text() for text in transform.texts]
+    assert [text.get_text() for text in weights.texts] == ["0.38", "0.62"]
+    assert "f⁻¹(2.62) = 12.0" in [text.get_text() for text in readout.texts]
 
 
 def test_what_was_run_is_said_below() -> None:
     assert "n = 12 seeds a cell; intervals: pointwise 95%" in said(drawn_once("fig:scale", whole))
     few = said(drawn_once("scale-audit", narrow))
-    assert "n = 2 seeds a cell; intervals: lowest to highest seed" in few
+    assert "n = 2 seeds a cell." in few
+    assert "Dotted bars: the lowest and the highest of 2 lifetimes" in few
     assert "E1: 2 seeds, 400 iterations" in few
     assert "95%" not in few
     assert "hold:" not in few

@@ -205,15 +205,20 @@ def table_note(frame: Frame, what: str, draws: int, kind: str = "pointwise") -> 
 
 
 def trajectories(frame: Frame, column: str, draws: int = ATLAS_DRAWS) -> dict[str, Floats]:
-    """Return ``trajectory/<labels>`` for each cell with lifetimes, to be drawn.
+    """Return ``trajectory/<labels>`` and ``lifetimes/<labels>`` of each cell with lifetimes.
 
-    Each is [3, rows]: value, low and high of a log column at every log row.
+    The first is [3, rows]: value, low and high of a log column at every log row; the second
+    [seeds, rows]: the column in every lifetime that there is.
     """
     blocks = seed_blocks(len(frame.seeds), draws)
     series = {}
     for labels, place in frame.cells():
         if frame.counts[place]:
-            rows = cell_estimates(frame.log(column)[place].T, blocks)
-            name = join_labels("trajectory", *labels.values())
-            series[name] = np.stack([rows.value, rows.low, rows.high])
+            each = frame.log(column)[place]
+            rows = cell_estimates(each.T, blocks)
+            series[join_labels("trajectory", *labels.values())] = np.stack(
+                [rows.value, rows.low, rows.high]
+            )
+            lived = np.isfinite(each).any(axis=1)
+            series[join_labels("lifetimes", *labels.values())] = each[lived]
     return series

@@ -79,9 +79,7 @@ def compare(results: Results) -> list[Comparison]:
     printed = published.estimates(results.assay)
     precision = _rounding(printed)
     paper = find(results.assay).budget("paper")
-    # A deeper sea has longer lifetimes: compare with what was published for the seas that were run.
-    tasks = [str(task) for task in results.axes.get("task", ()) if task in paper.tasks]
-    longest = max(paper.length(task) for task in tasks or paper.tasks)
+    longest = _longest(results, paper)
     terms = (paper.subject.rule, paper.agent, longest)
     as_published = (results.rule, results.agent, results.iterations) == terms
     rows = []
@@ -100,6 +98,25 @@ def compare(results: Results) -> list[Comparison]:
             )
         )
     return sorted(rows, key=lambda row: ORDER.index(row.verdict))
+
+
+def _longest(results: Results, paper: Budget) -> int:
+    """Return the iterations of the longest published lifetime in the tasks that were run.
+
+    (A deeper sea has longer lifetimes.)
+    """
+    tasks = [str(task) for task in results.axes.get("task", ()) if task in paper.tasks]
+    return max(paper.length(task) for task in tasks or paper.tasks)
+
+
+def comparable_value(results: Results, row: Row) -> Published | None:
+    """Return the published value to draw beside ``row``; None without a comparable one."""
+    theirs = published.estimates(results.assay).get(row.name)
+    if theirs is None:
+        return None
+    paper = find(results.assay).budget("paper")
+    barred = _not_comparable(results, row, paper, _longest(results, paper))
+    return theirs if barred is None else None
 
 
 def _not_comparable(results: Results, row: Row, paper: Budget, longest: int) -> Verdict | None:

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rulescope.assays import ASSAYS
-from rulescope.assays.bimodal_cells import bimodal_cells, describe_cells
+from rulescope.assays.analysis import FEWEST
+from rulescope.assays.bimodal_cells import is_level, learned_of
+from rulescope.assays.comparison import comparable_value
 from rulescope.assays.estimates import Label, Row, join_labels
+from rulescope.assays.published import Published
 from rulescope.render.arm_styles import arm_style, in_order
-from rulescope.stats import Estimate
+from rulescope.stats import Estimate, is_bimodal
 
 if TYPE_CHECKING:
     from rulescope.assays.results import Results
 
 Floats = NDArray[np.float64]
-FAINT = "Faint dots: single lifetimes."
 INTERFACES = {"default": "default", "support30": "support 30", "linear": "linear"}
 
 
@@ -42,9 +44,14 @@ def explain_arms(assays: Iterable[str], arms: Iterable[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Cell(Estimate):
-    """An estimate with the values of the lifetimes behind it, where they are known."""
+    """An estimate with what is drawn beside it."""
 
     seeds: tuple[float, ...] = ()
+    """The values of the lifetimes behind it, where they are known."""
+    published: Published | None = None
+    """The published value, where there is a comparable one."""
+    bimodal: str = ""
+    """Name of the cell, and how many lifetimes learned, if these fall into two groups."""
 
 
 class Curve(NamedTuple):
@@ -54,8 +61,24 @@ class Curve(NamedTuple):
     y: Floats
     low: Floats
     high: Floats
-    seeds: tuple[tuple[float, ...], ...] = ()
-    """Of every point, the values of its lifetimes where they are known; empty if none are."""
+    cells: tuple[Cell, ...] = ()
+    """The estimate of every point with its lifetimes; empty where only arrays are known."""
+    paths: Floats | None = None
+    """[seeds, points]: the curve of every lifetime, where they are known."""
+
+    @property
+    def seeds(self) -> list[tuple[float, ...]]:
+        """Of every point, the values of its lifetimes."""
+        return [one.seeds for one in self.cells]
+
+    @property
+    def few(self) -> NDArray[np.bool_]:
+        """[points]: where there are too few lifetimes for an interval."""
+        if self.paths is not None:
+            return np.full(len(self.x), len(self.paths) < FEWEST)
+        if not self.cells:
+            return np.zeros(len(self.x), dtype=bool)
+        return np.array([is_range(one) for one in self.cells])
 
     @property
     def last(self) -> tuple[float, float]:
@@ -72,13 +95,13 @@ class Curve(NamedTuple):
 def cell(results: Results | None, quantity: str, **labels: Label) -> Estimate | None:
     """Return the estimate at ``labels`` with its seeds; None if unplanned or not estimable."""
     row = None if results is None else results.estimates.find(quantity, **labels)
-    return None if row is None or not row.known else with_seeds(row)
+    return None if results is None or row is None or not row.known else as_cell(results, row)
 
 
 def planned_cell(results: Results | None, quantity: str, **labels: Label) -> Estimate | None:
     """Return the estimate at ``labels``, even if it could not be made; None if unplanned."""
     row = None if results is None else results.estimates.find(quantity, **labels)
-    return None if row is None else row.estimate
+    return None if results is None or row is None else as_cell(results, row)
 
 
 def cells(results: Results | None, quantity: str, **labels: Label) -> list[Estimate]:
@@ -110,12 +133,14 @@ def curve_along(
     )
     if not any(row.known for row in rows):
         return None
-    points = [
-        (float(row.labels[column]), row.estimate.value, *_bounds(row.estimate)) for row in rows
-    ]
-    table = np.array(points, dtype=np.float64)
-    seeds = tuple(row.finite_seeds for row in rows)
-    return Curve(table[:, 0], table[:, 1], table[:, 2], table[:, 3], seeds if any(seeds) else ())
+    assert results is not None  # it has rows
+    found = tuple(as_cell(results, row) for row in rows)
+    places = [float(row.labels[column]) for row in rows]
+    table = np.array(
+        [(place, one.value, *bounds(one)) for place, one in zip(places, found, strict=True)],
+        dtype=np.float64,
+    )
+    return Curve(table[:, 0], table[:, 1], table[:, 2], table[:, 3], found)
 
 
 def arms_run(
@@ -139,17 +164,19 @@ def curves_by_arm(
 def trajectories(
     results: Results | None, arms: Iterable[str], *labels: Label, along: str = "iteration"
 ) -> dict[str, Curve]:
-    """Return the mean log of each arm at ``labels`` with its band, for those that have one.
+    """Return the mean log of each arm at ``labels`` with its band and its lifetimes.
 
-    ``along`` is the series of the horizontal axis [rows].
+    Arms without a log are left out. ``along`` is the series of the horizontal axis [rows].
     """
     series = {} if results is None else results.series
-    bands = {arm: series.get(join_labels("trajectory", *labels, arm)) for arm in arms}
-    return {
-        arm: Curve(series[along][: band.shape[1]], *band)
-        for arm, band in bands.items()
-        if band is not None and np.isfinite(band[0]).any()
-    }
+    found = {}
+    for arm in arms:
+        band = series.get(join_labels("trajectory", *labels, arm))
+        if band is not None and np.isfinite(band[0]).any():
+            paths = series.get(join_labels("lifetimes", *labels, arm))
+            x = series[along][: band.shape[1]]
+            found[arm] = Curve(x, band[0], band[1], band[2], paths=paths)
+    return found
 
 
 def family_of(found: Iterable[Estimate]) -> str:
@@ -158,30 +185,82 @@ def family_of(found: Iterable[Estimate]) -> str:
     return f"adjusted for a family of {largest}" if largest > 1 else ""
 
 
-def with_seeds(row: Row) -> Estimate:
-    """Return the estimate of ``row`` with the values of its lifetimes, where they are known."""
-    return (
-        Cell(**asdict(row.estimate), seeds=row.finite_seeds) if row.finite_seeds else row.estimate
+def as_cell(results: Results, row: Row) -> Cell:
+    """Return the estimate of ``row`` with its lifetimes and the published value."""
+    seeds = row.seeds
+    level = seeds is not None and is_level(results.assay, row.quantity)
+    bimodal = ""
+    if level and seeds is not None and is_bimodal(seeds):
+        bimodal = f"{results.assay} {row.name} ({learned_of(seeds)} learned)"
+    return Cell(
+        **asdict(row.estimate),
+        seeds=row.finite_seeds,
+        published=comparable_value(results, row),
+        bimodal=bimodal,
     )
 
 
+def rescaled(found: Estimate, factor: float) -> Estimate:
+    """Return an estimate, and what is drawn beside it, in other units."""
+    value, low, high = (factor * end for end in (found.value, found.low, found.high))
+    other = replace(found, value=value, low=low, high=high)
+    if not isinstance(other, Cell):
+        return other
+    theirs = other.published
+    if theirs is not None:
+        value, low, high = (factor * end for end in theirs[:3])
+        theirs = theirs._replace(value=value, low=low, high=high)
+    return replace(other, seeds=tuple(factor * seed for seed in other.seeds), published=theirs)
+
+
 def reach(found: Iterable[Estimate | None]) -> list[float]:
-    """Return every number that is drawn of ``found``: values, bounds, and single lifetimes."""
+    """Return every number that is drawn of ``found``: values, bounds, lifetimes, published ones."""
     known = [one for one in found if one is not None]
-    ends = [end for one in known for end in (one.value, one.low, one.high)]
-    ends += [seed for one in known if isinstance(one, Cell) for seed in one.seeds]
+    ends = [end for one in known for end in (one.value, *bounds(one))]
+    for one in known:
+        if isinstance(one, Cell):
+            ends += [*one.seeds, *(one.published[:3] if one.published else ())]
     return [end for end in ends if math.isfinite(end)]
 
 
-def _bounds(found: Estimate) -> tuple[float, float]:
-    """Return the interval; a single lifetime has none, and must not look certain."""
-    return (found.low, found.high) if found.n > 1 else (math.nan, math.nan)
+def is_range(found: Estimate) -> bool:
+    """Return whether the ends of an estimate are its lowest and highest lifetime.
+
+    There are too few for an interval then. (That of a share is exact for any number.)
+    """
+    return 1 < found.n < FEWEST and found.method != "wilson"
+
+
+def bounds(found: Estimate) -> tuple[float, float]:
+    """Return the interval, or the range of too few lifetimes; NaN for a single one.
+
+    (A single lifetime has no interval, and must not look certain.)
+    """
+    if found.n < 2:
+        return math.nan, math.nan
+    if is_range(found) and math.isnan(found.low) and isinstance(found, Cell) and found.seeds:
+        low, high = min(found.seeds), max(found.seeds)
+        # A difference of centres need not lie among the differences within seeds.
+        return (low, high) if low <= found.value <= high else (math.nan, math.nan)
+    return found.low, found.high
+
+
+def count_words(found: Iterable[Estimate | None]) -> str:
+    """Return the number of lifetimes if one of ``found`` has too few for an interval, else "".
+
+    >>> count_words([Estimate(0.5, 0.2, 0.8, 2, method="range")])
+    'n = 2'
+    """
+    counts = sorted({one.n for one in found if one is not None and one.n})
+    if not counts or counts[0] >= FEWEST:
+        return ""
+    return f"n = {'–'.join(str(n) for n in dict.fromkeys((counts[0], counts[-1])))}"
 
 
 def point(found: Estimate) -> Curve:
     """Return one estimate as a curve, for limits of axes."""
-    x, y, low, high = (np.array([end]) for end in (0.0, found.value, found.low, found.high))
-    return Curve(x, y, low, high, (found.seeds,) if isinstance(found, Cell) else ())
+    x, y, low, high = (np.array([end]) for end in (0.0, found.value, *bounds(found)))
+    return Curve(x, y, low, high, (found,) if isinstance(found, Cell) else ())
 
 
 def evidence(found: Iterable[Estimate]) -> str:
@@ -191,7 +270,7 @@ def evidence(found: Iterable[Estimate]) -> str:
         return ""
     counts = sorted({e.n for e in known})
     many = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]}–{counts[-1]}"
-    methods = {e.method for e in known if not math.isnan(e.low) and e.n > 1} - {"none"}
+    methods = {e.method for e in known if not math.isnan(e.low) and e.n > 1}
     kinds = [_KINDS[method] for method in _KINDS if method in methods]
     words = f"n = {many} {'seed' if counts == [1] else 'seeds'} a cell"
     return f"{words}; intervals: {', or '.join(kinds)}." if kinds else f"{words}."
@@ -200,7 +279,6 @@ def evidence(found: Iterable[Estimate]) -> str:
 _KINDS = {
     "bootstrap": "pointwise 95% (bootstrap over seeds)",
     "wilson": "95% (Wilson)",
-    "range": "lowest to highest seed, too few for a confidence interval",
 }
 
 
@@ -211,10 +289,11 @@ def signed(number: str) -> str:
 
 def interval_text(found: Estimate, number: Callable[[float], str]) -> str:
     """Return an estimate with its interval, if it has one; ``number`` prints each of the three."""
-    value, low, high = (signed(number(end)) for end in (found.value, found.low, found.high))
-    if math.isnan(found.low) or found.method == "none" or found.n < 2:
+    ends = bounds(found)
+    value, low, high = (signed(number(end)) for end in (found.value, *ends))
+    if math.isnan(ends[0]):
         return value
-    return f"{value} ({low} to {high})" if found.method == "range" else f"{value} [{low}, {high}]"
+    return f"{value} ({low} to {high})" if is_range(found) else f"{value} [{low}, {high}]"
 
 
 def adjusted(found: Estimate) -> str:
@@ -224,32 +303,14 @@ def adjusted(found: Estimate) -> str:
     return f"{text}, family of {found.family}" if family else text
 
 
-def caption(results: Iterable[Results | None], *words: str, seeds: bool = True) -> str:
-    """Return the line below a figure: budgets of the assays, evidence, what arms mean.
+def caption(results: Iterable[Results | None], *words: str) -> str:
+    """Return the line below a figure: evidence and what arms mean, then budgets of the assays.
 
-    And which cells are bimodal. ``seeds`` says whether single lifetimes are drawn where they
-    are known.
+    (The page adds what its marks mean, and which panels are left out.)
     """
     known = [found for found in results if found is not None]
     assays: dict[str, list[str]] = {}
     for found in known:
         assays.setdefault(found.budget.rstrip("."), []).append(found.assay)
     budgets = [f"{', '.join(names)}: {budget}." for budget, names in assays.items()]
-    drawn = seeds and any(
-        len(row.finite_seeds) > 1  # a single one is the cell's value
-        for found in known
-        for row in found.estimates.rows
-    )
-    dots = FAINT if drawn else ""
-    return " ".join(part for part in (*words, dots, _name_bimodal(known), *budgets) if part)
-
-
-def _name_bimodal(results: Iterable[Results]) -> str:
-    """Name the bimodal cells behind a figure."""
-    cells = {
-        f"{found.assay} {key}": count
-        for found in results
-        for key, count in bimodal_cells(found.assay, found.estimates).items()
-    }
-    words = describe_cells(cells)
-    return f"{words[:1].upper()}{words[1:]}." if words else ""
+    return " ".join(part for part in (*words, *budgets) if part)

@@ -9,27 +9,50 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
+from matplotlib.collections import LineCollection
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 from matplotlib.transforms import ScaledTranslation
 
-from rulescope.assays.figure_data import Cell, Curve, Floats, reach, signed
+from rulescope.assays.figure_data import (
+    Cell,
+    Curve,
+    Floats,
+    bounds,
+    count_words,
+    interval_text,
+    is_range,
+    reach,
+)
 from rulescope.render import palette
 from rulescope.render.arm_styles import ArmStyle, arm_style
 from rulescope.render.line_labels import End, inches, name_apart, name_ends
 from rulescope.render.palette import DARK, GREY, PALE
-from rulescope.render.style import SMALL, TINY, absent
+from rulescope.render.style import SMALL, TINY, absent, explain
 
 if TYPE_CHECKING:
     from rulescope.stats import Estimate
 
-ASIDE = (0.0, 0.035, -0.035, 0.07, -0.07)
-"""Inches by which single lifetimes of a cell stand beside its place, in turn."""
-SINGLE = 5.0
-"""Square points: the size of a single lifetime's dot."""
 SCORE = "score (0 random, 1 optimal)"
 THRESHOLD = (0, (2, 2))
 """The line style of thresholds."""
+FEW_LINE = (0, (1, 1.6))
+"""The line style of a range of too few lifetimes, which is no interval."""
+BESIDE = 0.06
+"""Inches from the middle of a mark to single lifetimes on one side, the published on the other."""
+LANE = 0.026
+"""Inches from one lane of single lifetimes to the next."""
+LANES = 5
+CAP = 3.2
+"""Points: half the width of the ends of an interval."""
+DIAMOND = (4, 0, 0)
+"""The marker of published values: no arm has it."""
+DOTS = "Faint dots: single lifetimes"
+PATHS = "Thin lines: single lifetimes"
+RANGES = "Dotted bars: the lowest and the highest of 2 lifetimes, which are too few for an interval"
+ALONE = "Marks without a bar and without dots: one lifetime"
+PRINTED = "Small hollow diamonds: published values with their intervals"
+FRAMED = "Framed marks are bimodal cells, whose mean no lifetime had"
 
 
 # Curves
@@ -43,22 +66,58 @@ def draw_curves(
     markers: bool = True,
     lifetimes: bool = True,
 ) -> list[End]:
-    """Draw lines with their bands; return where they end. Axes without lines say "not run".
+    """Draw lines with their bands; return where they end. Axes without lines are left out.
 
-    A point without neighbours gets a bar for its interval.
+    Points without neighbours have a bar for their interval; so has, dotted, the range of too few
+    lifetimes, which is no band.
     """
     if not lines:
         absent(axes)
-    for how, line in lines:
+    steps = _lane_starts(axes, lines)
+    for start, (how, line) in zip(steps, lines, strict=True):
+        _draw_paths(axes, how, line)
         _draw_line(axes, how, line, markers=markers)
-        if lifetimes:
-            _draw_lifetimes_along(axes, how, line)
         if band:
-            axes.fill_between(line.x, line.low, line.high, color=how.colour, alpha=0.16, lw=0)
-            known = np.concatenate([[False], np.isfinite(line.y), [False]])
-            alone = known[1:-1] & ~known[:-2] & ~known[2:]
-            axes.vlines(line.x[alone], line.low[alone], line.high[alone], color=how.colour, lw=1.0)
+            _draw_band(axes, how, line)
+        _draw_cells_along(axes, how, line, start, lifetimes=lifetimes)
     return [line_end(line, how) for how, line in lines]
+
+
+def _lane_starts(axes: Axes, lines: Sequence[tuple[ArmStyle, Curve]]) -> list[float]:
+    """Return how many inches beside its points the lifetimes of each line begin."""
+    points = max((len(line.x) for _, line in lines), default=1)
+    room = 0.42 * inches(axes)[0] / max(points, 1) - BESIDE
+    step = min(2 * LANE, max(room, LANE) / max(len(lines), 1))
+    return [BESIDE + step * turn for turn in range(len(lines))]
+
+
+def _draw_paths(axes: Axes, how: ArmStyle, line: Curve) -> None:
+    """Draw the curve of every lifetime, thin."""
+    if line.paths is None or len(line.paths) < 2:
+        return
+    points = line.paths.shape[1]
+    drawn = LineCollection(
+        [np.column_stack([line.x[:points], path]) for path in line.paths],
+        colors=how.colour,
+        linewidths=0.4,
+        alpha=max(0.14, 0.55 / np.sqrt(len(line.paths))),
+        zorder=2.2,
+    )
+    explain(drawn, PATHS)
+    axes.add_collection(drawn)
+
+
+def _draw_band(axes: Axes, how: ArmStyle, line: Curve) -> None:
+    """Draw intervals as a band, of points that stand alone as bars; ranges as dotted bars."""
+    enough = ~line.few
+    axes.fill_between(line.x, line.low, line.high, where=enough, color=how.colour, alpha=0.16, lw=0)
+    if line.paths is not None:
+        return
+    known = np.concatenate([[False], np.isfinite(line.y) & enough, [False]])
+    alone = known[1:-1] & ~known[:-2] & ~known[2:]
+    for at in np.flatnonzero(alone | line.few):
+        ends = float(line.low[at]), float(line.high[at])
+        draw_bar(axes, float(line.x[at]), ends, how.colour, few=bool(line.few[at]))
 
 
 def draw_curves_beside(
@@ -72,18 +131,20 @@ def draw_curves_beside(
     """Draw lines with bars for intervals, beside each other where many would hide one another.
 
     ``apart`` is the step from one line to the next, in decades on a ``log`` axis. Return where
-    the lines end. Axes without lines say "not run".
+    the lines end. Axes without lines are left out.
     """
     if not lines:
         absent(axes)
     ends = []
-    for turn, (how, line) in enumerate(lines):
+    steps = _lane_starts(axes, lines)
+    for turn, (start, (how, line)) in enumerate(zip(steps, lines, strict=True)):
         shift = apart * (turn - (len(lines) - 1) / 2)
         moved = line._replace(x=line.x * 10**shift if log else line.x + shift)
-        axes.vlines(moved.x, line.low, line.high, color=how.colour, lw=0.9, alpha=0.45)
+        for x, low, high, few in zip(moved.x, moved.low, moved.high, moved.few, strict=True):
+            draw_bar(axes, float(x), (float(low), float(high)), how.colour, few=bool(few))
         _draw_line(axes, how, moved, ms=3.6, lw=1.2 if how.filled else 0.8)
-        if lifetimes:
-            _draw_lifetimes_along(axes, how, moved)
+        first = 0.6 * BESIDE if apart else start
+        _draw_cells_along(axes, how, moved, first, lifetimes=lifetimes)
         ends.append(line_end(moved, how))
     return ends
 
@@ -97,7 +158,7 @@ def _draw_line(
     lw: float = 1.5,
     ms: float = 4.2,
 ) -> None:
-    axes.plot(
+    (drawn,) = axes.plot(
         line.x,
         line.y,
         color=how.colour,
@@ -109,6 +170,8 @@ def _draw_line(
         mew=0.9,
         zorder=3,
     )
+    if any(one.n == 1 for one in line.cells):
+        explain(drawn, ALONE)
 
 
 def draw_scores_over_scale(
@@ -136,40 +199,134 @@ def line_end(line: Curve, how: ArmStyle) -> End:
     return End(how.name, how, *line.last, line.level)
 
 
-def _draw_lifetimes_along(axes: Axes, how: ArmStyle, line: Curve) -> None:
-    for place, values in zip(line.x, line.seeds, strict=False):
-        draw_lifetimes(axes, float(place), values, how)
+def _draw_cells_along(
+    axes: Axes, how: ArmStyle, line: Curve, start: float, *, lifetimes: bool
+) -> None:
+    """Draw what stands beside the points of a line: lifetimes, published values, frames."""
+    for place, one in zip(line.x, line.cells, strict=False):
+        if one.missing:
+            continue
+        if lifetimes:
+            draw_lifetimes(axes, float(place), one.seeds, how, start=start, lanes=2)
+        _draw_beside(axes, float(place), one, how, start=start)
+
+
+# Marks
+
+
+def draw_bar(
+    axes: Axes,
+    place: float,
+    ends: tuple[float, float],
+    colour: str,
+    *,
+    few: bool = False,
+    across: bool = False,
+) -> None:
+    """Draw an interval with caps, so that it shows however narrow; or, dotted, a range."""
+    if not np.isfinite(ends).all():
+        return
+    x, y = (ends, (place, place)) if across else ((place, place), ends)
+    (bar,) = axes.plot(
+        *(x, y),
+        color=colour,
+        lw=1.2,
+        alpha=0.75,
+        ls=FEW_LINE if few else "-",
+        marker="" if few else ("|" if across else "_"),
+        ms=2 * CAP,
+        mew=0.8,
+        solid_capstyle="butt",
+        dash_capstyle="butt",
+        zorder=2.5,
+    )
+    if few:
+        explain(bar, RANGES)
+
+
+def _draw_beside(
+    axes: Axes, place: float, found: Cell, how: ArmStyle, *, start: float, across: bool = False
+) -> None:
+    """Draw the published value of a cell, opposite to its lifetimes; frame a bimodal cell."""
+    if found.bimodal:
+        at = (found.value, place) if across else (place, found.value)
+        (frame,) = axes.plot(
+            *([at[0]], [at[1]]),
+            marker="s",
+            ms=8.5,
+            mfc="none",
+            color=DARK,
+            mew=0.6,
+            ls="",
+            zorder=4,
+        )
+        explain(frame, FRAMED, found.bimodal)
+    figure = axes.get_figure(root=True)
+    if found.published is None or figure is None:
+        return
+    value, low, high, *_ = found.published
+    inches_ = (0.0, start) if across else (-start, 0.0)
+    moved = axes.transData + ScaledTranslation(*inches_, figure.dpi_scale_trans)
+    for reached, marker in (((low, high), ""), ((value,), DIAMOND)):
+        fixed = [place] * len(reached)
+        x, y = (reached, fixed) if across else (fixed, reached)
+        (drawn,) = axes.plot(
+            *(x, y),
+            color=how.colour,
+            lw=0.8,
+            ls="-",
+            marker=marker,
+            ms=3.6,
+            mfc=palette.WHITE,
+            mew=0.8,
+            zorder=2.4,
+            transform=moved,
+            clip_on=False,
+        )
+        known = [end for end in reached if np.isfinite(end)]
+        axes.update_datalim([(k, place) if across else (place, k) for k in known] or [(0, 0)][:0])
+        explain(drawn, PRINTED)
+    axes.autoscale_view()
 
 
 def draw_lifetimes(
-    axes: Axes, place: float, values: Sequence[float], how: ArmStyle, *, across: bool = False
+    axes: Axes,
+    place: float,
+    values: Sequence[float],
+    how: ArmStyle,
+    *,
+    across: bool = False,
+    start: float = BESIDE,
+    lanes: int = LANES,
 ) -> None:
-    """Draw the values of single lifetimes at ``place``, faintly and beside each other.
+    """Draw the values of single lifetimes beside ``place``: right of it, or (``across``) below.
 
-    A cell whose lifetimes fall into two groups must not look like its mean. (The places of the
-    dots follow from their order alone, so that a figure is the same every time.)
+    They begin ``start`` inches from it, clear of its mark, in as many lanes as they need. A cell
+    whose lifetimes fall into two groups must not look like its mean. (The places of the dots
+    follow from their order alone, so that a figure is the same every time.)
     """
     figure = axes.get_figure(root=True)
     if len(values) < 2 or figure is None:
         return
     ordered = np.sort(np.asarray(values, dtype=np.float64))
-    for turn, offset in enumerate(ASIDE):
-        some = ordered[turn :: len(ASIDE)]
-        if not len(some):
-            continue
+    used = max(min(lanes, len(ordered)), 1)
+    for turn in range(used):
+        some = ordered[turn::used]
+        offset = start + LANE * turn
         x, y = (some, np.full(len(some), place)) if across else (np.full(len(some), place), some)
-        inches_ = (0.0, offset) if across else (offset, 0.0)
+        inches_ = (0.0, -offset) if across else (offset, 0.0)
         moved = axes.transData + ScaledTranslation(*inches_, figure.dpi_scale_trans)
-        axes.scatter(
+        dots = axes.scatter(
             *(x, y),
-            s=SINGLE,
+            s=5.0 if len(ordered) <= 20 else 3.2,
             color=how.colour,
-            alpha=0.45,
+            alpha=0.6,
             lw=0,
-            zorder=3.2,
+            zorder=4,
             transform=moved,
             clip_on=False,
         )
+        explain(dots, DOTS)
         axes.update_datalim(np.column_stack([x, y]))  # limits do not see what is moved aside
     axes.autoscale_view()
 
@@ -199,26 +356,40 @@ def draw_forest(
     apart: float = 0.3,
     size: float = 4.6,
     labelsize: float | None = 6.8,
+    least: int = 0,
+    between: str | None = "\n",
 ) -> bool:
     """Draw estimates with their intervals: a row each from the top, named at the left.
 
     If ``upright``, a column each from the left, named below. Estimates of one row stand ``apart``.
-    Return whether there are any; axes without any say "not run".
+    There is room for at least so many rows. Names tell the number of lifetimes where one has too
+    few for an interval, after ``between`` unless that is None. Return whether there are any
+    estimates; axes without any are left out.
     """
     if all(one is None for row in rows for _, one in row.marks):
         absent(axes)
         return False
+    most = max(len(row.marks) for row in rows)
+    step = inches(axes)[0 if upright else 1] / max(len(rows), least)
+    room = step * (apart if most > 1 else 0.9)
     for turn, row in enumerate(rows):
         for rank, (how, one) in enumerate(row.marks):
             place = turn + apart * (rank - (len(row.marks) - 1) / 2)
-            draw_estimate(
-                axes, place if upright else -place, one, how, across=not upright, size=size
-            )
+            at = place if upright else -place
+            draw_estimate(axes, at, one, how, across=not upright, size=size, room=room)
     name = name_columns if upright else name_rows
-    name(axes, [(row.name, row.ink) for row in rows])
+    name(axes, [(_name_with_count(row, between), row.ink) for row in rows])
+    if least > len(rows) and not upright:
+        axes.set_ylim(0.4 - least, 0.6)
     if labelsize is not None:
         axes.tick_params(axis="x" if upright else "y", labelsize=labelsize)
     return True
+
+
+def _name_with_count(row: Row, between: str | None) -> str:
+    """Return the name of a row, with the number of its lifetimes if they are few."""
+    count = count_words(one for _, one in row.marks)
+    return row.name if between is None or not (count and row.name) else row.name + between + count
 
 
 def draw_estimate(
@@ -229,18 +400,22 @@ def draw_estimate(
     *,
     across: bool = False,
     size: float = 4.6,
+    room: float = 1.0,
 ) -> None:
-    """Draw an estimate with its interval and lifetimes, upright or (``across``) lying; or None."""
+    """Draw an estimate with its interval, upright or (``across``) lying; or nothing for None.
+
+    Its lifetimes and the published value stand beside it, within ``room`` inches.
+    """
     if found is None:
         return
-    known = np.isfinite(found.low) and np.isfinite(found.high)
-    ends = [found.low, found.high] if known else [found.value, found.value]
-    x, y = (ends, [place, place]) if across else ([place, place], ends)
-    axes.plot(x, y, color=how.colour, lw=1.3, alpha=0.75, solid_capstyle="butt", zorder=2)
+    draw_bar(axes, place, bounds(found), how.colour, few=is_range(found), across=across)
     if isinstance(found, Cell):
-        draw_lifetimes(axes, place, found.seeds, how, across=across)
+        start = max(min(BESIDE, 0.4 * room), 0.03)
+        lanes = int(np.clip((room / 2 - start) / LANE + 1, 1, LANES))
+        draw_lifetimes(axes, place, found.seeds, how, across=across, start=start, lanes=lanes)
+        _draw_beside(axes, place, found, how, start=start, across=across)
     at = (found.value, place) if across else (place, found.value)
-    axes.plot(
+    (mark,) = axes.plot(
         *([at[0]], [at[1]]),
         marker=how.marker,
         color=how.colour,
@@ -250,6 +425,8 @@ def draw_estimate(
         ls="",
         zorder=3,
     )
+    if found.n == 1:
+        explain(mark, ALONE)
 
 
 def name_rows(axes: Axes, rows: Sequence[tuple[str, str]]) -> None:
@@ -286,6 +463,13 @@ def write_beside(axes: Axes, words: Sequence[str]) -> None:
         )
 
 
+def note_not_run(axes: Axes, names: Iterable[str]) -> None:
+    """Have the caption say which of the cells of a panel were not run, if any."""
+    listed = ", ".join(" ".join(name.split()) for name in names)
+    if listed:
+        explain(axes.patch, "Not run", listed)
+
+
 def write_not_run(axes: Axes, place: float, words: str = "not run") -> None:
     """Write at a horizontal ``place`` of ``axes`` why there is nothing."""
     below = axes.get_xaxis_transform()
@@ -304,9 +488,12 @@ class ColourScale(NamedTuple):
 
     def shade(self, value: float) -> tuple[float, float, float]:
         """Return red, green and blue of a value."""
-        place = float(np.clip((value - self.low) / (self.high - self.low), 0, 1))
-        red, green, blue, _ = mpl.colormaps[self.colours](0.08 + 0.84 * place)
+        red, green, blue, _ = mpl.colormaps[self.colours](0.08 + 0.84 * self.share(value))
         return red, green, blue
+
+    def share(self, value: float) -> float:
+        """Return how far a value is from the low to the high end, from 0 to 1."""
+        return float(np.clip((value - self.low) / (self.high - self.low), 0, 1))
 
 
 def draw_heatmap(
@@ -317,8 +504,8 @@ def draw_heatmap(
 ) -> None:
     """Draw estimates as coloured numbers, a row for each style, at the places of ``columns``.
 
-    None is a cell that was not planned: grey. What could not be estimated is a dash. Without any
-    estimate the axes say "not run".
+    None is a cell that was not planned: grey. What could not be estimated is a dash. Lifetimes are
+    dots along the scale. Axes without any estimate are left out.
     """
     if all(one is None or one.missing for _, found in rows for one in found):
         absent(axes)
@@ -342,20 +529,50 @@ def _draw_heat_cell(
         fill, words, ink = palette.WHITE, "—", GREY
     if found is not None and not found.missing:
         shade = scale.shade(found.value)
-        fill, words = palette.hex_colour(shade), signed(f"{found.value:.2f}")
+        fill, words = palette.hex_colour(shade), interval_text(found, "{:.2f}".format)
         ink = palette.WHITE if palette.luminance(shade) < 0.45 else palette.TITLE
+        count = count_words([found])
+        words = words.replace(" ", "\n", 1) + (f"\n{count}" if count else "")
     axes.add_patch(Rectangle((left + 0.02, middle - 0.46), 0.96, 0.92, fc=fill, ec=PALE, lw=0.4))
-    axes.text(left + 0.5, middle, words, ha="center", va="center", size=SMALL, color=ink)
+    axes.text(
+        *(left + 0.5, middle + 0.16),
+        words,
+        ha="center",
+        va="center",
+        size=SMALL,
+        color=ink,
+        linespacing=1.0,
+    )
+    if isinstance(found, Cell):
+        share = np.array([scale.share(value) for value in found.seeds])
+        lanes = middle - 0.3 - 0.05 * (np.arange(len(share)) % 3)
+        axes.scatter(
+            *(left + 0.08 + 0.84 * np.sort(share), lanes), s=3.0, color=ink, alpha=0.6, lw=0
+        )
+        if found.published is not None:
+            theirs = scale.share(found.published.value)
+            (drawn,) = axes.plot(
+                *([left + 0.08 + 0.84 * theirs], [middle - 0.16]),
+                marker=DIAMOND,
+                ms=3.6,
+                mfc=palette.WHITE,
+                color=ink,
+                mew=0.8,
+                ls="",
+            )
+            explain(drawn, PRINTED)
 
 
 def draw_colour_bar(axes: Axes, scale: ColourScale, label: str) -> None:
-    """Draw the colours of a heat map with their values."""
-    shades = [[scale.shade(value) for value in np.linspace(scale.low, scale.high, 128)]]
-    axes.imshow(shades, aspect="auto", extent=(scale.low, scale.high, 0, 1))
-    axes.set_yticks([])
-    axes.locator_params(axis="x", nbins=3)
-    axes.tick_params(axis="x", labelsize=TINY, pad=1)
-    axes.set_xlabel(label, labelpad=1, size=TINY)
+    """Draw the colours of a heat map with their values, upright."""
+    shades = [[scale.shade(value)] for value in np.linspace(scale.high, scale.low, 128)]
+    axes.imshow(shades, aspect="auto", extent=(0, 1, scale.low, scale.high))
+    axes.set_xticks([])
+    axes.yaxis.tick_right()
+    axes.locator_params(axis="y", nbins=3)
+    axes.tick_params(axis="y", labelsize=TINY, pad=1)
+    axes.set_ylabel(label, labelpad=3, size=TINY)
+    axes.yaxis.set_label_position("right")
     axes.spines[:].set_visible(False)
 
 
@@ -410,7 +627,7 @@ def set_scale_axis(axes: Axes, scales: Sequence[Floats]) -> None:
         ticks = {10.0**e: power(e) if e % step == 0 else "" for e in tens}
     else:
         ticks = {float(scale): f"{scale:g}" for scale in every}
-    set_log_axis(axes, ticks, (low / 1.45, high * 1.45))
+    set_log_axis(axes, ticks, (low / 1.8, high * 1.8))
     axes.set_xlabel("reward scale")
 
 
@@ -455,7 +672,8 @@ def set_score_axis(
     """Make the vertical axis one of scores: never clipped, 0 and 1 always in sight."""
     lines = list(curves)
     ends = [part[np.isfinite(part)] for line in lines for part in (line.y, line.low, line.high)]
-    ends += [np.array(values) for line in lines for values in line.seeds]
+    ends += [np.array(reach(line.cells)) for line in lines]
+    ends += [line.paths[np.isfinite(line.paths)] for line in lines if line.paths is not None]
     values = np.concatenate([*ends, [0.0, 1.0]])
     low, high = float(values.min()), float(values.max())
     axes.set_ylim(min(-0.06, low - 0.04), max(1.06, high + 0.04))
@@ -489,7 +707,13 @@ def set_difference_axis(
     ``room`` is the share of the axis that stays free at either end, ``least`` its least width:
     what is nearly nothing must not look like much.
     """
-    ends = [x for axes in panels for line in axes.lines for x in np.ravel(line.get_xdata())]
+    ends = [
+        x
+        for axes in panels
+        for line in axes.lines
+        if line.get_transform() not in (axes.get_yaxis_transform("grid"), axes.transAxes)
+        for x in np.ravel(line.get_xdata())
+    ]
     ends += [
         x
         for axes in panels

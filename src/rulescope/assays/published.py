@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from functools import cache
 from importlib import resources
+from types import MappingProxyType
 from typing import NamedTuple
 
 import msgspec
@@ -55,6 +57,7 @@ def rows() -> tuple[PublishedRow, ...]:
     return msgspec.json.decode(content, type=tuple[PublishedRow, ...])
 
 
-def estimates(assay: str) -> dict[str, Published]:
+@cache
+def estimates(assay: str) -> Mapping[str, Published]:
     """Return the published values of an assay (by id), by the names of our estimates."""
-    return {row.name: row.printed for row in rows() if row.assay == assay}
+    return MappingProxyType({row.name: row.printed for row in rows() if row.assay == assay})

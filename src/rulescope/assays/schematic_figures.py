@@ -11,7 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 from numpy.typing import NDArray
 
-from rulescope.assays.interface.interface_figures import draw_path
+from rulescope.assays.interface.interface_figures import hyperbolic
+from rulescope.assays.panels import draw_levels
 from rulescope.render.arm_styles import arm_style
 from rulescope.render.palette import BLUE, DARK, GREY, PALE, TITLE, VERMILION, WHITE
 from rulescope.render.style import SMALL, Page, styled
@@ -77,7 +78,7 @@ def draw_framework(_results: Mapping[str, Results]) -> Figure:
         height = 1.88 - 0.36 * turn
         axes.text(5.78, height, name, size=8, color=DARK)
         axes.text(5.78, height - 0.145, question, size=SMALL, color=GREY)
-    return page.figure
+    return page.finish()
 
 
 def _make_canvas(page: Page, width: float, height: float) -> Axes:
@@ -184,8 +185,11 @@ def draw_interventions(_results: Mapping[str, Results]) -> Figure:
         "A, B: one number of the recurrent state through a lifetime, made up for illustration; "
         "pale: left alone. Weights of the rule, seed and world are the same in every row; "
         "everything but the state is updated as usual. Donors were trained at the recipient’s "
-        "reward scale (match) or at the opposite extreme (cross). C: how a scalar target becomes "
-        "weights of atoms, and how a value is read from predicted probabilities.",
+        "reward scale (match) or at the opposite extreme (cross). C: the path of a value "
+        "target of 12, computed. It is transformed, clipped at ±M and split between the two atoms "
+        "next to it (601 of them, from −M to M). Predicted probabilities p are trained towards "
+        "these weights by cross-entropy. A value is read from p by the inverse transform of the "
+        "mean: mean first, inverse after. Here p is taken to be the weights.",
     )
     _draw_rows(page, 0.38, "A", "A learner’s own state", _STATE)
     _draw_rows(page, 2.38, "B", "A donor’s state in a new learner", _TRANSPLANT)
@@ -199,9 +203,86 @@ def draw_interventions(_results: Mapping[str, Results]) -> Figure:
             va="center",
             ha=side,
         )
-    title = "Transform, clip, two-hot weights and readout of the value"
-    draw_path(page.panel("C", title, (0.52, 4.12, 6.43, 1.55)))
-    return page.figure
+    _draw_value_path(page)
+    return page.finish()
+
+
+TARGET, SUPPORT, SHOWN = 12.0, 300.0, (0, 5)
+"""A scalar target, where targets are clipped, and the atoms that are shown."""
+
+
+def _draw_value_path(page: Page) -> None:
+    """Draw what happens to one target: transform, clip, two-hot weights, readout."""
+    moved = float(hyperbolic(np.array(TARGET)))
+    boxes = [(0.62 + 1.72 * turn, 4.25, 1.2, 1.15) for turn in range(4)]
+    titles = ("1  transform", "2  clip", "3  two-hot", "4  readout")
+    panels = [
+        page.panel("" if turn else "C", title, box, 0.52, data=False)
+        for turn, (title, box) in enumerate(zip(titles, boxes, strict=True))
+    ]
+    _draw_transform(panels[0], moved)
+    _draw_clip(panels[1])
+    atoms, weights = _two_hot(moved)
+    _draw_weights(panels[2], atoms, weights, moved)
+    _draw_readout(panels[3], float(atoms @ weights))
+
+
+def _two_hot(value: float) -> tuple[Floats, Floats]:
+    """Return the shown atoms [atoms], one apart, and the weights that ``value`` has on them."""
+    atoms = np.arange(SHOWN[0], SHOWN[1] + 1, dtype=np.float64)
+    return atoms, np.clip(1 - np.abs(atoms - value), 0, None)
+
+
+def _draw_transform(axes: Axes, moved: float) -> None:
+    scalar = np.linspace(0.0, 20.0, 200)
+    axes.plot(scalar, hyperbolic(scalar), color=BLUE)
+    axes.plot([TARGET, TARGET, 0], [0, moved, moved], color=VERMILION, lw=0.9, ls=":")
+    axes.plot([TARGET], [moved], "o", color=VERMILION)
+    words = f"f({TARGET:g}) = {moved:.2f}"
+    axes.text(TARGET - 0.6, 0.2, words, size=SMALL, va="bottom", ha="right")
+    axes.set(xlim=(0, 20), ylim=(0, 4.2), xlabel="scalar target y", ylabel="f(y)")
+    axes.set_xticks([0, TARGET, 20])
+    axes.set_yticks([0, 2, 4])
+
+
+def _draw_clip(axes: Axes) -> None:
+    value = np.linspace(-2 * SUPPORT, 2 * SUPPORT, 200)
+    axes.plot(value, np.clip(value, -SUPPORT, SUPPORT), color=BLUE)
+    ends = [-SUPPORT, 0, SUPPORT]
+    axes.set_xticks(ends, ["−M", "0", "M"])
+    axes.set_yticks(ends, ["−M", "0", "M"])
+    axes.set(ylim=(-1.5 * SUPPORT, 1.5 * SUPPORT), xlabel="f(y)")
+    draw_levels(axes, -SUPPORT, SUPPORT)
+    axes.text(-1.9 * SUPPORT, 1.15 * SUPPORT, f"M = {SUPPORT:g}", size=SMALL)
+
+
+def _draw_weights(axes: Axes, atoms: Floats, weights: Floats, moved: float) -> None:
+    axes.vlines(atoms, 0, weights, color=DARK, lw=5)
+    axes.plot([moved], [0.92], "v", color=VERMILION, ms=5)
+    axes.axvline(moved, color=VERMILION, lw=0.9, ls=":", zorder=0)
+    for atom, weight in zip(atoms, weights, strict=True):
+        if weight > 0:
+            side, ha = (-0.3, "right") if atom < moved else (0.3, "left")
+            axes.text(atom + side, weight, f"{weight:.2f}", size=SMALL, ha=ha, va="top")
+    axes.set(xlim=(SHOWN[0] - 0.5, SHOWN[1] + 0.5), ylim=(0, 1.05), xlabel="atom z, one apart")
+    axes.set_xticks(atoms)
+    axes.set_yticks([0, 0.5, 1.0], ["0", "", "1"])
+    axes.set_ylabel("weight")
+
+
+def _draw_readout(axes: Axes, mean: float) -> None:
+    """Draw the inverse transform of the mean of the atoms, which is found from its graph."""
+    scalar = np.linspace(0.0, 20.0, 2001)
+    curve = hyperbolic(scalar)
+    value = float(np.interp(mean, curve, scalar))
+    axes.plot(curve, scalar, color=BLUE)
+    axes.plot([mean, mean, 0], [0, value, value], color=VERMILION, lw=0.9, ls=":")
+    axes.plot([mean], [value], "o", color=VERMILION)
+    words = f"f⁻¹({mean:.2f}) = {value:.1f}"
+    axes.text(0.1, value + 0.8, words, size=SMALL, va="bottom", ha="left")
+    axes.set(xlim=(0, 4.2), ylim=(0, 20), xlabel="mean Σ p z", ylabel="value")
+    axes.set_xticks([0, 2, 4])
+    axes.set_yticks([0, TARGET, 20])
 
 
 def _draw_rows(page: Page, top: float, letter: str, title: str, rows: Sequence[_Row]) -> None:

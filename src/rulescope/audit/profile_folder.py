@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from dataclasses import replace as with_fields
 from pathlib import Path
 from typing import NamedTuple
@@ -16,8 +17,9 @@ from msgspec.structs import replace
 from rich.console import RenderableType
 from rich.text import Text
 
+from rulescope.assays.figure_data import Cell
 from rulescope.assays.figures import ENDINGS
-from rulescope.assays.panels import draw_estimate
+from rulescope.assays.panels import draw_estimate, draw_lifetimes
 from rulescope.assays.results import Column, Table, Value
 from rulescope.audit import optimiser_profile
 from rulescope.audit.history_answer import LEAST_SEEDS, MARGIN, describe_groups
@@ -35,7 +37,7 @@ from rulescope.audit.profile_axes import LEARNERS
 from rulescope.core.disk import write_whole
 from rulescope.render import palette
 from rulescope.render.arm_styles import ARMS, ArmStyle
-from rulescope.render.palette import GREY, PALE
+from rulescope.render.palette import GREY, NOTE, PALE
 from rulescope.render.style import SMALL, WIDTH, Page, save, styled
 from rulescope.render.tables import cell, markdown, terminal, write_table
 from rulescope.stats import Estimate
@@ -60,8 +62,10 @@ UNITS = {
 }
 ANSWER_CHARACTERS, ANSWER_LINE = 108, 0.15
 """Characters in a line of the answer, which stands above all panels, and its height in inches."""
-LEFT, TOP, ROW, BELOW = 3.5, 0.42, 0.185, 0.32
+LEFT, TOP, ROW, BELOW = 3.5, 0.42, 0.24, 0.32
 """Inches: room for the names of measures, for the legend, of a line, and for an axis."""
+COLUMN, COUNTS = 0.14, 0.6
+"""Inches: of a mark in a line with several, and right of a panel for numbers of lifetimes."""
 INTERVALS = (
     "Brackets are 95 % intervals over seeds (percentile bootstrap; Wilson for shares; those of "
     "planned differences are wider, as they share one error rate; those of differences within "
@@ -247,17 +251,18 @@ def picture(profile: Profile) -> Picture:
     y = 1 - TOP / page.height
     page.figure.text(0.1 / page.width, y, "\n".join(lines), size=8, weight="bold", va="top")
     for block in blocks:
-        axes = page.axes(LEFT, top + block.above, WIDTH - LEFT - 0.2, ROW * len(block.measures))
+        high = block.row * len(block.measures)
+        axes = page.axes(LEFT, top + block.above, WIDTH - LEFT - COUNTS, high)
         _draw(axes, block, names)
         if block.title:
             y = 1 - (top + block.above - 0.1) / page.height
             page.figure.text(0.1 / page.width, y, block.title, size=8.5, weight="bold")
         top += _height(block)
-    return page.figure
+    return page.finish() if blocks else page.figure
 
 
 class _Block(NamedTuple):
-    """Measures of one axis in one unit."""
+    """Measures of one axis in one unit: either levels or differences."""
 
     title: str
     unit: str
@@ -268,31 +273,46 @@ class _Block(NamedTuple):
         """Room for the title, in inches."""
         return 0.34 if self.title else 0.06
 
+    @property
+    def row(self) -> float:
+        """Inches of a measure: room for the marks of every column, and their lifetimes."""
+        return max(ROW, COLUMN * max(len(measure.figures) for measure in self.measures))
+
+    @property
+    def difference(self) -> bool:
+        """Whether zero means that there is no effect."""
+        return self.measures[0].difference
+
 
 def _blocks(axis: Axis) -> list[_Block]:
-    """Return the panels of ``axis``; shares, scores and returns are all between 0 and 1."""
-    by_unit: dict[str, list[Measure]] = {}
+    """Return the panels of ``axis``; shares, scores and returns are all between 0 and 1.
+
+    Differences have panels of their own: their zero is another.
+    """
+    by_unit: dict[tuple[str, bool], list[Measure]] = {}
     for measure in (
         m for m in axis.measures if any(f.value is not None for f in m.figures.values())
     ):
         unit = "score" if measure.unit in BOUNDED else measure.unit
-        by_unit.setdefault(unit, []).append(measure)
+        by_unit.setdefault((unit, measure.difference), []).append(measure)
     return [
         _Block(axis.name if number == 0 else "", unit, tuple(measures))
-        for number, (unit, measures) in enumerate(by_unit.items())
+        for number, ((unit, _), measures) in enumerate(by_unit.items())
     ]
 
 
 def _height(block: _Block) -> float:
-    return block.above + ROW * len(block.measures) + BELOW
+    return block.above + block.row * len(block.measures) + BELOW
 
 
 def _draw(axes: Axes, block: _Block, names: list[str]) -> None:
     for row, measure in enumerate(block.measures):
         present = [name for name in names if name in measure.figures]
         for turn, name in enumerate(present):
-            shift = (turn - (len(present) - 1) / 2) * 0.8 / max(len(present), 3)
-            _mark(axes, row + shift, measure.figures[name], style_of(name))
+            step = 0.9 / max(len(present), 1)
+            shift = (turn - (len(present) - 1) / 2) * step
+            _mark(axes, row + shift, measure.figures[name], style_of(name), step * block.row)
+    write_counts(axes, block.measures)
     axes.set_ylim(len(block.measures) - 0.45, -0.55)
     axes.set_yticks(range(len(block.measures)), [measure.title for measure in block.measures])
     axes.tick_params(axis="y", length=0)
@@ -300,7 +320,7 @@ def _draw(axes: Axes, block: _Block, names: list[str]) -> None:
     axes.grid(axis="x")
     for row in range(1, len(block.measures)):
         axes.axhline(row - 0.5, color=PALE, lw=0.5, zorder=0)
-    if block.unit == "score":
+    if block.unit == "score" and not block.difference:
         low, high = axes.get_xlim()
         axes.set_xlim(min(low, -0.06), max(high, 1.06))
     if block.unit in ("decades", "thousands"):
@@ -309,22 +329,45 @@ def _draw(axes: Axes, block: _Block, names: list[str]) -> None:
         # The ends of a window stand to the right of it.
         room = 1.3 if any(figure.window is not None for figure in figures) else 1.0
         axes.set_xlim(min(low, 0.0), max(high, 1.0) * room)
-    if any(measure.difference for measure in block.measures):
+    if block.difference:
+        low, high = axes.get_xlim()
         axes.axvline(0.0, color=GREY, lw=0.8, zorder=1)
-    axes.set_xlabel(UNITS[block.unit], labelpad=1, size=SMALL)
+        axes.set_xlim(min(low, -0.05), max(high, 0.05))
+    unit = f"difference: {UNITS[block.unit]}" if block.difference else UNITS[block.unit]
+    axes.set_xlabel(unit, labelpad=1, size=SMALL)
 
 
-def _mark(axes: Axes, place: float, found: ProfileValue, how: ArmStyle) -> None:
-    """Draw a figure at a height; two groups of lifetimes as two dots, a window with its ends."""
-    one = found.estimate()
+def write_counts(axes: Axes, measures: Sequence[Measure]) -> None:
+    """Write the number of lifetimes behind each line at its right."""
+    for row, measure in enumerate(measures):
+        axes.annotate(
+            f"n = {_n(measure)}",
+            (1.0, row),
+            xycoords=axes.get_yaxis_transform(),
+            xytext=(5, 0),
+            textcoords="offset points",
+            va="center",
+            size=5.8,
+            color=NOTE,
+        )
+
+
+def _mark(axes: Axes, place: float, found: ProfileValue, how: ArmStyle, room: float) -> None:
+    """Draw a figure at a height; two groups of lifetimes as two marks, a window with its ends.
+
+    Its lifetimes stand below it, within ``room`` inches.
+    """
+    seeds = tuple(each for each in found.seeds if each is not None)
+    one = Cell(**asdict(found.estimate()), seeds=seeds)
     if found.groups is not None:
         ends = (found.groups.low, found.groups.high)
         axes.plot(ends, [place, place], color=how.colour, lw=0.6, ls=":", zorder=2)
         parts = [Estimate(end, math.nan, math.nan, one.n, method="none") for end in ends]
         for part in parts:
             draw_estimate(axes, place, part, how, across=True)
+        draw_lifetimes(axes, place, seeds, how, across=True, start=0.04, lanes=2)
         return
-    draw_estimate(axes, place, one, how, across=True)
+    draw_estimate(axes, place, one, how, across=True, room=room)
     if found.window is not None and not one.missing:
         axes.annotate(
             found.window.label,

@@ -72,7 +72,7 @@ def discover(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Discover an update rule: by gradients through the learning of its agents, or by evolution.
+    """Discover an update rule: by gradients through the learning of its agents or by evolution.
 
     A population of small agents learns under the rule in small worlds. With meta-gradients a Disco
     rule is moved, every few updates, along the gradient of their performance on fresh experience.

@@ -90,7 +90,7 @@ VERBS = (
     Verb(
         "discover",
         "discover:discover",
-        "Discover an update rule: gradient descent on a rule, through the learning of its agents.",
+        "Discover an update rule: by gradients through the learning of its agents or by evolution.",
     ),
     Verb(
         "mechanism",

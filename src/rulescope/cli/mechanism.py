@@ -99,8 +99,12 @@ def _require_disco(rule: str) -> None:
     from rulescope.rules import released_rules, rule_weights
     from rulescope.rules.embedded import EMBEDDED
 
-    known = {**released_rules.RULES, **EMBEDDED}
-    disco = [name for name, each in known.items() if each.architecture == "disco"]
+    known = {
+        name: each.architecture
+        for rules in (released_rules.RULES, EMBEDDED)
+        for name, each in rules.items()
+    }
+    disco = [name for name, architecture in known.items() if architecture == "disco"]
     drawn = rule.startswith(("random:", "sprout-random:", rule_weights.FRESH))
     if rule in disco or drawn or rule.startswith(rule_weights.CONTENT):
         return

@@ -45,7 +45,7 @@ def draw_replay(results: Mapping[str, Results]) -> Figure:
     if found is None:
         for axes in panels:
             absent(axes)
-        return page.figure
+        return page.finish()
     arms = [str(arm) for arm in found.axes["arm"]]
     change = float(found.series["switch"][0])
     since = found.series["iteration"] - change
@@ -56,7 +56,7 @@ def draw_replay(results: Mapping[str, Results]) -> Figure:
     for axes in panels:
         axes.axvline(0.0, color=GREY, lw=0.7, zorder=0)
         axes.set_xlabel("iterations since the change")
-    return page.figure
+    return page.finish()
 
 
 def _set_share_axis(axes: Axes, last: float) -> None:

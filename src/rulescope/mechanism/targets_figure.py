@@ -55,7 +55,7 @@ def draw_targets(results: Mapping[str, Results]) -> Figure:
             if found is None:
                 absent(axes)
     if found is None:
-        return page.figure
+        return page.finish()
     updates = found.series["iteration"] - float(found.series["first"][0]) + 1
     for row, in_row in panels.items():
         ends = {
@@ -70,7 +70,7 @@ def draw_targets(results: Mapping[str, Results]) -> Figure:
             if row in DIVERGENCES:  # the lowest row names the axis
                 axes.set_xlabel("")
         name_apart(in_row[-1], list(ends.values()), offset=0.08)
-    return page.figure
+    return page.finish()
 
 
 def _select_scales(scales: tuple[float, ...]) -> tuple[float, ...]:

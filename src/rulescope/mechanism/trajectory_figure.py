@@ -79,7 +79,7 @@ def draw_trajectory(results: Mapping[str, Results]) -> Figure:
     if found is None:
         for axes in (plane, first, directions, crossed, line):
             absent(axes)
-        return page.figure
+        return page.finish()
     scales = [float(scale) for scale in found.axes["scale"]]
     iteration, first_update = found.series["iteration"], float(found.series["first"][0])
     updated = iteration >= first_update
@@ -92,8 +92,12 @@ def draw_trajectory(results: Mapping[str, Results]) -> Figure:
     _draw_plane(plane, data)
     name_ends(first, _draw_first_coordinate(first, data))
     set_update_axis(first, data.updates)
-    name_ends(directions, _draw_directions(directions, data))
-    set_update_axis(directions, data.updates)
+    shared = _draw_directions(directions, data)
+    if shared:
+        name_ends(directions, shared)
+        set_update_axis(directions, data.updates)
+    else:
+        absent(directions, "of one lifetime")
     if any(key.startswith("along/") for key in found.series):
         _draw_crossed(crossed, data, plane)
         name_ends(line, _draw_line_positions(line, data))
@@ -101,7 +105,7 @@ def draw_trajectory(results: Mapping[str, Results]) -> Figure:
     else:
         absent(crossed, "no scale has an opposite")
         absent(line, "no scale has an opposite")
-    return page.figure
+    return page.finish()
 
 
 def _draw_plane(axes: Axes, data: _Data) -> None:

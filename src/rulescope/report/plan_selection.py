@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from rulescope.assays import ASSAYS, Assay, Budget, Cell
+from rulescope.assays.cohorts import UNPUBLISHED
 from rulescope.assays.estimates import Label
 from rulescope.assays.plan import Plan, interactions
 from rulescope.assays.subject import Subject
@@ -137,7 +138,7 @@ def _published_candidates(known: Known, without: Collection[str]) -> list[_Candi
     return [
         _Candidate(plan)
         for assay in ASSAYS.values()
-        if assay.id not in without
+        if assay.id not in without and assay.cohort != UNPUBLISHED
         for plan in search_preset(assay, PUBLISHED, "paper", known, known)
     ]
 
@@ -274,7 +275,10 @@ def _without_coincidences(found: list[_Candidate]) -> list[_Candidate]:
     """
     seen: set[str] = set()
     kept: set[_Candidate] = set()
-    for each in sorted(found, key=lambda each: -len(present_runs(each.plan))):
+    for each in sorted(
+        found,
+        key=lambda each: (each.plan.assay.cohort == UNPUBLISHED, -len(present_runs(each.plan))),
+    ):
         held = {run.id for run in present_runs(each.plan)}
         if each.recorded or held - seen or _is_as_published(each.plan):
             kept.add(each)
@@ -283,7 +287,9 @@ def _without_coincidences(found: list[_Candidate]) -> list[_Candidate]:
 
 
 def _is_as_published(plan: Plan) -> bool:
-    """Return whether a plan has rule, agent and length of the published budget."""
+    """Return whether a plan has rule, agent and length of the published budget, if there is one."""
+    if plan.assay.cohort == UNPUBLISHED:
+        return False
     paper = plan.assay.budget("paper")
     terms = ("subject", "agent", "iterations", "episodes", "worlds")
     return all(getattr(plan.budget, name) == getattr(paper, name) for name in terms)

@@ -54,7 +54,7 @@ AUDITED = {"scale-audit": ("E1", ("live", "pin"))}
 
 
 def figures(assay: Assay, results: Results) -> tuple[str, ...]:
-    """Return the labels of the figures that ``results`` suffice for, the simplest first."""
+    """Return the labels of the figures that ``results`` have data for, the simplest first."""
     if results.worlds:
         return figures_in_worlds(results)
     arms = results.axes.get("arm", ())
@@ -63,7 +63,9 @@ def figures(assay: Assay, results: Results) -> tuple[str, ...]:
         for label, (name, needed) in AUDITED.items()
         if name == assay.id and all(arm in arms for arm in needed)
     ]
-    return (*own, *(label for label in assay.figures if label in FIGURES))
+    known = {assay.id: results}
+    listed = (*own, *(label for label in assay.figures if label in FIGURES))
+    return tuple(label for label in listed if FIGURES[label].has_data(known))
 
 
 def write(site: Site, root: Path, report: Progress = ignore_progress) -> dict[str, tuple[int, int]]:

@@ -102,7 +102,7 @@ def draw_replay_detail(results: Mapping[str, Results]) -> Figure:
     wide = f"B, D: adjusted for a family of {max(families)}." if families else ""
     run = arms_run(e3, "auc")
     words = explain_arms(["E3"], [arm for arm in REPLAY_ARMS if arm in run])
-    page = Page(4.6, caption([e3], bands, wide, AREA if e3 else "", words, seeds=False))
+    page = Page(4.6, caption([e3], bands, wide, AREA if e3 else "", words))
     drawn: list[tuple[Axes, list[End]]] = []
     every: list[Curve] = []
     contrasts: list[Axes] = []
@@ -111,8 +111,8 @@ def draw_replay_detail(results: Mapping[str, Results]) -> Figure:
         title = f"Catch 8×8, {CONDITIONS[condition]}"
         left = page.panel("AC"[row], title, (0.62, top, 2.55, 1.65))
         lines, ends = draw_logs(left, e3, REPLAY_ARMS, condition, "catch")
-        title = f"AUC: {subject()} minus DQN, paired"
-        right = page.panel("BD"[row], title, (4.82, top, 0.95, 1.65), 0.85)
+        title = f"{CONDITIONS[condition].capitalize()}, AUC: {subject()} − DQN"
+        right = page.panel("BD"[row], title, (4.82, top, 0.95, 1.65), 0.95)
         if lines:
             every += lines
             drawn.append((left, ends))
@@ -121,7 +121,7 @@ def draw_replay_detail(results: Mapping[str, Results]) -> Figure:
         set_score_axis(axes, every)
         name_ends(axes, ends)
     set_difference_axis(contrasts, "difference in score", ticks=3)
-    return page.figure
+    return page.finish()
 
 
 def _draw_contrasts(axes: Axes, results: Results | None, condition: str) -> bool:
@@ -144,7 +144,7 @@ def draw_catch_recovery(results: Mapping[str, Results]) -> Figure:
     flip = "action-flip"
     used = [e for name in ("auc", "final", "rmd") for e in cells(e3, name, condition=flip)]
     arms = {task: arms_run(e3, "auc", condition=flip, task=task) for task in BOARDS}
-    heights = {task: 0.3 * max(len(found), 3) for task, found in arms.items()}
+    heights = {task: 0.46 * max(len(found), 3) for task, found in arms.items()}
     every = [arm for found in arms.values() for arm in found]
     words = (evidence(used), PAIR, TIMES, explain_arms(["E3"], every)) if used else ()
     page = Page(sum(heights.values()) + 1.6, caption([e3], *words))
@@ -161,7 +161,7 @@ def draw_catch_recovery(results: Mapping[str, Results]) -> Figure:
             absent(levels)
             absent(delays)
         top += heights[task] + 0.85
-    return page.figure
+    return page.finish()
 
 
 def area_and_final(
@@ -183,7 +183,7 @@ def _draw_levels(axes: Axes, results: Results, arms: Sequence[str], **labels: st
         )
         for arm, how in styles.items()
     ]
-    draw_forest(axes, rows, labelsize=None)
+    draw_forest(axes, rows, apart=0.46, labelsize=None)
     set_score_axis_across(axes, rows)
 
 

@@ -11,11 +11,14 @@ from matplotlib.figure import Figure
 
 from rulescope.assays.estimates import count_text
 from rulescope.assays.figure_data import (
+    Cell,
+    Curve,
     Floats,
     arms_run,
     caption,
     cell,
     cells,
+    curve_along,
     curves_by_arm,
     evidence,
     labels_run,
@@ -23,15 +26,17 @@ from rulescope.assays.figure_data import (
 from rulescope.assays.panels import draw_estimate, draw_shares, name_rows, with_styles
 from rulescope.render.arm_styles import arm_style, subject
 from rulescope.render.line_labels import End, inches, name_ends
-from rulescope.render.palette import GREY
+from rulescope.render.palette import GREY, WHITE
 from rulescope.render.style import SMALL, Page, absent, styled
 
 if TYPE_CHECKING:
     from rulescope.assays.results import Results
+    from rulescope.stats import Estimate
 
 CONVENTIONS = {"legacy": "rule-legacy", "reference": "rule"}
 """The arm of each convention."""
-THRESHOLDS = {"solved": 0.5, "goal-in-log": None, "return": 0.495}
+MAJORITY = 0.5
+THRESHOLDS = {"solved": MAJORITY, "goal-in-log": None, "return": 0.495}
 """The readouts of a staircase, and the dotted line of each: a majority, and a solved sea."""
 LEFT, RIGHT, WIDE, HIGH = 0.62, 3.78, 2.4, 1.75
 """Inches: where the panels of a page stand, and how large they are."""
@@ -40,6 +45,8 @@ DEFINITIONS = (
     "a logged mean return ever above 0, which misses goals between log rows. Points of one depth "
     "stand side by side."
 )
+
+LADDER = "D: depths that were run, filled where at least half of the lifetimes solve them."
 
 
 @styled
@@ -56,7 +63,7 @@ def draw_exploration(results: Mapping[str, Results]) -> Figure:
     _draw_stairs(page, stairs)
     title = f"{subject()} minus A2C by convention"
     _draw_conventions(page.panel("D", title, (RIGHT, 2.72, WIDE, HIGH - 0.15)), pairs)
-    return page.figure
+    return page.finish()
 
 
 @styled
@@ -64,11 +71,12 @@ def draw_ladder(results: Mapping[str, Results]) -> Figure:
     """``ladder``: the staircase from depth 4 to 30, and the deepest majority of each learner."""
     stairs = results.get("ladder")
     used = [e for readout in THRESHOLDS for e in cells(stairs, readout)]
-    page = Page(4.95, caption([stairs], evidence(used), DEFINITIONS if stairs else ""))
+    words = (DEFINITIONS, LADDER) if stairs else ()
+    page = Page(4.95, caption([stairs], evidence(used), *words))
     _draw_stairs(page, stairs)
-    box = (RIGHT + 0.45, 2.72, WIDE - 0.45, HIGH)
-    _draw_deepest(page.panel("D", "Deepest sea that a majority solves", box, 0.87), stairs)
-    return page.figure
+    box = (RIGHT + 0.45, 2.72, WIDE - 0.75, HIGH)
+    _draw_deepest(page.panel("D", "Deepest sea that half of them solve", box, 0.87), stairs)
+    return page.finish()
 
 
 def _draw_stairs(page: Page, results: Results | None) -> None:
@@ -81,7 +89,6 @@ def _draw_stairs(page: Page, results: Results | None) -> None:
         axes = page.panel(letter, title, (left, top, WIDE, HIGH))
         ends = draw_staircase(axes, results, quantity)
         if letter == "B":
-            axes.set_ylabel("")
             name_ends(axes, ends)
 
 
@@ -94,7 +101,7 @@ def draw_staircase(
     """
     curves = curves_by_arm(results, quantity, "depth")
     depths = np.unique([x for line in curves.values() for x in line.x])
-    apart = float(np.diff(depths).min(initial=4.0)) * min(0.1, 0.6 / max(len(curves), 1))
+    apart = float(np.diff(depths).min(initial=4.0)) * min(0.16, 0.8 / max(len(curves), 1))
     label = "mean return" if quantity == "return" else "share of lifetimes"
     ends = draw_shares(
         axes,
@@ -167,25 +174,54 @@ def _solved(results: Results, arm: str, depth: float) -> str:
 
 
 def _draw_deepest(axes: Axes, results: Results | None) -> None:
-    """Draw the deepest majority of each learner, a row each."""
+    """Draw the deepest majority of each learner, a row each, over the depths that it was run at.
+
+    A ring is a depth, filled where at least half of the lifetimes solve it.
+    """
     arms = arms_run(results, "deepest", planned=True)
     if results is None or not arms:
         absent(axes)
         return
+    depths: set[float] = set()
     for turn, arm in enumerate(arms):
-        found, how = cell(results, "deepest", arm=arm), arm_style(arm)
-        value = 0.0 if found is None else found.value
-        axes.plot([0.0, value], [-turn, -turn], color=how.colour, lw=1.3, alpha=0.6)
-        if found is not None:
-            axes.plot([value], [-turn], marker=how.marker, color=how.colour, mfc=how.face, ls="")
+        how = arm_style(arm)
+        line = curve_along(results, "solved", "depth", arm=arm)
+        if line is None:
+            continue
+        depths |= set(line.x.tolist())
+        for majority in (False, True):
+            at = line.x[(line.y >= MAJORITY) == majority]
+            axes.plot(
+                *(at, np.full(len(at), -turn)),
+                marker=how.marker,
+                color=how.colour,
+                mfc=how.colour if majority else WHITE,
+                ms=4.2,
+                ls="",
+            )
+        found = cell(results, "deepest", arm=arm)
+        words = _say_deepest(found, line)
         axes.annotate(
-            "none" if found is None else f"{value:g}",
-            (value, -turn),
-            xytext=(6, 0),
+            words,
+            (1.0, -turn),
+            xycoords=axes.get_yaxis_transform(),
+            xytext=(4, 0),
             textcoords="offset points",
             va="center",
             size=SMALL,
         )
     name_rows(axes, [(arm_style(arm).name, arm_style(arm).ink) for arm in arms])
     axes.tick_params(axis="y", labelsize=6.8)
-    axes.set(xlim=(0.0, max(labels_run(results, "solved", "depth")) * 1.1), xlabel="depth")
+    set_depth_axis(axes, np.array(sorted(depths)))
+
+
+def _say_deepest(found: Cell | Estimate | None, line: Curve) -> str:
+    """Return the deepest sea that half of the lifetimes solve, and how many of them did."""
+    if found is None:
+        return "none"
+    at = np.flatnonzero(line.x == found.value)
+    count = count_text(line.cells[int(at[0])]) if len(at) else None
+    more = ", or deeper" if found.value == line.x[-1] else ""
+    theirs = found.published if isinstance(found, Cell) else None
+    printed = f"; published {theirs.value:g}" if theirs is not None else ""
+    return f"{found.value:g} ({count}){more}{printed}"

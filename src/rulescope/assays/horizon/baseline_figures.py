@@ -17,6 +17,7 @@ from rulescope.assays.figure_data import (
     curve_along,
     curves_by_arm,
     evidence,
+    reach,
 )
 from rulescope.assays.horizon.learning_rate import ARMS, usual_rate
 from rulescope.assays.panels import (
@@ -62,19 +63,20 @@ def draw_baselines(results: Mapping[str, Results]) -> Figure:
             axes.set_ylabel(SCORE)
         else:
             axes.tick_params(axis="y", labelleft=False)
-    _draw_scales(page.panel("D", "Catch by reward scale", (5.0, 0.35, 1.3, 1.5)), scales)
-    return page.figure
+    box = (5.0, 0.35, 1.3, 1.5) if curves else (5.0, 0.35, 3.6, 1.5)  # with all the room, if alone
+    _draw_scales(page.panel("D", "Catch by reward scale", box), scales)
+    return page.finish()
 
 
 def _draw_rates(axes: Axes, results: Results, arm: str, line: Curve) -> None:
     """Draw scores over learning rates: a ring at the usual rate, the number of the best above."""
     draw_curves_beside(axes, [(arm_style(arm), line)])
     at = np.isclose(line.x, usual_rate(arm))
-    axes.plot(line.x[at], line.y[at], "o", ms=9, mfc="none", mec=BLACK, mew=0.9, zorder=4)
+    axes.plot(line.x[at], line.y[at], "o", color=BLACK, ms=9, mfc="none", mew=0.9, zorder=4)
     rate, score = cell(results, "rate", arm=arm), cell(results, "selected", arm=arm)
     if rate is None or score is None:
         return
-    top = max(score.value, score.high) if np.isfinite(score.high) else score.value
+    top = max(reach([score]))
     axes.annotate(
         f"{score.value:.3f}",
         (rate.value, top),
@@ -92,7 +94,7 @@ def _set_axes(axes: Axes, curves: Sequence[Curve]) -> None:
     ticks = {rate: f"{rate * 1e4:g}" for rate in rates}
     set_log_axis(axes, ticks, (rates[0] / 1.5, rates[-1] * 1.5))
     parts = [part for line in curves for part in (line.y, line.low, line.high)]
-    ends = np.concatenate([*parts, *(values for line in curves for values in line.seeds)])
+    ends = np.concatenate([*parts, *(reach(line.cells) for line in curves)])
     low, high = float(np.nanmin([*ends, 1.0])), float(np.nanmax([*ends, 1.0]))
     room = 0.1 * (high - low) or 0.05
     axes.set(xlabel="learning rate × 10⁴", ylim=(low - room, high + 1.6 * room))

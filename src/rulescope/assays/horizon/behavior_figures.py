@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
@@ -13,21 +13,30 @@ from matplotlib.patheffects import withStroke
 from rulescope.assays.estimates import Label
 from rulescope.assays.exploration.exploration_figures import draw_staircase
 from rulescope.assays.figure_data import (
+    Cell,
     arms_run,
+    bounds,
     caption,
     cell,
     cells,
+    count_words,
     evidence,
     family_of,
+    is_range,
     reach,
     signed,
 )
 from rulescope.assays.panels import (
+    DIAMOND,
+    DOTS,
+    PRINTED,
     Row,
     arm_row,
+    draw_bar,
     draw_estimate,
     draw_forest,
     draw_levels,
+    note_not_run,
     set_difference_axis,
     set_level_axis,
     set_score_axis_across,
@@ -35,7 +44,7 @@ from rulescope.assays.panels import (
 from rulescope.render.arm_styles import ArmStyle, arm_style, subject
 from rulescope.render.line_labels import End, inches, name_ends, spread
 from rulescope.render.palette import WHITE
-from rulescope.render.style import SMALL, Page, absent, styled
+from rulescope.render.style import SMALL, Page, absent, explain, styled
 
 if TYPE_CHECKING:
     from rulescope.assays.results import Results
@@ -69,7 +78,7 @@ def draw_behavior(results: Mapping[str, Results]) -> Figure:
         page.panel("A", "CatchBig: level and pace", (0.62, 0.35, 2.75, 1.95)), lasting
     )
     _draw_shared(page, results)
-    return page.figure
+    return page.finish()
 
 
 @styled
@@ -84,7 +93,7 @@ def draw_integrated_behavior(results: Mapping[str, Results]) -> Figure:
     areas = page.panel("A", "Catch after an action flip", (0.98, 0.35, 1.15, 1.95), 0.78)
     _draw_replays(areas, page.axes(2.3, 0.35, 1.15, 1.95), change)
     _draw_shared(page, results)
-    return page.figure
+    return page.finish()
 
 
 def _make_page(
@@ -98,7 +107,7 @@ def _make_page(
         used = used + found
         budgets += [results[name]] if found else []
         words += [meaning] if found and meaning not in words else []
-    return Page(5.35, caption(budgets, evidence(used), *words))
+    return Page(5.35, caption(budgets, evidence(used), *words), merge=True)
 
 
 def _draw_shared(page: Page, results: Mapping[str, Results]) -> None:
@@ -122,13 +131,13 @@ def _draw_level_and_pace(axes: Axes, results: Results | None) -> None:
         absent(axes)
         return
     for how, level, pace in pairs:
-        axes.plot([pace.low, pace.high], [level.value] * 2, color=how.colour, lw=1.1, alpha=0.6)
-        draw_estimate(axes, pace.value, level, how)
-    paces = [(pace.value, pace.low, pace.high) for _, _, pace in pairs]
+        draw_bar(axes, level.value, bounds(pace), how.colour, few=is_range(pace), across=True)
+        _draw_point(axes, level, pace, how)
+    paces = reach(pace for _, _, pace in pairs)
     levels = reach(level for _, level, _ in pairs)
     low, high = min(levels), max(1.0, *levels)
     axes.set(
-        xlim=(0, float(np.nanmax(paces)) * 1.12),
+        xlim=(0, max(paces) * 1.12),
         ylim=(low - 0.12 * (high - low) - 0.01, high + 0.06 * (high - low) + 0.005),
         xlabel="interactions until mastery (thousands)",
         ylabel="score at the end",
@@ -136,6 +145,30 @@ def _draw_level_and_pace(axes: Axes, results: Results | None) -> None:
     draw_levels(axes, 1.0)
     axes.xaxis.set_major_formatter(lambda value, _: f"{value / 1000:g}")
     _name_points(axes, [(how, pace.value, level.value) for how, level, pace in pairs])
+
+
+def _draw_point(axes: Axes, level: Estimate, pace: Estimate, how: ArmStyle) -> None:
+    """Draw a level at its pace; lifetimes and the published pair where both are known."""
+    if isinstance(level, Cell) and isinstance(pace, Cell):
+        if len(level.seeds) == len(pace.seeds) > 1:
+            dots = axes.scatter(
+                *(pace.seeds, level.seeds), s=5.0, color=how.colour, alpha=0.6, lw=0, zorder=4
+            )
+            explain(dots, DOTS)
+            level = replace(level, seeds=())
+        if level.published is not None and pace.published is not None:
+            (drawn,) = axes.plot(
+                *([pace.published.value], [level.published.value]),
+                marker=DIAMOND,
+                ms=3.6,
+                color=how.colour,
+                mfc=WHITE,
+                mew=0.8,
+                ls="",
+            )
+            explain(drawn, PRINTED)
+        level = replace(level, published=None)
+    draw_estimate(axes, pace.value, level, how)
 
 
 def _name_points(axes: Axes, points: Sequence[tuple[ArmStyle, float, float]]) -> None:
@@ -178,16 +211,20 @@ def _name_points(axes: Axes, points: Sequence[tuple[ArmStyle, float, float]]) ->
 def _draw_streams(axes: Axes, results: Mapping[str, Results]) -> None:
     """Draw the final reward rate of each arm, a row each below the name of its world."""
     rows: list[Row] = []
+    gone: list[str] = []
     for name, labels, world in STREAMS:
         arms = arms_run(results.get(name), "score", planned=False, **labels)
-        rows.append(Row(world if arms else f"{world}: not run", ()))
+        rows += [Row(world, ())] if arms else []
+        gone += [] if arms else [world]
         rows += [
             arm_row(arm_style(arm), cell(results.get(name), "score", arm=arm, **labels))
             for arm in arms
         ]
-    if draw_forest(axes, rows):
+    if not rows:
+        absent(axes)
+    elif draw_forest(axes, rows, between=", "):
+        note_not_run(axes, gone)
         set_score_axis_across(axes, rows, (0.8,), "score of the reward rate")
-        axes.set_ylim(0.4 - max(len(rows), 8), 0.6)
 
 
 def _draw_flip(axes: Axes, results: Results | None) -> None:
@@ -198,17 +235,18 @@ def _draw_flip(axes: Axes, results: Results | None) -> None:
         return
     ends: list[End] = []
     for turn, arm in enumerate(arms):
-        how, shift = arm_style(arm), 0.04 * (turn - (len(arms) - 1) / 2)
+        how, shift = arm_style(arm), 0.09 * (turn - (len(arms) - 1) / 2)
         before, after = (cell(results, kind, arm=arm, **FLIP) for kind in ("pre", "endpoint"))
         if before is not None and after is not None:
             heights = [before.value, after.value]
             axes.plot([shift, 1 + shift], heights, color=how.colour, ls=how.line, lw=1.1, alpha=0.7)
-        draw_estimate(axes, shift, before, how._replace(filled=False))
-        draw_estimate(axes, 1 + shift, after, how)
+        draw_estimate(axes, shift, before, how._replace(filled=False), room=0.1)
+        draw_estimate(axes, 1 + shift, after, how, room=0.1)
         if after is not None:
             ends.append(End(how.name, how, 1 + shift, after.value, after.value))
     axes.set_xlim(-0.3, 1.3)
-    axes.set_xticks([0, 1], ["before", "at the end"])
+    count = count_words(cells(results, "endpoint", **FLIP))
+    axes.set_xticks([0, 1], ["\n".join(filter(None, [w, count])) for w in ("before", "at the end")])
     axes.tick_params(axis="x", length=0)
     set_level_axis(axes, "return of an episode")
     name_ends(axes, ends)
@@ -221,9 +259,10 @@ def _draw_replays(areas: Axes, differences: Axes, results: Results | None) -> No
     }
     found = {arm: area for arm, area in areas_of.items() if area is not None}
     rows = [arm_row(arm_style(arm), area) for arm, area in found.items()]
-    if not draw_forest(areas, rows):
-        differences.set_axis_off()
+    if not rows:
+        absent(areas)
         return
+    draw_forest(areas, rows)
     set_score_axis_across(areas, rows, label="area (score)")
     contrasts = {
         arm: cell(results, "contrast", replay=REPLAYS[arm], **FLIP) if arm in REPLAYS else None

@@ -69,7 +69,7 @@ def draw_horizon_factorial(results: Mapping[str, Results]) -> Figure:
     if draw_forest(axes, rows, apart=0.24):
         set_difference_axis([axes], "score difference", least=0.2)
         name_marks(axes, map(arm_style, arms))
-    return page.figure
+    return page.finish()
 
 
 def _draw_scores(

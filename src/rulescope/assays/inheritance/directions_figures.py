@@ -28,21 +28,23 @@ WORDS = (
     "scales, vary most; random: two drawn from all directions in which they vary. Taken out from a "
     "fifth of the lifetime on. Contrasts are within seeds."
 )
-HIGH, STEP = 1.0, 1.72
+HIGH, STEP = 1.4, 2.12
 
 
 @styled
 def draw_directions(results: Mapping[str, Results]) -> Figure:
     """``directions``: scores and contrasts at each recipient scale."""
     found = results.get("directions")
-    scales = sorted(labels_run(found, "score", "scale")) or SCALES
+    scales = sorted(labels_run(found, "contrast", "scale")) or SCALES
     used = [*cells(found, "score"), *cells(found, "contrast")]
     page = Page(STEP * len(scales) + 0.1, caption([found], evidence(used), WORDS if found else ""))
     for turn, scale in enumerate(scales):
         top, letters = 0.35 + STEP * turn, "ABCDEFGH"[2 * turn :]
         title = f"Reward scale {scale:g}: score"
         left = page.panel(letters[0], title, (1.3, top, 1.75, HIGH), 1.15)
-        right = page.panel(letters[1], "Difference of scores", (5.25, top, 1.75, HIGH), 1.95)
+        right = page.panel(
+            letters[1], f"Reward scale {scale:g}: differences", (5.25, top, 1.75, HIGH), 1.95
+        )
         arms = arms_run(found, "score", scale=scale)
         rows = [arm_row(arm_style(arm), cell(found, "score", scale=scale, arm=arm)) for arm in arms]
         if draw_forest(left, rows):
@@ -54,4 +56,4 @@ def draw_directions(results: Mapping[str, Results]) -> Figure:
         ]
         if draw_forest(right, gaps):
             set_difference_axis([right], "difference", least=0.2, ticks=5)
-    return page.figure
+    return page.finish()

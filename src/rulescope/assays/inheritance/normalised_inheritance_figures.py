@@ -68,7 +68,7 @@ def draw_normalised_inheritance(results: Mapping[str, Results]) -> Figure:
         name_marks(removed, STYLES.values() if rows else ())
     if panels:
         set_difference_axis(panels, "score difference", least=0.2)
-    return page.figure
+    return page.finish()
 
 
 def _rows(found: Results | None, scale: float, learner: str) -> list[tuple[dict[str, Label], str]]:

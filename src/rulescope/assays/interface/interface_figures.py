@@ -10,7 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 
+from rulescope.assays.analysis import FEWEST
 from rulescope.assays.figure_data import (
+    INTERFACES,
     Floats,
     arms_run,
     caption,
@@ -27,6 +29,7 @@ from rulescope.assays.panels import (
     draw_forest,
     fix_ticks,
     name_marks,
+    note_not_run,
     power,
     scale_text,
 )
@@ -41,7 +44,7 @@ from rulescope.render.palette import (
     VERMILION,
     readable,
 )
-from rulescope.render.style import SMALL, Page, styled
+from rulescope.render.style import SMALL, Page, absent, styled
 
 if TYPE_CHECKING:
     from rulescope.assays.results import Results
@@ -60,6 +63,7 @@ def draw_measured(axes: Axes, results: Results | None, quantity: str) -> None:
     rows = [Row(arm_style(arm).name, [(MEASURED, one)]) for arm, one in found.items()]
     if not draw_forest(axes, rows, upright=True, size=3.6, labelsize=None):
         return
+    note_not_run(axes, (arm_style(arm).name for arm in INTERFACES if arm not in found))
     ends = reach(found.values())
     low, high = min(ends), max(ends)
     room = 0.15 * (high - low) or 0.05 * max(abs(high), 1.0)
@@ -77,15 +81,18 @@ def draw_interface(results: Mapping[str, Results]) -> Figure:
     text = "A, B and E are analytic; B shows exact interpolation. C has a zoomed axis."
     page = Page(6.25, caption([found], text, words))
     title = "Transform of the target (odd; x > 0 shown)"
-    _draw_transform(page.panel("A", title, (0.62, 0.35, 2.45, 1.6)))
-    _draw_projection(page.panel("B", "Two-hot projection of 0.35", (4.3, 0.35, 2.75, 1.6)))
+    _draw_transform(page.panel("A", title, (0.62, 0.35, 2.45, 1.6), data=False))
+    _draw_projection(
+        page.panel("B", "Two-hot projection of 0.35", (4.3, 0.35, 2.75, 1.6), data=False)
+    )
     for letter, left, quantity, title in (
         ("C", 0.62, "score", "Score at reward scale 1"),
         ("D", 4.3, "bins", "Effective bins at reward scale 1"),
     ):
         draw_measured(page.panel(letter, title, (left, 2.65, 2.75, 1.25)), found, quantity)
-    draw_path(page.panel("E", "Path of a target and of a prediction", (0.62, 4.5, 6.43, 1.55)))
-    return page.figure
+    box = (0.62, 4.5, 6.43, 1.55)
+    draw_path(page.panel("E", "Path of a target and of a prediction", box, data=False))
+    return page.finish()
 
 
 def _draw_transform(axes: Axes) -> None:
@@ -212,34 +219,54 @@ def _draw_arrow(
 def draw_interface_state(results: Mapping[str, Results]) -> Figure:
     """``interface-state``: the effect of the state under each interface and scale (P1)."""
     found = results.get("P1")
-    effects = cells(found, "effect")
-    words, family = evidence(effects), family_of(effects)
+    effects, changes = cells(found, "effect"), cells(found, "interaction")
+    words, family = evidence(effects), family_of([*effects, *changes])
     thin = f"Thin lines: {family}." if family else ""
-    text = "Effect: score of live minus pin, within seeds."
-    page = Page(2.85, caption([found], text, words, thin))
-    axes = page.panel("", "Live minus pin under three value interfaces", (0.62, 0.35, 5.3, 2.1))
-    arms, apart = arms_run(found, "effect"), 0.2
-    scales = sorted(labels_run(found, "effect", "scale"))
+    page = Page(2.85, caption([found], EFFECT, CHANGE if changes else "", words, thin))
+    axes = page.panel("A", "Live minus pin under each interface", (0.62, 0.35, 2.75, 2.1))
+    _draw_state(axes, found, "effect")
+    axes = page.panel("B", "That effect, minus the default's", (4.75, 0.35, 1.5, 2.1), 0.5)
+    _draw_state(axes, found, "interaction")
+    return page.finish()
+
+
+EFFECT = "A: score of live minus pin, within seeds."
+CHANGE = "B: the same under an interface, less that under the default."
+
+
+def _draw_state(axes: Axes, found: Results | None, quantity: str) -> None:
+    """Draw a difference over reward scale, an interface beside the other."""
+    arms = [arm for arm in arms_run(found, quantity) if cells(found, quantity, arm=arm)]
+    scales = sorted(labels_run(found, quantity, "scale"))
+    if not arms:
+        absent(axes)
+        return
+    apart = 0.8 / max(len(arms), 2)
     rows = [
         Row(
             scale_text(scale),
-            [(arm_style(arm), cell(found, "effect", arm=arm, scale=scale)) for arm in arms],
+            [(arm_style(arm), cell(found, quantity, arm=arm, scale=scale)) for arm in arms],
         )
         for scale in scales
     ]
-    if not draw_forest(axes, rows, upright=True, apart=apart, labelsize=None):
-        return page.figure
-    ends = [0.0, 1.0, *reach(one for row in rows for _, one in row.marks)]
+    draw_forest(axes, rows, upright=True, apart=apart, labelsize=None)
+    gone = [arm for arm in INTERFACES if arm not in arms and (arm, quantity) != DEFAULT_CHANGE]
+    note_not_run(axes, (arm_style(arm).name for arm in gone))
+    ends = [0.0, *reach(one for row in rows for _, one in row.marks)]
     for place, scale in enumerate(scales):
         for turn, arm in enumerate(arms):
-            wide = cell(found, "effect", arm=arm, scale=scale, level="family")
-            if wide is not None:
+            wide = cell(found, quantity, arm=arm, scale=scale, level="family")
+            if wide is not None and wide.n >= FEWEST:
                 at = place + apart * (turn - (len(arms) - 1) / 2)
                 axes.vlines(at, wide.low, wide.high, color=arm_style(arm).colour, lw=0.6, zorder=1)
-                ends += reach([wide])
+                ends += [end for end in (wide.low, wide.high) if np.isfinite(end)]
     name_marks(axes, map(arm_style, arms))
     axes.axhline(0.0, color=GREY, lw=0.7, zorder=1)
-    axes.set(ylim=(min(ends) - 0.06, max(ends) + 0.06))
+    room = 0.05 * max(max(ends) - min(ends), 0.5)
+    axes.set(ylim=(min(ends) - room, max(ends) + room))
     axes.set(xlabel="reward scale", ylabel="score difference")
     axes.grid(axis="y")
-    return page.figure
+
+
+DEFAULT_CHANGE = ("default", "interaction")
+"""An interface does not differ from itself."""

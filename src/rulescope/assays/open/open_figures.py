@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,14 +13,15 @@ from matplotlib.figure import Figure
 from rulescope.assays.comparison_families import CONTEXT_PAIRS
 from rulescope.assays.estimates import label_text
 from rulescope.assays.figure_data import (
-    Cell,
     arms_run,
     caption,
     cell,
     cells,
+    count_words,
     curves_by_arm,
     evidence,
     labels_run,
+    rescaled,
 )
 from rulescope.assays.minatar.minatar_context import NAMES
 from rulescope.assays.open.open_carry import GAMES
@@ -30,7 +30,7 @@ from rulescope.assays.panels import (
     arm_row,
     draw_curves,
     draw_forest,
-    name_marks,
+    note_not_run,
     set_difference_axis,
     set_level_axis,
     set_scale_axis,
@@ -39,14 +39,12 @@ from rulescope.assays.panels import (
 from rulescope.render.arm_styles import ArmStyle, arm_style, subject
 from rulescope.render.line_labels import name_ends
 from rulescope.render.palette import DARK, GREY, NOTE, PALE
-from rulescope.render.style import SMALL, Page, styled
+from rulescope.render.style import SMALL, Page, absent, styled
 
 if TYPE_CHECKING:
     from rulescope.assays.results import Results
     from rulescope.stats import Estimate
 
-FEWEST_ROWS = 6
-"""There is room for so many, or two would stand far apart."""
 ENDPOINTS = {
     "live-minus-zero": ("live − zero", arm_style("zero")),
     "live-minus-zero-update": ("live − zero (u)", arm_style("zero-update")),
@@ -90,73 +88,82 @@ def draw_open_carry(results: Mapping[str, Results]) -> Figure:
         CARRY_WORDS if found is not None else "",
         UPDATE_WORDS if cells(found, "live-minus-zero-update") else "",
     )
-    games = _games_run(found)
-    page = Page(0.1 + 2.15 * len(games), words)
-    for turn, game in enumerate(games):
-        top, letters = 0.35 + 2.15 * turn, "ABCDEF"[3 * turn :]
-        left = page.panel(letters[0], f"{GAMES[game]}: in the end", (0.55, top, 1.35, 1.4))
-        middle = page.panel(letters[1], "What was learned", (3.86, top, 1.05, 1.4), 0.9)
-        right = page.panel(letters[2], "What the carry does", (5.92, top, 1.16, 1.4), 0.9)
-        _draw_levels(left, found, game)
-        _draw_contrasts(middle, found, game, CAPABILITY)
-        _draw_contrasts(right, found, game, ENDPOINTS)
-    return page.figure
+    page = Page(0.0, words)
+    for turn, game in enumerate(_games_run(found)):
+        levels = _level_rows(found, game)
+        learned, carry = (_contrast_rows(found, game, kinds) for kinds in (CAPABILITY, ENDPOINTS))
+        most = max(len(groups) for groups in map(_flat, (levels, learned, carry)))
+        top, letters = page.extend(ROW * max(most, 3) + 0.85), "ABCDEF"[3 * turn :]
+        for place, (groups, title, label) in enumerate(
+            (
+                (levels, f"{GAMES[game]}: level", RATE),
+                (learned, f"{GAMES[game]}: learned", GAP),
+                (carry, f"{GAMES[game]}: carry", GAP),
+            )
+        ):
+            high = ROW * max(len(_flat(groups)), 3)
+            box = (LEFTS[place], top, 1.0, high)
+            axes = page.panel(letters[place], title, box, INDENTS[place])
+            _draw_groups(axes, groups, label)
+    return page.finish()
+
+
+ROW = 0.23
+"""Inches of a row."""
+LEFTS, INDENTS = (1.38, 3.8, 6.1), (1.28, 1.3, 1.25)
+"""Inches: where the panels of a game begin, and how far out their letters stand."""
 
 
 def _games_run(found: Results | None) -> list[str]:
-    """Return the games that have rates; all without any."""
+    """Return the games that have rates."""
     run = labels_run(found, "rate", "task")
-    return [game for game in GAMES if game in run] or list(GAMES)
+    return [game for game in GAMES if game in run]
 
 
-def _draw_levels(axes: Axes, found: Results | None, game: str) -> None:
-    """Draw how each policy fares at each scale."""
-    arms = arms_run(found, "rate", task=game)
-    rows = [
-        Row(
-            label_text(scale),
-            [
-                (arm_style(arm), cell(found, "rate", task=game, arm=arm, scale=scale))
-                for arm in arms
-            ],
-        )
-        for scale in sorted(labels_run(found, "rate", "scale", task=game))
-    ]
-    apart = 0.8 / max(len(arms), 4)
-    if draw_forest(axes, rows, upright=True, apart=apart, size=4.0, labelsize=None):
-        name_marks(axes, map(arm_style, arms))
-        set_level_axis(axes, RATE)
-        axes.set_xlabel("reward scale of training")
+def _flat(groups: Sequence[Sequence[Row]]) -> list[Row]:
+    return [row for group in groups for row in group]
 
 
-def _draw_contrasts(
-    axes: Axes, found: Results | None, game: str, kinds: Mapping[str, tuple[str, ArmStyle]]
-) -> None:
-    """Draw contrasts of a game as rows, in thousandths; those of a kind stand together."""
-    rows: list[Row] = []
-    gaps: list[int] = []
+def _level_rows(found: Results | None, game: str) -> list[list[Row]]:
+    """Return the rates of the policies in a game, in a group for each scale."""
+    groups = []
+    for scale in sorted(labels_run(found, "rate", "scale", task=game)):
+        rows = []
+        for arm in arms_run(found, "rate", task=game):
+            one = cell(found, "rate", task=game, arm=arm, scale=scale)
+            name = f"{arm_style(arm).name}, {label_text(scale)}"
+            rows += [arm_row(arm_style(arm), one, name)] if one is not None else []
+        groups += [rows] if rows else []
+    return groups
+
+
+def _contrast_rows(
+    found: Results | None, game: str, kinds: Mapping[str, tuple[str, ArmStyle]]
+) -> list[list[Row]]:
+    """Return contrasts of a game in thousandths, in a group for each kind."""
+    groups = []
     for kind, (name, how) in kinds.items():
-        scales = sorted(labels_run(found, kind, "scale", task=game))
-        for scale in scales:
+        rows = []
+        for scale in sorted(labels_run(found, kind, "scale", task=game)):
             one = cell(found, kind, task=game, scale=scale)
-            rows.append(arm_row(how, _in_thousandths(one), f"{name}, {label_text(scale)}"))
-        gaps += [len(rows)] if scales else []
-    if draw_forest(axes, rows, size=4.0, labelsize=6.4):
-        for gap in gaps[:-1]:
-            axes.axhline(0.5 - gap, color=PALE, lw=0.8, zorder=0)
-        axes.set_ylim(-max(len(rows), FEWEST_ROWS) + 0.4, 0.6)
-        set_difference_axis([axes], GAP, least=0.0)
+            if one is not None:
+                rows.append(arm_row(how, rescaled(one, 1000.0), f"{name}, {label_text(scale)}"))
+        groups += [rows] if rows else []
+    return groups
 
 
-def _in_thousandths(one: Estimate | None) -> Estimate | None:
-    """Return an estimate, and its lifetimes, in thousandths."""
-    if one is None:
-        return None
-    value, low, high = (1000.0 * end for end in (one.value, one.low, one.high))
-    scaled = replace(one, value=value, low=low, high=high)
-    if isinstance(scaled, Cell):
-        return replace(scaled, seeds=tuple(1000.0 * seed for seed in scaled.seeds))
-    return scaled
+def _draw_groups(axes: Axes, groups: Sequence[Sequence[Row]], label: str) -> None:
+    """Draw groups of rows below each other, with a line between them and zero in sight."""
+    rows = _flat(groups)
+    if not rows:
+        absent(axes)
+        return
+    draw_forest(axes, rows, size=4.0, labelsize=6.4, least=3, between=", ")
+    edge = 0.5
+    for group in groups[:-1]:
+        edge -= len(group)
+        axes.axhline(edge, color=PALE, lw=0.8, zorder=0)
+    set_difference_axis([axes], label, least=0.0, ticks=3)
 
 
 @styled
@@ -177,13 +184,19 @@ def draw_minatar_context(results: Mapping[str, Results]) -> Figure:
         top = 0.35 + 2.05 * turn
         title = f"{GAMES[game]}: reward rate"
         _draw_rates(page.panel("AC"[turn], title, (0.55, top, 1.45, 1.3)), found, game)
+        shown = [pair for pair in pairs if cells(found, pair, task=game)]
         panels = []
-        for place, (pair, title) in enumerate(pairs.items()):
-            box = (3.42 + place * 1.22, top, 1.1, 1.3)
-            axes = page.panel("" if place else "BD"[turn], title, box, 0.36)
+        wide = min(1.1, 3.7 / max(len(shown), 1) - 0.12) if len(shown) > 2 else 1.5
+        for place, pair in enumerate(shown):
+            box = (3.42 + place * (wide + 0.12), top, wide, 1.3)
+            heading = pairs[pair] if len(shown) > 1 else f"{GAMES[game]}: {pairs[pair]}"
+            axes = page.panel("" if place else "BD"[turn], heading, box, 0.36)
             panels += [axes] if _draw_differences(axes, found, pair, game) else []
         _share_vertical_axis(panels)
-    return page.figure
+        gone = [name for pair, name in pairs.items() if pair not in shown]
+        if page.figure.axes:
+            note_not_run(page.figure.axes[-1], (f"{GAMES[game]} {name}" for name in gone))
+    return page.finish()
 
 
 def _draw_rates(axes: Axes, found: Results | None, game: str) -> None:
@@ -200,15 +213,17 @@ def _draw_differences(axes: Axes, found: Results | None, pair: str, game: str) -
     rows = [
         Row(
             label_text(scale),
-            [(DIFFERENCE, _in_thousandths(cell(found, pair, task=game, scale=scale)))],
+            [(DIFFERENCE, rescaled(one, 1000.0))],
         )
         for scale in sorted(labels_run(found, pair, "scale", task=game))
+        if (one := cell(found, pair, task=game, scale=scale)) is not None
     ]
-    if not draw_forest(axes, rows, upright=True, size=4.0, labelsize=6.6):
+    if not draw_forest(axes, rows, upright=True, size=4.0, labelsize=6.6, between=None):
         return False
     axes.axhline(0.0, color=GREY, lw=0.8, zorder=1)
     axes.grid(axis="y")
-    axes.set_xlabel("reward scale")
+    count = count_words(one for row in rows for _, one in row.marks)
+    axes.set_xlabel("\n".join(filter(None, ["reward scale", count])))
     return True
 
 

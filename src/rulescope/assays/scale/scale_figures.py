@@ -31,7 +31,8 @@ from rulescope.assays.panels import (
     draw_forest,
     draw_scores_over_scale,
     fix_ticks,
-    name_last,
+    name_marks,
+    note_not_run,
     power,
     set_decades_axis,
     set_scale_axis,
@@ -67,12 +68,16 @@ def draw_windows(
     criteria: Mapping[str, str],
     *,
     label: str = "usable window (decades)",
+    named: bool = True,
 ) -> bool:
     """Draw the widths of windows for each task and criterion, an arm beside the other.
 
-    Groups are named by what varies. Return whether there are any.
+    Groups are named by what varies; tasks that were not run are left out. Return whether there
+    are any. Where they are ``named``, names of the arms stand at the right.
     """
     run = {task: arms_run(results, "width", planned=True, task=task) for task in tasks}
+    note_not_run(axes, (name for task, name in tasks.items() if not run[task]))
+    tasks = {task: name for task, name in tasks.items() if run[task]}
     arms = in_order(arm for task in tasks for arm in arms_run(results, "width", task=task))
     rows = [
         Row(
@@ -85,16 +90,18 @@ def draw_windows(
         for task, name in tasks.items()
         for criterion in criteria
     ]
-    apart = min(0.19, 0.8 / max(len(arms), 1))
+    apart = min(0.24, 0.8 / max(len(arms), 1))
+    if not rows:
+        absent(axes)
+        return False
     if not draw_forest(axes, rows, upright=True, apart=apart, labelsize=None):
         return False
-    tasks_of = [task for task in tasks for _ in criteria]
-    for place, (row, task) in enumerate(zip(rows, tasks_of, strict=True)):
+    if named:
+        name_marks(axes, map(arm_style, arms))
+    for place, row in enumerate(rows):
         if all(one is None for _, one in row.marks):
-            write_not_run(axes, place, "no estimate" if run[task] else "not run")
-    every = [one for row in rows for _, one in row.marks if one is not None]
-    tops = [max(e.value, e.high) if np.isfinite(e.high) else e.value for e in every]
-    set_decades_axis(axes, max([1.0, *tops]))
+            write_not_run(axes, place, "no estimate")
+    set_decades_axis(axes, max([1.0, *reach(one for row in rows for _, one in row.marks)]))
     axes.set_ylabel(label)
     return True
 
@@ -113,12 +120,12 @@ def draw_scale_detail(results: Mapping[str, Results]) -> Figure:
     box = (0.62, 0.35, 5.75, 2.0)
     curves = page.panel("A", f"{name}: final score over reward scale", box)
     name_ends(curves, draw_scores_over_scale(curves, curves_by_arm(scale, "score", task=task)))
-    windows = page.panel("B", f"{name}: window by criterion", (0.62, 2.98, 3.35, 1.95))
+    windows = page.panel("B", f"{name}: window by criterion", (0.62, 2.98, 2.95, 1.95))
     if draw_windows(windows, scale, {task: name}, CRITERIA):
         windows.set_xlabel("criterion: score at least")
-    contrasts = page.panel("C", "live − pin (adjusted)", (5.08, 2.98, 1.3, 1.95), 0.85)
+    contrasts = page.panel("C", "live − pin (adjusted)", (5.25, 2.98, 1.13, 1.95), 0.98)
     _draw_contrasts(contrasts, scale)
-    return page.figure
+    return page.finish()
 
 
 def _draw_contrasts(axes: Axes, results: Results | None) -> None:
@@ -134,7 +141,8 @@ def _draw_contrasts(axes: Axes, results: Results | None) -> None:
         planned = [] if results is None else results.estimates.where("contrast")
         absent(axes, INCOMPETENT if any(row.estimate.n for row in planned) else "not run")
         return
-    draw_forest(axes, [arm_row(CONTRAST, e, name) for name, e in found.items()], labelsize=6.6)
+    rows = [arm_row(CONTRAST, e, name) for name, e in found.items()]
+    draw_forest(axes, rows, labelsize=6.4, between=", ")
     # whole decades have no decimals
     numbers = [interval_text(e, lambda width: f"{round(width, 2):g}") for e in found.values()]
     write_beside(axes, numbers)
@@ -159,25 +167,27 @@ def draw_scale_appendix(results: Mapping[str, Results]) -> Figure:
     )
     if not cells(scale, "displacement"):
         moved = ""
-    page = Page(6.5, caption([scale], words, THRESHOLD, arms, moved))
+    tasks = tasks_run(scale)
+    # of several tasks each is a column, of one its panels stand in a row
+    step = (2.3, 0.0) if len(tasks) == 1 else (0.0, 2.12)
+    page = Page(2.3 + 2 * step[1], caption([scale], words, THRESHOLD, arms, moved))
     scores: list[tuple[Axes, list[End]]] = []
     shifts: list[tuple[Axes, list[End]]] = []
     windows: list[Axes] = []
-    for column, (task, name) in enumerate(CATCH_NAMES.items()):
+    for column, task in enumerate(tasks):
+        name = CATCH_NAMES.get(task, task)
         titles = (name, f"{name}: windows", f"{name}: displacement")
+        wide = 1.45 if len(tasks) == 1 else min(1.62, 5.4 / len(tasks) - 0.35)
         rows = [
-            page.panel("ABCDEFGHI"[row * 3 + column], title, (left, top, 1.62, 1.48), 0.3)
+            page.panel("ABCDEFGHI"[row * len(tasks) + column], title, (left, top, wide, 1.48), 0.3)
             for row, title in enumerate(titles)
-            for left, top in [(0.62 + column * 2.07, 0.35 + row * 2.12)]
+            for left, top in [(0.62 + column * (wide + 0.42) + row * step[0], 0.35 + row * step[1])]
         ]
-        if task not in tasks_run(scale):
-            for axes in rows:
-                absent(axes)
-            continue
         curves = curves_by_arm(scale, "score", task=task)
         scores.append((rows[0], draw_scores_over_scale(rows[0], curves)))
         fixed = {c: c for c in ("0.7", "0.8", "0.9")}
-        if draw_windows(rows[1], scale, {task: name}, fixed, label="window (decades)"):
+        last = column == len(tasks) - 1
+        if draw_windows(rows[1], scale, {task: name}, fixed, label="window (decades)", named=last):
             rows[1].set_xlabel("score at least")
             windows.append(rows[1])
         shifts.append((rows[2], _draw_displacement(rows[2], scale, task)))
@@ -186,10 +196,10 @@ def draw_scale_appendix(results: Mapping[str, Results]) -> Figure:
     _share_vertical_axis([axes for axes, _ in scores])
     _share_vertical_axis(windows)
     # Colours and markers are the same in each column: names stand at the last one.
-    for last, drawn in ((rows[0], scores), (rows[2], shifts)):
+    for drawn in (scores, shifts):
         if drawn:
-            name_last(last, *drawn[-1])
-    return page.figure
+            name_ends(*drawn[-1])
+    return page.finish()
 
 
 def _share_vertical_axis(panels: Sequence[Axes]) -> None:
@@ -213,7 +223,7 @@ def _draw_displacement(axes: Axes, results: Results | None, task: str) -> list[E
                 name = f"{arm_style(arm).name} {vector}"
                 lines.append((arm_style(arm)._replace(name=name, filled=vector == "h"), line))
     if not lines:
-        absent(axes)
+        absent(axes, "no estimate")
         return []
     set_scale_axis(axes, [line.x for _, line in lines])
     ends = draw_curves_beside(axes, lines, 0.05, log=True, lifetimes=False)
@@ -232,8 +242,6 @@ def draw_scale_audit(results: Mapping[str, Results]) -> Figure:
     """``scale-audit``: score over reward scale, with every seed where known."""
     scale = results.get("E1")
     tasks = tasks_run(scale) or ["catch"]
-    rows = [] if scale is None else scale.estimates.where("score")
-    seeds = any(row.seeds is not None for row in rows)
     width = "Beside the names: class and ends of the window of scales with a score of at least 0.8."
     words = [
         evidence(cells(scale, "score")),
@@ -247,10 +255,10 @@ def draw_scale_audit(results: Mapping[str, Results]) -> Figure:
         title = f"{CATCH_NAMES.get(task, task)}: final score over reward scale"
         axes = page.panel(letter, title, (0.62, 0.35 + 2.75 * turn, 5.0, 2.15))
         curves = curves_by_arm(scale, "score", task=task)
-        ends = draw_scores_over_scale(axes, curves, band=not seeds)
+        ends = draw_scores_over_scale(axes, curves)
         pairs = zip(ends, curves, strict=True)
         name_ends(axes, [_with_window(end, scale, task, arm) for end, arm in pairs])
-    return page.figure
+    return page.finish()
 
 
 def _with_window(end: End, results: Results | None, task: str, arm: str) -> End:

@@ -14,6 +14,7 @@ from rulescope.assays.figure_data import (
     caption,
     cell,
     cells,
+    count_words,
     evidence,
     interval_text,
     point,
@@ -27,15 +28,15 @@ from rulescope.assays.panels import (
     draw_curves,
     draw_forest,
     name_marks,
+    note_not_run,
     set_difference_axis,
     set_score_axis,
     with_styles,
     write_beside,
-    write_not_run,
 )
 from rulescope.render.arm_styles import arm_style, in_order
 from rulescope.render.line_labels import End, name_ends
-from rulescope.render.palette import DARK, PALE, PALE_BLUE, VERMILION
+from rulescope.render.palette import DARK, PALE, PALE_BLUE, VERMILION, readable
 from rulescope.render.style import SMALL, Page, absent, styled
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def draw_streams(results: Mapping[str, Results]) -> Figure:
     used = [*cells(exposure, "score"), *cells(stream, "score"), *effects]
     within = "E: masked minus episodic within each seed." if effects else ""
     words = [evidence(used), WORDS if exposure or stream else "", within]
-    page = Page(7.0, caption([exposure, stream, masking], *words))
+    page = Page(7.0, caption([exposure, stream, masking], *words), merge=True)
     worlds: tuple[tuple[Results | None, dict[str, Label], str], ...] = (
         (exposure, {"condition": "episodic"}, "Catch, episode ends signalled"),
         (exposure, {"condition": "masked"}, "Catch, ends not signalled (masked)"),
@@ -71,8 +72,8 @@ def draw_streams(results: Mapping[str, Results]) -> Figure:
     box = (0.62, 5.19, 1.4, 1.42)
     _draw_effects(page.panel("E", "Breakout: masked − episodic", box), masking)
     box = (4.24, 5.19, 2.86, 1.42)
-    _draw_signals(page.panel("F", "What happens, and what is signalled", box))
-    return page.figure
+    _draw_signals(page.panel("F", "What happens, and what is signalled", box, data=False))
+    return page.finish()
 
 
 def _draw_learning(
@@ -82,7 +83,6 @@ def _draw_learning(
     arms = arms_run(results, "score", planned=False, **labels)
     if not arms:
         absent(axes)
-        ends.set_axis_off()
         return
     lines = {
         arm: line._replace(x=line.x / 1000)
@@ -102,7 +102,7 @@ def _draw_learning(
     axes.locator_params(axis="x", nbins=5)
     axes.set_xlabel("interactions (thousands)")
     ends.set(xlim=(-0.7, len(arms) - 0.3), xticks=[], ylabel="")
-    ends.set_xlabel("final", labelpad=8)
+    ends.set_xlabel("\n".join(filter(None, ["final", count_words(known.values())])), labelpad=8)
     ends.tick_params(axis="y", length=0, labelleft=False)
     ends.spines["left"].set_color(PALE)
     names = [
@@ -159,7 +159,10 @@ def _draw_signals(axes: Axes) -> None:
     axes.set_xlabel("step of a lane", loc="right")
     key = axes.get_xaxis_transform()
     axes.plot([-13.8], [KEY], "v", color=VERMILION, ms=4.5, transform=key, clip_on=False)
-    axes.text(-12.6, KEY, "end signalled,  gap: reset", transform=key, size=SMALL, va="center")
+    words = "end signalled"
+    ink = readable(VERMILION)
+    axes.text(-12.6, KEY, words, transform=key, size=SMALL, va="center", color=ink)
+    axes.text(-0.4, KEY, "gap: reset", transform=key, size=SMALL, va="center", color=DARK)
 
 
 BOUNDARIES = (
@@ -195,11 +198,11 @@ def draw_synthetic_terminals(results: Mapping[str, Results]) -> Figure:
     times = page.panel("B", "Interactions until 0.8", (3.9, 0.35, 2.5, 1.9))
     every = _draw_by_boundary(times, results, "steps")
     if every:
-        times.set(ylim=(0, max([1.0, *reach(every)]) * 1.12), ylabel="thousands")
+        times.set(ylim=(0, max([1.0, *reach(every)]) * 1.3), ylabel="thousands")
         times.yaxis.set_major_formatter(lambda value, _: f"{value / 1000:g}")
         times.grid(axis="y")
         name_marks(times, map(arm_style, _boundary_arms(results)))
-    return page.figure
+    return page.finish()
 
 
 def _boundary_arms(results: Mapping[str, Results]) -> list[str]:
@@ -214,7 +217,14 @@ def _boundary_arms(results: Mapping[str, Results]) -> list[str]:
 
 def _draw_by_boundary(axes: Axes, results: Mapping[str, Results], quantity: str) -> list[Estimate]:
     """Draw a readout over what is signalled, an arm beside the other; return what is drawn."""
-    arms, apart = _boundary_arms(results), 0.2
+    arms, apart = _boundary_arms(results), 0.36
+    run = [
+        each for each in BOUNDARIES if arms_run(results.get(each[0]), "score", condition=each[1])
+    ]
+    note_not_run(axes, (f"ends signalled: {each[2]}" for each in BOUNDARIES if each not in run))
+    if all(condition == "episodic" for _, condition, _ in run):  # nothing to compare it with
+        absent(axes)
+        return []
     rows = [
         Row(
             words,
@@ -223,30 +233,29 @@ def _draw_by_boundary(axes: Axes, results: Mapping[str, Results], quantity: str)
                 for arm in arms
             ],
         )
-        for name, condition, words in BOUNDARIES
+        for name, condition, words in run
     ]
     if not draw_forest(axes, rows, upright=True, apart=apart, labelsize=None):
         return []
-    for place, (name, condition, _) in enumerate(BOUNDARIES):
-        if not arms_run(results.get(name), "score", condition=condition):
-            write_not_run(axes, place)
-        for turn, (arm, (_, found)) in enumerate(zip(arms, rows[place].marks, strict=True)):
+    for place, (name, condition, _) in enumerate(run):
+        for turn, arm in enumerate(arms):
             share = cell(results.get(name), "fraction", condition=condition, arm=arm)
             if quantity == "steps" and share is not None and share.value < 1.0:
-                at = place + apart * (turn - (len(arms) - 1) / 2)
-                _write_share(axes, at, share, found, arm)
+                _write_share(axes, place, share, arm, turn)
     axes.set_xlabel("steps between signalled ends")
     return [found for row in rows for _, found in row.marks if found is not None]
 
 
-def _write_share(axes: Axes, x: float, share: Estimate, found: Estimate | None, arm: str) -> None:
-    """Write how many lifetimes reach the threshold."""
+def _write_share(axes: Axes, x: float, share: Estimate, arm: str, turn: int) -> None:
+    """Write how many lifetimes of an arm reach the threshold, in its line above the marks."""
     axes.annotate(
         f"({count_text(share)})",
-        (x, 0.0 if found is None else max(found.value, found.high)),
-        xytext=(0, 3),
+        (x, 1.0),
+        xycoords=axes.get_xaxis_transform(),
+        xytext=(0, -9 * turn),
         textcoords="offset points",
         ha="center",
+        va="top",
         size=SMALL,
         color=arm_style(arm).ink,
     )
