@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from rulescope.assays import ASSAYS, Budget, Selection, find, gather, narrowed
 from rulescope.assays.assay_run import folder_name
@@ -15,7 +16,7 @@ from rulescope.assays.comparison import compare
 from rulescope.assays.plan import Plan
 from rulescope.assays.recorded_plans import record_plan, recorded_budgets
 from rulescope.assays.subject import make_subject
-from rulescope.audit.audit_plan import budgets, plan_audit
+from rulescope.audit.audit_plan import budgets, describe_budget, plan_audit
 from rulescope.core.errors import SpecError
 from rulescope.envs.tasks import Task, find_task
 from rulescope.envs.world_config import WORLDS
@@ -184,6 +185,19 @@ def test_an_audit_says_what_it_leaves_out(tmp_path: Path) -> None:
     ]
     assert audit.folder_name == "audit-sprout-standard-in-gymnasium-CartPole-v1"
     assert {run.environment for run in audit.runs.values()} == {audit.plans[0].budget.world(POLE)}
+
+
+def test_budgets_differ_where_references_or_the_code_of_a_world_differ() -> None:
+    named = budget_in("E1", task())
+    better = replace(SHARED, best=150.0)
+    exact = replace(SHARED, kind="exact")
+    easier = replace(SHARED, random=10.0)
+    texts = [describe_budget(named, task(one)) for one in (SHARED, better, exact, easier, RAW)]
+    assert len(set(texts)) == len(texts)
+    pole = find_task(POLE)
+    other = replace(pole, world=replace(pole.world, source="0" * 64))
+    assert describe_budget(named, pole) != describe_budget(named, other)
+    assert describe_budget(named, task()) == describe_budget(named, task(replace(SHARED)))
 
 
 def test_an_audit_of_open_stays_in_its_games() -> None:

@@ -23,6 +23,7 @@ from rulescope.audit.atlas_rows import (
     NO_COMMON_SEED,
     NOT_BY_SEED,
     OTHER_BUDGET,
+    OTHER_UNIT,
     UNKNOWN_BUDGET,
     Atlas,
     AtlasRow,
@@ -119,6 +120,14 @@ def test_rules_with_other_budgets_are_marked_and_never_compared() -> None:
     assert [rule.other_budgets for rule in made.rules] == [("E1",), (), (), ()]
     assert any("longer was run with another budget than a2c in E1" in s for s in made.sentences)
     assert [note.partition(":")[0] for note in made.notes] == ["old"]
+
+
+def test_values_in_other_units_are_never_compared() -> None:
+    raw = one_line("raw", [90.0] * 5)
+    [line] = raw.axes[0].measures
+    raw = replace(raw, axes=(replace(raw.axes[0], measures=(replace(line, unit="raw"),)),))
+    row = only(atlas_of(raw, one_line("a2c", [0.5] * 5)), "raw")
+    assert (row.note, row.difference) == (OTHER_UNIT, None)
 
 
 def test_what_cannot_be_paired_says_why() -> None:

@@ -21,6 +21,7 @@ from rulescope.audit.atlas_rows import (
     NO_COMMON_SEED,
     NOT_BY_SEED,
     OTHER_BUDGET,
+    OTHER_UNIT,
     UNKNOWN_BUDGET,
     Atlas,
     AtlasRow,
@@ -231,6 +232,8 @@ def _problem(row: AtlasRow, standard: AtlasRow | None, base: AtlasRow) -> str:
         return UNKNOWN_BUDGET
     if row.budget != base.budget:
         return OTHER_BUDGET
+    if row.unit != base.unit:
+        return OTHER_UNIT
     if standard is None:
         return ABSENT
     if not (row.value.seeds and standard.value.seeds):

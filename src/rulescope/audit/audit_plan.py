@@ -377,5 +377,13 @@ def describe_budget(budget: Budget, task: Task | None = None) -> str:
         length = f"{budget.episodes:,} episodes"
     scales = [f"{scale:g}" for scale in budget.scales]
     where = f", scales {', '.join(scales)}" if scales != ["1"] else ""
-    world = "" if task is None else f", in {task.name}"
-    return f"{length}{where}{world}"
+    return f"{length}{where}{'' if task is None else _describe_world(task)}"
+
+
+def _describe_world(task: Task) -> str:
+    """Return what scores in a named world rest on: its code, and what they are measured by."""
+    known = task.references
+    best = "no upper reference" if known.best is None else f"best {known.best:.6g} ({known.kind})"
+    source = getattr(task.world, "source", None)
+    code = "" if source is None else f", source {source[:12]}"
+    return f", in {task.name}{code}, {known.measure}: random {known.random:.6g}, {best}"
