@@ -28,6 +28,7 @@ from rulescope.audit.atlas_rows import (
     Atlas,
     AtlasRow,
 )
+from rulescope.audit.atlas_tables import measures_table
 from rulescope.audit.profile import (
     PINNED,
     RULE,
@@ -120,6 +121,26 @@ def test_rules_with_other_budgets_are_marked_and_never_compared() -> None:
     assert [rule.other_budgets for rule in made.rules] == [("E1",), (), (), ()]
     assert any("longer was run with another budget than a2c in E1" in s for s in made.sentences)
     assert [note.partition(":")[0] for note in made.notes] == ["old"]
+
+
+def test_rows_of_different_worlds_are_different_measures() -> None:
+    mine = replace(one_line("mine", [0.9] * 5), world="echo")
+    both = replace(one_line("a2c", [0.5] * 5), world="echo")
+    usual = one_line("usual", [0.4] * 5)
+    made = atlas_of(mine, usual, both)
+    titles = {row.rule: row.title for row in made.rows}
+    assert titles == {"mine": "Score, in echo", "usual": "Score", "a2c": "Score, in echo"}
+    assert only(made, "usual").note == ABSENT
+    assert only(made, "mine").difference is not None
+    said = [text for text in made.sentences if "ompetent" in text]
+    assert said == []  # without intervals nothing is judged
+    assert measures_table(made, made.rows, "").rows[0][1] == "Score, in echo"
+
+
+def test_one_rule_in_two_worlds_is_called_by_them() -> None:
+    usual = one_line("a2c", [0.5] * 5)
+    made = label_profiles({"one": usual, "two": replace(usual, world="echo")})
+    assert made == {"one": "a2c (quick)", "two": "a2c (quick, in echo)"}
 
 
 def test_values_in_other_units_are_never_compared() -> None:

@@ -28,6 +28,7 @@ from rulescope.audit.atlas_rows import (
     AtlasRule,
     AxisWorth,
 )
+from rulescope.audit.evidence import RAW_UNIT
 from rulescope.audit.history_answer import combine, nearest_to_decision
 from rulescope.audit.profile import PINNED, RULE, Axis, Comparison, Measure, Profile, ProfileValue
 from rulescope.core.errors import SpecError, nearest
@@ -59,7 +60,12 @@ def make_atlas(profiles: Mapping[str, Profile], reference: str | None = None) ->
 def label_profiles(profiles: Mapping[str, Profile]) -> dict[str, str]:
     """Return a name for each profile, by folder: the rule's, longer where several have it."""
     names: dict[str, tuple[str, ...]] = {
-        folder: (one.rule, f"{one.rule} ({one.preset})", f"{one.rule} ({folder})")
+        folder: (
+            one.rule,
+            f"{one.rule} ({one.preset})",
+            f"{one.rule} ({one.preset}{f', in {one.world}' if one.world else ''})",
+            f"{one.rule} ({folder})",
+        )
         for folder, one in profiles.items()
     }
 
@@ -134,6 +140,7 @@ def _measure_row(
         measure.difference,
         profile.budgets.get(measure.source, ""),
         measure.figures[RULE],
+        world=profile.world,
     )
     if asked is not None:
         without = measure.figures.get(asked.against)
@@ -152,7 +159,7 @@ def _place_row(
     profile: Profile, label: str, one: Comparison, worths: Mapping[str, AxisWorth]
 ) -> AtlasRow:
     """Return the row of a comparison that has no line in the profile, as of OPEN's scales."""
-    what = "Score" if one.unit == "score" else "Reward"
+    what = "Score" if one.unit in ("score", RAW_UNIT) else "Reward"
     row = AtlasRow(
         label,
         _axis_name(one, profile),
@@ -164,6 +171,7 @@ def _place_row(
         False,
         profile.budgets.get(one.source, ""),
         one.live,
+        world=profile.world,
     )
     return replace(row, without=one.other, **_history(one, worths))
 
@@ -267,4 +275,5 @@ def _rule(label: str, folder: str, profile: Profile, rows: Sequence[AtlasRow]) -
         "" if answer is None else answer.sentence,
         {} if answer is None else axis_worths(answer.comparisons),
         tuple(other),
+        profile.world,
     )

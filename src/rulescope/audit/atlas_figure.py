@@ -53,7 +53,7 @@ def picture(atlas: Atlas) -> Picture:
         )
         found = [row for row in rows if row.line == line]
         _draw(axes, found, names, named=across == 0)
-        title = textwrap.fill(found[0].measure, TITLE_LETTERS, max_lines=2, placeholder="…")
+        title = textwrap.fill(found[0].title, TITLE_LETTERS, max_lines=2, placeholder="…")
         axes.set_title(title, loc="left", size=7.5, color=TITLE, pad=4)
     if not lines:
         absent(page.axes(LEFT, TOP, WIDTH - LEFT - RIGHT, ROW * len(names)))

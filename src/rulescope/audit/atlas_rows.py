@@ -29,7 +29,8 @@ class AtlasRow(msgspec.Struct, frozen=True):
     """As the atlas calls it (:attr:`AtlasRule.label`)."""
     axis: str
     key: str
-    """Of the measure; rows of different rules with equal key and axis are one measure."""
+    """Of the measure; rows of different rules with equal key, axis and world are one
+    measure."""
     measure: str
     unit: str
     source: str
@@ -40,6 +41,8 @@ class AtlasRow(msgspec.Struct, frozen=True):
     budget: str
     """Length and scales of the lifetimes; empty if unknown."""
     value: ProfileValue
+    world: str = ""
+    """The world of the audit, as typed; empty if every assay ran in its own."""
     note: str = ""
     """Why there is no difference from the reference."""
     difference: ProfileValue | None = None
@@ -64,9 +67,15 @@ class AtlasRow(msgspec.Struct, frozen=True):
         return tuple(seed for seed, value in enumerate(self.value.seeds) if value is not None)
 
     @property
-    def line(self) -> tuple[str, str]:
+    def line(self) -> tuple[str, str, str]:
         """What rows of one measure have in common."""
-        return self.axis, self.key
+        return self.axis, self.key, self.world
+
+    @property
+    def title(self) -> str:
+        """The measure as it is read, with the world that was named for the audit."""
+        named = not self.world or self.world in self.measure
+        return self.measure if named else f"{self.measure}, in {self.world}"
 
 
 class AxisWorth(msgspec.Struct, frozen=True):
@@ -92,6 +101,7 @@ class AtlasRule(msgspec.Struct, frozen=True):
     rule: str
     preset: str
     learner: str
+    """Names the world of its audit too, if one was named."""
     folder: str
     verdict: Verdict | None
     """None in profiles of early versions, which have no answer."""
@@ -100,6 +110,8 @@ class AtlasRule(msgspec.Struct, frozen=True):
     """By axis of the answer, such as ``reward scale``."""
     other_budgets: tuple[str, ...] = ()
     """Assays whose budget is not that of the reference."""
+    world: str = ""
+    """The world of its audit, as typed; empty if every assay ran in its own."""
 
 
 class Atlas(msgspec.Struct, frozen=True):

@@ -140,7 +140,7 @@ def measures_table(atlas: Atlas, rows: Sequence[AtlasRow], title: str) -> Table:
         tuple(
             (
                 "" if before is not None and before.axis == row.axis else row.axis,
-                "" if before is not None and before.line == row.line else row.measure,
+                "" if before is not None and before.line == row.line else row.title,
                 row.rule,
                 value_text(row),
                 row.value.n,
@@ -191,7 +191,7 @@ def printed(found: ProfileValue | None, digits: int) -> str | None:
 
 def data_table(atlas: Atlas) -> Table:
     """Return every row with all that is known of it, a column for each number."""
-    words = ("rule", "axis", "measure", "key", "unit", "source", "budget")
+    words = ("rule", "world", "axis", "measure", "key", "unit", "source", "budget")
     numbers = ("value", "difference", "without", "worth")
     parts = ("", "_low", "_high", "_n", "_interval")
     after = ("against", "result", "reason", "verdict", "note", "seeds", "by_seed")

@@ -89,7 +89,7 @@ def _axis(rule: AtlasRule, found: AxisWorth | None) -> Entry:
 
 def _lines(rows: Iterable[AtlasRow]) -> list[list[AtlasRow]]:
     """Return the rows of each measure."""
-    found: dict[tuple[str, str], list[AtlasRow]] = {}
+    found: dict[tuple[str, str, str], list[AtlasRow]] = {}
     for row in rows:
         found.setdefault(row.line, []).append(row)
     return list(found.values())
@@ -125,7 +125,7 @@ def _row(row: AtlasRow, picture: Strip | None, *, history: bool) -> Entry:
     return {
         "rule": row.rule,
         "axis": row.axis,
-        "measure": row.measure,
+        "measure": row.title,
         "unit": row.unit,
         "value": _number(row.value, row.digits)
         | {"strip": picture, "detail": shown_beside(row.value)},
