@@ -16,7 +16,10 @@ from rulescope.assays.comparison import compare
 from rulescope.assays.plan import Plan
 from rulescope.assays.recorded_plans import record_plan, recorded_budgets
 from rulescope.assays.subject import make_subject
+from rulescope.audit import evidence, history_answer, profile_axes
+from rulescope.audit.atlas import rows_of
 from rulescope.audit.audit_plan import budgets, describe_budget, plan_audit
+from rulescope.audit.profile import Profile
 from rulescope.core.errors import SpecError
 from rulescope.envs.tasks import Task, find_task
 from rulescope.envs.world_config import WORLDS
@@ -185,6 +188,30 @@ def test_an_audit_says_what_it_leaves_out(tmp_path: Path) -> None:
     ]
     assert audit.folder_name == "audit-sprout-standard-in-gymnasium-CartPole-v1"
     assert {run.environment for run in audit.runs.values()} == {audit.plans[0].budget.world(POLE)}
+
+
+@pytest.mark.parametrize(("references", "unit"), [(SHARED, "score"), (RAW, "raw")])
+def test_an_atlas_has_the_scores_at_single_scales_in_a_named_world(
+    references: WorldReferences, unit: str
+) -> None:
+    subject = make_subject("sprout")
+    found = {
+        name: results_in(name, task(references), seeds=3, subject=subject)
+        for name in ("exposure", "E1")
+    }
+    compared = evidence.comparisons(found)
+    axes = profile_axes.axes_of(found)
+    answer = history_answer.answer(compared, has_history=True)
+    made = Profile("sprout", "smoke", "", axes, answer=answer, world="mine")
+    rows = {row.key: row for row in rows_of(made, "sprout")}
+    scales = [key for key in rows if key.startswith(evidence.AT_SCALE)]
+    assert len(scales) == len(found["E1"].axes["scale"])
+    assert all(rows[key].result is not None for key in scales)  # the history is judged there
+    for key in ("score", *scales):
+        assert rows[key].unit == unit
+        assert rows[key].value.value == pytest.approx(0.5 if unit == "score" else 50.0)
+    assert {one.unit for one in compared} == {unit}
+    assert not any(key.startswith("history/") for key in rows)  # every comparison has its line
 
 
 def test_budgets_differ_where_references_or_the_code_of_a_world_differ() -> None:
