@@ -201,7 +201,12 @@ def _worth(places: Sequence[Comparison]) -> AxisWorth:
     most = max(shown or places, key=lambda one: abs(one.difference.value or 0.0))
     if verdict == "undecided":
         most = nearest_to_decision(places)
-    return AxisWorth(verdict, len(places), most.place, most.difference, most.digits, most.reason)
+    made = AxisWorth(verdict, len(places), most.place, most.difference, most.digits, most.reason)
+    others = [one for one in shown if one.result != most.result]
+    if verdict != "both" or not others:
+        return made
+    other = max(others, key=lambda one: abs(one.difference.value or 0.0))
+    return replace(made, opposite_place=other.place, opposite=other.difference)
 
 
 def in_order(rows: Sequence[AtlasRow]) -> list[AtlasRow]:
@@ -276,4 +281,5 @@ def _rule(label: str, folder: str, profile: Profile, rows: Sequence[AtlasRow]) -
         {} if answer is None else axis_worths(answer.comparisons),
         tuple(other),
         profile.world,
+        profile.references,
     )

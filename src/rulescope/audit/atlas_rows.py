@@ -91,6 +91,9 @@ class AxisWorth(msgspec.Struct, frozen=True):
     digits: int = 2
     reason: str = ""
     """Why it is undecided."""
+    opposite_place: str = ""
+    opposite: ProfileValue | None = None
+    """Where it is both: the place that shows most of the other direction, and the worth there."""
 
 
 class AtlasRule(msgspec.Struct, frozen=True):
@@ -112,6 +115,8 @@ class AtlasRule(msgspec.Struct, frozen=True):
     """Assays whose budget is not that of the reference."""
     world: str = ""
     """The world of its audit, as typed; empty if every assay ran in its own."""
+    references: str = ""
+    """What scores are measured by in ``world``, in words."""
 
 
 class Atlas(msgspec.Struct, frozen=True):

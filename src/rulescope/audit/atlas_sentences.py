@@ -55,7 +55,7 @@ def _with_axes(rule: AtlasRule) -> str:
         wanted = ("asset", "burden", "both")
         parts = [
             f"{_at(axis, one)}{'' if one.verdict == rule.verdict else f', {one.verdict}'}: "
-            f"{'' if one.worth is None else with_interval(one.worth, one.digits)}"
+            f"{'' if one.worth is None else with_interval(one.worth, one.digits)}{_opposite(one)}"
             for axis, one in rule.axes.items()
             if one.verdict in wanted
         ]
@@ -69,6 +69,14 @@ def _with_axes(rule: AtlasRule) -> str:
 def _unnamed_world(rule: AtlasRule) -> bool:
     """Return whether the rule was audited in a world that its label does not name."""
     return bool(rule.world) and rule.world not in rule.label
+
+
+def _opposite(one: AxisWorth) -> str:
+    """Return the place that shows most of the other direction, where the history is both."""
+    if one.opposite is None:
+        return ""
+    where = f"{one.opposite_place}: " if one.opposite_place else ""
+    return f", {where}{with_interval(one.opposite, one.digits)}"
 
 
 def _at(axis: str, one: AxisWorth) -> str:

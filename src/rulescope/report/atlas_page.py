@@ -9,10 +9,10 @@ from rulescope.audit.atlas_figure import LIVE, MARKED, WITHOUT, cell_of
 from rulescope.audit.atlas_folder import NAME
 from rulescope.audit.atlas_rows import Atlas, AtlasRow, AtlasRule, AxisWorth
 from rulescope.audit.atlas_tables import (
-    EXPLAINED,
     NO_HISTORY,
     axis_text,
     difference_text,
+    explain,
     printed,
     result_text,
 )
@@ -48,7 +48,7 @@ def atlas_page(site: Site, atlas: Atlas, sizes: Sizes) -> str:
         axes=atlas.axes,
         sentences=atlas.sentences,
         notes=atlas.notes,
-        explained=EXPLAINED,
+        explained=explain(atlas),
         figure=figure_view(f"{FOLDER}/{NAME}", alt, MAIN, NAME, sizes),
         files=f"{FOLDER}/{NAME}",
         legend=[
