@@ -143,7 +143,7 @@ def test_a_world_without_episodes_has_one_exposure() -> None:
 @pytest.mark.parametrize(
     ("assay", "selection", "message"),
     [
-        ("F2", Selection(tasks=(POLE,)), f"--tasks: no '{POLE}'; valid: catch-big"),
+        ("F2", Selection(tasks=(POLE,)), f"--tasks: no '{POLE}' for F2: .*; valid: catch-big"),
         ("E1", Selection(tasks=("ctch",)), "--tasks: no 'ctch'; nearest: 'catch'"),
         ("E1", Selection(reference_best=3.0), "--tasks names 0"),
         ("E1", Selection(tasks=(POLE,), reference_best=3.0), "3 is not above random play"),
@@ -225,6 +225,25 @@ def test_budgets_differ_where_references_or_the_code_of_a_world_differ() -> None
     other = replace(pole, world=replace(pole.world, source="0" * 64))
     assert describe_budget(named, pole) != describe_budget(named, other)
     assert describe_budget(named, task()) == describe_budget(named, task(replace(SHARED)))
+
+
+def test_what_was_not_asked_for_is_not_left_out(tmp_path: Path) -> None:
+    audit = plan_audit("sprout", Store(tmp_path), preset="smoke", only=["scale"], env=POLE)
+    assert [plan.assay.id for plan in audit.plans] == ["E1"]
+    assert audit.left_out == ()
+    change = plan_audit("sprout", Store(tmp_path), preset="standard", only=["E3"], env=POLE)
+    assert [line.partition(":")[0] for line in change.left_out] == ["E3 reward-move"]
+
+
+def test_an_assay_that_cannot_run_in_a_named_world_says_why(tmp_path: Path) -> None:
+    why = f"--only: 'horizon' is not in this audit in {POLE}: it asks about a long lifetime"
+    with pytest.raises(SpecError, match=why):
+        plan_audit("sprout", Store(tmp_path), preset="standard", only=["horizon"], env=POLE)
+    with pytest.raises(SpecError, match="--only: 'E2' is not in this audit: 'a2c' has no history"):
+        plan_audit("a2c", Store(tmp_path), preset="smoke", only=["E2"], env=POLE)
+    stream = find("stream")
+    with pytest.raises(SpecError, match=f"--tasks: no '{POLE}' for E-A3c: .* never resets"):
+        narrowed(stream, stream.budget("smoke"), Selection(tasks=(POLE,)))
 
 
 def test_an_audit_of_open_stays_in_its_games() -> None:
