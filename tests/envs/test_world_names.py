@@ -70,6 +70,11 @@ def test_arguments_reach_the_world() -> None:
         ("gymnasium:CartPole-v1+TimeLimit?a=1&a=2", "of 'TimeLimit', a name is given twice"),
         ("gymnasium:CartPole-v1+nowhere:Half", r"wrappers\[0\]: 'nowhere:Half' cannot be imported"),
         ("gymnasium:CartPole-v1+a b", r"wrappers\[0\]\.name: expected"),
+        ("gymnasium:FrozenLake-v1?map_name=9x9", "cannot be made with map_name .KeyError: '9x9'"),
+        (
+            "gymnasium:CartPole-v1+FrameStackObservation?stack_size=four",
+            "cannot be made with stack",
+        ),
         ("gymnasium:Pendulum-v1", "has no discrete actions, .* DiscretizeAction"),
         ("gymnasium:CartPole-v1#image", "shows no dictionary but Box"),
     ],

@@ -16,7 +16,14 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from rulescope.core import plugin_source, seeds
-from rulescope.core.errors import RecordError, SpecError, WorldError, nearest, refusing_exit
+from rulescope.core.errors import (
+    RecordError,
+    RulescopeError,
+    SpecError,
+    WorldError,
+    nearest,
+    refusing_exit,
+)
 from rulescope.envs.environment import (
     Actions,
     Array,
@@ -229,12 +236,22 @@ def _make(config: Gymnasium) -> Any:
             f"environment.id: {config.id!r} cannot be made: it is not registered"
             f"{_nearest_ids(config.id, gymnasium.registry)}"
         ) from None
-    except (gymnasium.error.Error, ImportError, TypeError, ValueError) as fault:
+    except RulescopeError:
+        raise
+    except Exception as fault:  # the code of a world may raise anything
         given = f" with {', '.join(sorted(arguments))}" if arguments else ""
-        raise SpecError(f"environment.id: {config.id!r} cannot be made{given} ({fault})") from None
+        raise SpecError(
+            f"environment.id: {config.id!r} cannot be made{given} ({_reason(fault)})"
+        ) from None
     for place, wrapper in enumerate(config.wrappers):
         env = _wrap(env, wrapper, f"environment.wrappers[{place}]")
     return env
+
+
+def _reason(fault: Exception) -> str:
+    """Return the text of ``fault``; that of a missing key is the key alone."""
+    told = isinstance(fault, LookupError) or not str(fault)
+    return f"{type(fault).__name__}: {fault}" if told else f"{fault}"
 
 
 def _by_name(arguments: Sequence[Argument], where: str) -> dict[str, Any]:
@@ -254,7 +271,6 @@ def _nearest_ids(name: str, registered: Iterable[str]) -> str:
 
 def _wrap(env: Any, wrapper: WorldWrapper, where: str) -> Any:
     """Return ``env`` inside one wrapper; ``where`` begins the error."""
-    gymnasium = _package()
     module, colon, name = wrapper.name.rpartition(":")
     try:
         with refusing_exit(f"the wrapper {wrapper.name!r}"):
@@ -271,9 +287,13 @@ def _wrap(env: Any, wrapper: WorldWrapper, where: str) -> Any:
     try:
         with refusing_exit(f"the wrapper {wrapper.name!r}"):
             return getattr(kinds, name)(env, **arguments)
-    except (gymnasium.error.Error, ImportError, AssertionError, TypeError, ValueError) as fault:
+    except RulescopeError:
+        raise
+    except Exception as fault:
         given = f" with {', '.join(sorted(arguments))}" if arguments else ""
-        raise SpecError(f"{where}: {wrapper.name!r} cannot be made{given} ({fault})") from None
+        raise SpecError(
+            f"{where}: {wrapper.name!r} cannot be made{given} ({_reason(fault)})"
+        ) from None
 
 
 def _is_wrapper(module: Any, name: str) -> bool:
