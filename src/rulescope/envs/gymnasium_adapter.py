@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import inspect
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -243,9 +245,36 @@ def _make(config: Gymnasium) -> Any:
         raise SpecError(
             f"environment.id: {config.id!r} cannot be made{given} ({_reason(fault)})"
         ) from None
+    registered = gymnasium.spec(config.id).kwargs if _texts(arguments) else {}
+    _require_flags(type(env.unwrapped), registered, arguments, f"environment.id: {config.id!r}")
     for place, wrapper in enumerate(config.wrappers):
         env = _wrap(env, wrapper, f"environment.wrappers[{place}]")
     return env
+
+
+def _texts(arguments: Mapping[str, Any]) -> list[str]:
+    """Return the names of the arguments that are text."""
+    return [name for name, value in arguments.items() if isinstance(value, str)]
+
+
+def _require_flags(
+    kind: type, registered: Mapping[str, Any], arguments: Mapping[str, Any], where: str
+) -> None:
+    """Raise if text is given for what is true or false by default: any text would count as true.
+
+    The defaults are those of the constructor of ``kind``, or those ``registered`` instead.
+    """
+    texts = _texts(arguments)
+    if not texts:
+        return
+    try:
+        parameters = inspect.signature(kind).parameters
+    except (TypeError, ValueError):  # a constructor in C may have none
+        parameters = MappingProxyType({})
+    usual = {name: each.default for name, each in parameters.items()} | dict(registered)
+    for name in texts:
+        if isinstance(usual.get(name), bool):
+            raise SpecError(f"{where}: {name}={arguments[name]} is neither true nor false")
 
 
 def _reason(fault: Exception) -> str:
@@ -284,6 +313,7 @@ def _wrap(env: Any, wrapper: WorldWrapper, where: str) -> Any:
             + ("" if colon else "; one of another package is written module:Class")
         )
     arguments = _by_name(wrapper.arguments, f"{where}.arguments: of {wrapper.name!r}")
+    _require_flags(getattr(kinds, name), {}, arguments, f"{where}: {wrapper.name!r}")
     try:
         with refusing_exit(f"the wrapper {wrapper.name!r}"):
             return getattr(kinds, name)(env, **arguments)
