@@ -120,3 +120,20 @@ def test_a_spec_file_cannot_be_combined_with_options(tmp_path: Path) -> None:
 def test_a_missing_spec_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match=r"nowhere\.json"):
         invoke("life", "--spec", tmp_path / "nowhere.json")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["--truncation", "bootstrap"], "--truncation: the learner 'disco' takes every end"),
+        (["--iterations", "5"], r"--log-every: 20 is more than iterations \(5\)"),
+        (["--change", "action-flip@99999"], "--change: 99999 is not before the last iteration"),
+        (["--pin", "recurent"], "--pin: no carrier 'recurent'; nearest: 'recurrent'"),
+        (["--learning-rate", "-1"], "--learning-rate: expected"),
+    ],
+)
+def test_an_impossible_run_names_the_option_as_typed(
+    given: list[str], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(SpecError, match=f"^{message}"):
+        invoke("life", *given, "--store", tmp_path)
