@@ -91,13 +91,13 @@ def test_options_that_do_not_apply_to_a_learner_are_refused(
         (["--scale", "0"], "scale"),
         (["--scale", "nan"], "scale"),
         (["--iterations", "0"], "iterations"),
-        (["--log-every", "99999"], "log_every"),
+        (["--log-every", "99999"], "--log-every"),
         (["--seed", "-1"], "seed"),
         (["--stop-after", "5000"], "--stop-after"),
-        (["--learning-rate", "-1"], "learning_rate"),
+        (["--learning-rate", "-1"], "--learning-rate"),
         (["--change", "acton-flip@5"], "--change: no 'acton-flip'; nearest: 'action-flip'"),
         (["--change", "action-flip"], "does not name an iteration"),
-        (["--change", "action-flip@2000"], "change.at: 2000 is not before the last iteration"),
+        (["--change", "action-flip@2000"], "--change: 2000 is not before the last iteration"),
     ],
 )
 def test_bad_options_are_refused_before_anything_is_written(
