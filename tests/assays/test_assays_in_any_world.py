@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from rulescope.assays import ASSAYS, Budget, Selection, find, gather, narrowed
 from rulescope.assays.assay_run import folder_name
@@ -15,7 +16,10 @@ from rulescope.assays.comparison import compare
 from rulescope.assays.plan import Plan
 from rulescope.assays.recorded_plans import record_plan, recorded_budgets
 from rulescope.assays.subject import make_subject
-from rulescope.audit.audit_plan import budgets, plan_audit
+from rulescope.audit import evidence, history_answer, profile_axes
+from rulescope.audit.atlas import rows_of
+from rulescope.audit.audit_plan import budgets, describe_budget, plan_audit
+from rulescope.audit.profile import Profile
 from rulescope.core.errors import SpecError
 from rulescope.envs.tasks import Task, find_task
 from rulescope.envs.world_config import WORLDS
@@ -139,7 +143,7 @@ def test_a_world_without_episodes_has_one_exposure() -> None:
 @pytest.mark.parametrize(
     ("assay", "selection", "message"),
     [
-        ("F2", Selection(tasks=(POLE,)), f"--tasks: no '{POLE}'; valid: catch-big"),
+        ("F2", Selection(tasks=(POLE,)), f"--tasks: no '{POLE}' for F2: .*; valid: catch-big"),
         ("E1", Selection(tasks=("ctch",)), "--tasks: no 'ctch'; nearest: 'catch'"),
         ("E1", Selection(reference_best=3.0), "--tasks names 0"),
         ("E1", Selection(tasks=(POLE,), reference_best=3.0), "3 is not above random play"),
@@ -184,6 +188,62 @@ def test_an_audit_says_what_it_leaves_out(tmp_path: Path) -> None:
     ]
     assert audit.folder_name == "audit-sprout-standard-in-gymnasium-CartPole-v1"
     assert {run.environment for run in audit.runs.values()} == {audit.plans[0].budget.world(POLE)}
+
+
+@pytest.mark.parametrize(("references", "unit"), [(SHARED, "score"), (RAW, "raw")])
+def test_an_atlas_has_the_scores_at_single_scales_in_a_named_world(
+    references: WorldReferences, unit: str
+) -> None:
+    subject = make_subject("sprout")
+    found = {
+        name: results_in(name, task(references), seeds=3, subject=subject)
+        for name in ("exposure", "E1")
+    }
+    compared = evidence.comparisons(found)
+    axes = profile_axes.axes_of(found)
+    answer = history_answer.answer(compared, has_history=True)
+    made = Profile("sprout", "smoke", "", axes, answer=answer, world="mine")
+    rows = {row.key: row for row in rows_of(made, "sprout")}
+    scales = [key for key in rows if key.startswith(evidence.AT_SCALE)]
+    assert len(scales) == len(found["E1"].axes["scale"])
+    assert all(rows[key].result is not None for key in scales)  # the history is judged there
+    for key in ("score", *scales):
+        assert rows[key].unit == unit
+        assert rows[key].value.value == pytest.approx(0.5 if unit == "score" else 50.0)
+    assert {one.unit for one in compared} == {unit}
+    assert not any(key.startswith("history/") for key in rows)  # every comparison has its line
+
+
+def test_budgets_differ_where_references_or_the_code_of_a_world_differ() -> None:
+    named = budget_in("E1", task())
+    better = replace(SHARED, best=150.0)
+    exact = replace(SHARED, kind="exact")
+    easier = replace(SHARED, random=10.0)
+    texts = [describe_budget(named, task(one)) for one in (SHARED, better, exact, easier, RAW)]
+    assert len(set(texts)) == len(texts)
+    pole = find_task(POLE)
+    other = replace(pole, world=replace(pole.world, source="0" * 64))
+    assert describe_budget(named, pole) != describe_budget(named, other)
+    assert describe_budget(named, task()) == describe_budget(named, task(replace(SHARED)))
+
+
+def test_what_was_not_asked_for_is_not_left_out(tmp_path: Path) -> None:
+    audit = plan_audit("sprout", Store(tmp_path), preset="smoke", only=["scale"], env=POLE)
+    assert [plan.assay.id for plan in audit.plans] == ["E1"]
+    assert audit.left_out == ()
+    change = plan_audit("sprout", Store(tmp_path), preset="standard", only=["E3"], env=POLE)
+    assert [line.partition(":")[0] for line in change.left_out] == ["E3 reward-move"]
+
+
+def test_an_assay_that_cannot_run_in_a_named_world_says_why(tmp_path: Path) -> None:
+    why = f"--only: 'horizon' is not in this audit in {POLE}: it asks about a long lifetime"
+    with pytest.raises(SpecError, match=why):
+        plan_audit("sprout", Store(tmp_path), preset="standard", only=["horizon"], env=POLE)
+    with pytest.raises(SpecError, match="--only: 'E2' is not in this audit: 'a2c' has no history"):
+        plan_audit("a2c", Store(tmp_path), preset="smoke", only=["E2"], env=POLE)
+    stream = find("stream")
+    with pytest.raises(SpecError, match=f"--tasks: no '{POLE}' for E-A3c: .* never resets"):
+        narrowed(stream, stream.budget("smoke"), Selection(tasks=(POLE,)))
 
 
 def test_an_audit_of_open_stays_in_its_games() -> None:

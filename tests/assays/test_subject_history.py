@@ -65,9 +65,9 @@ def test_donors_keep_the_chosen_carriers() -> None:
 @pytest.mark.parametrize(
     ("name", "problem"),
     [
-        ("a2c@moment", "--history: 'a2c' has no carrier 'moment'; nearest: 'moments'"),
-        ("a2c@moments+moments", "--history: 'moments' is named twice"),
-        ("open@recurrent", "--history: an audit of OPEN acts on its carry"),
+        ("a2c@moment", "'a2c@moment': 'a2c' has no carrier 'moment'; nearest: 'moments'"),
+        ("a2c@moments+moments", "'a2c@moments+moments': 'moments' is named twice"),
+        ("open@recurrent", "'open@recurrent': an audit of OPEN acts on its carry"),
     ],
 )
 def test_a_wrong_history_is_refused_with_the_option(name: str, problem: str) -> None:

@@ -16,25 +16,30 @@ from audit.made_up_profiles import ASSET, BURDEN, DEAD, NEITHER, made_up
 from named_rows import rows as named_rows
 from rulescope.assays.results import Results
 from rulescope.audit import evidence, optimiser_profile, profile, profile_axes
-from rulescope.audit.atlas import find_reference, label_profiles, make_atlas
+from rulescope.audit.atlas import axis_worths, find_reference, label_profiles, make_atlas
 from rulescope.audit.atlas_rows import (
     ABSENT,
     IS_REFERENCE,
     NO_COMMON_SEED,
     NOT_BY_SEED,
     OTHER_BUDGET,
+    OTHER_UNIT,
     UNKNOWN_BUDGET,
     Atlas,
     AtlasRow,
 )
+from rulescope.audit.atlas_sentences import describe
+from rulescope.audit.atlas_tables import axis_text, explain, measures_table
 from rulescope.audit.profile import (
     PINNED,
     RULE,
     Answer,
     Axis,
+    Comparison,
     Measure,
     Profile,
     ProfileValue,
+    Result,
     with_seeds,
 )
 from rulescope.core.errors import SpecError
@@ -119,6 +124,75 @@ def test_rules_with_other_budgets_are_marked_and_never_compared() -> None:
     assert [rule.other_budgets for rule in made.rules] == [("E1",), (), (), ()]
     assert any("longer was run with another budget than a2c in E1" in s for s in made.sentences)
     assert [note.partition(":")[0] for note in made.notes] == ["old"]
+
+
+def test_rows_of_different_worlds_are_different_measures() -> None:
+    mine = replace(one_line("mine", [0.9] * 5), world="echo")
+    both = replace(one_line("a2c", [0.5] * 5), world="echo")
+    usual = one_line("usual", [0.4] * 5)
+    made = atlas_of(mine, usual, both)
+    titles = {row.rule: row.title for row in made.rows}
+    assert titles == {"mine": "Score, in echo", "usual": "Score", "a2c": "Score, in echo"}
+    assert only(made, "usual").note == ABSENT
+    assert only(made, "mine").difference is not None
+    said = [text for text in made.sentences if "ompetent" in text]
+    assert said == []  # without intervals nothing is judged
+    assert measures_table(made, made.rows, "").rows[0][1] == "Score, in echo"
+
+
+def test_the_note_says_what_scores_are_measured_by_in_every_world() -> None:
+    usual = one_line("a2c", [0.5] * 5)
+    known = "score: mean return of an episode, 0 is random play, 1 is 475 (threshold)"
+    there = replace(usual, rule="there", world="echo", references=known)
+    [line] = usual.axes[0].measures
+    axes = (replace(usual.axes[0], measures=(replace(line, unit="raw"),)),)
+    raw = replace(there, rule="raw", world="pole", references="no reference", axes=axes)
+    both = explain(atlas_of(usual, there, raw))
+    assert "1 is optimal" in both
+    assert f"In echo: {known}. A score of 0.8 counts as competent." in both
+    assert "In pole: no reference. Differences" in both
+    named = explain(atlas_of(there))
+    assert "optimal" not in named
+    assert "optimal" not in explain(atlas_of(raw))
+    assert explain(atlas_of(there, replace(there, rule="two"))).count("In echo") == 1
+
+
+def test_a_history_that_is_both_shows_the_strongest_of_each_direction() -> None:
+    def at(place: str, worth: float, result: Result) -> Comparison:
+        value = replace(ProfileValue.of(HALF), value=worth, low=worth - 0.1, high=worth + 0.1)
+        return Comparison("reward scale", place, PINNED, value, value, value, 0.1, result)
+
+    found = axis_worths(
+        [
+            at("at 0.1", 0.3, "asset"),
+            at("at 1", 0.7, "asset"),
+            at("at 10", -0.5, "burden"),
+            at("at 100", -0.2, "burden"),
+            at("at 1e3", 0.9, "undecided"),
+        ]
+    )["reward scale"]
+    assert (found.verdict, found.place, found.opposite_place) == ("both", "at 1", "at 10")
+    made = atlas_of(one_line("mine", [0.5] * 5))
+    text = axis_text(made.rules[0], found)
+    assert text == "both at 1: 0.70 [0.60, 0.80]; at 10: −0.50 [−0.60, −0.40]"
+    told = replace(made.rules[0], verdict="both", axes={"reward scale": found})
+    [sentence] = describe(replace(made, rules=(told,)))[:1]
+    assert "reward scale at 1: 0.70 [0.60, 0.80], at 10: −0.50 [−0.60, −0.40]" in sentence
+    assert axis_worths([at("at 1", 0.7, "asset")])["reward scale"].opposite is None
+
+
+def test_one_rule_in_two_worlds_is_called_by_them() -> None:
+    usual = one_line("a2c", [0.5] * 5)
+    made = label_profiles({"one": usual, "two": replace(usual, world="echo")})
+    assert made == {"one": "a2c (quick)", "two": "a2c (quick, in echo)"}
+
+
+def test_values_in_other_units_are_never_compared() -> None:
+    raw = one_line("raw", [90.0] * 5)
+    [line] = raw.axes[0].measures
+    raw = replace(raw, axes=(replace(raw.axes[0], measures=(replace(line, unit="raw"),)),))
+    row = only(atlas_of(raw, one_line("a2c", [0.5] * 5)), "raw")
+    assert (row.note, row.difference) == (OTHER_UNIT, None)
 
 
 def test_what_cannot_be_paired_says_why() -> None:

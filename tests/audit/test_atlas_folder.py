@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from audit.made_up_profiles import ASSET, BURDEN, NEITHER, made_up
+from audit.made_up_profiles import ASSET, BURDEN, DEAD, NEITHER, made_up
 from audit.test_atlas import atlas_of, one_line
 from rulescope.audit import profile
-from rulescope.audit.atlas import make_atlas
+from rulescope.audit.atlas import label_profiles, make_atlas
 from rulescope.audit.atlas_figure import picture
-from rulescope.audit.atlas_folder import read_profiles, summary, write_atlas
+from rulescope.audit.atlas_folder import read_profiles, shortest_names, summary, write_atlas
 from rulescope.audit.atlas_rows import Atlas
 from rulescope.audit.atlas_tables import (
     SORTS,
@@ -183,3 +183,18 @@ def test_profiles_are_read_from_files_folders_and_results_each_once(tmp_path: Pa
     with pytest.raises(RecordError, match=r"empty: no profile\.json in it"):
         read_profiles([tmp_path / "empty"])
     assert make_atlas(read_profiles([tmp_path])).reference == "audit-one"
+
+
+def test_folders_of_one_name_are_told_apart_by_the_shortest_end(tmp_path: Path) -> None:
+    for place in ("here/results/audit-mine", "there/results/audit-mine", "there/audit-other"):
+        folder = tmp_path / place
+        folder.mkdir(parents=True)
+        made = made_up("mine", DEAD if "other" in place else ASSET, 2)
+        (folder / profile.FILE).write_bytes(made.to_json())
+    found = read_profiles([tmp_path / "here", tmp_path / "there"])
+    names = ["audit-other", "here/results/audit-mine", "there/results/audit-mine"]
+    assert sorted(found) == names
+    assert sorted(label_profiles(found).values()) == [f"mine ({name})" for name in names]
+    assert (
+        shortest_names([tmp_path, tmp_path / "mine" / tmp_path.name])[1] == f"mine/{tmp_path.name}"
+    )

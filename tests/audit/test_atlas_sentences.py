@@ -44,6 +44,20 @@ def test_competence_is_told_place_by_place(sentences: list[str]) -> None:
     ) in sentences
 
 
+def test_competence_is_told_budget_by_budget_and_world_by_world() -> None:
+    elsewhere = replace(made_up("there", DEAD, seed=4), world="echo")
+    made = atlas_of(
+        made_up("short", NEITHER, seed=3, budget="60 iterations"),
+        made_up("long", NEITHER, seed=3),
+        elsewhere,
+    )
+    assert "Final score, Catch 8×8 (60 iterations): competent: short." in made.sentences
+    assert "Final score, Catch 8×8 (600 iterations): competent: long." in made.sentences
+    told = [s for s in made.sentences if s.endswith("in echo: not competent: there.")]
+    assert told
+    assert any("there in echo (neither arm is competent)" in s for s in made.sentences)
+
+
 def test_an_interval_on_both_sides_of_the_threshold_decides_nothing() -> None:
     made = atlas_of(made_up("a2c", NEITHER, history=False))
     [score] = [row for row in made.rows if row.key == "score"]

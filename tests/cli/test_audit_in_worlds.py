@@ -26,7 +26,8 @@ def test_an_audit_in_a_plugin_world_names_it_everywhere(
     smoke = ["sprout", "--preset", "smoke", "--workers", "1", "--only", "exposure,change"]
     with example_installed(tmp_path / "site", monkeypatch):
         shown = invoke("audit", *smoke, "--env", "echo", *places).stdout
-    assert "left out: E-A5 (exploration): it asks how deep" in shown
+    assert "left out: exposure natural: asked in a world without episodes" in shown
+    assert "E-A5" not in shown  # it was not asked for
     assert "Final score, echo" in shown
     folder = tmp_path / "results" / "audit-sprout-smoke-in-echo"
     found = profile.read(folder / "profile.json")
@@ -59,3 +60,10 @@ def test_a_reference_needs_its_world(places: list[str | Path]) -> None:
         invoke("audit", "--reference-best", "1", "--plan", *places)
     with pytest.raises(SpecError, match="--env: no 'cach'; nearest: 'catch'"):
         invoke("audit", "--env", "cach", "--plan", *places)
+
+
+def test_an_unknown_carrier_is_named_as_it_was_typed(places: list[str | Path]) -> None:
+    with pytest.raises(SpecError, match=r"^'ppo@momets': 'ppo' has no carrier 'momets'"):
+        invoke("audit", "ppo@momets", "--plan", *places)
+    with pytest.raises(SpecError, match=r"^--history: 'ppo' has no carrier 'momets'"):
+        invoke("audit", "ppo", "--history", "momets", "--plan", *places)

@@ -91,13 +91,13 @@ def test_options_that_do_not_apply_to_a_learner_are_refused(
         (["--scale", "0"], "scale"),
         (["--scale", "nan"], "scale"),
         (["--iterations", "0"], "iterations"),
-        (["--log-every", "99999"], "log_every"),
+        (["--log-every", "99999"], "--log-every"),
         (["--seed", "-1"], "seed"),
         (["--stop-after", "5000"], "--stop-after"),
-        (["--learning-rate", "-1"], "learning_rate"),
+        (["--learning-rate", "-1"], "--learning-rate"),
         (["--change", "acton-flip@5"], "--change: no 'acton-flip'; nearest: 'action-flip'"),
         (["--change", "action-flip"], "does not name an iteration"),
-        (["--change", "action-flip@2000"], "change.at: 2000 is not before the last iteration"),
+        (["--change", "action-flip@2000"], "--change: 2000 is not before the last iteration"),
     ],
 )
 def test_bad_options_are_refused_before_anything_is_written(
@@ -120,3 +120,20 @@ def test_a_spec_file_cannot_be_combined_with_options(tmp_path: Path) -> None:
 def test_a_missing_spec_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match=r"nowhere\.json"):
         invoke("life", "--spec", tmp_path / "nowhere.json")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["--truncation", "bootstrap"], "--truncation: the learner 'disco' takes every end"),
+        (["--iterations", "5"], r"--log-every: 20 is more than iterations \(5\)"),
+        (["--change", "action-flip@99999"], "--change: 99999 is not before the last iteration"),
+        (["--pin", "recurent"], "--pin: no carrier 'recurent'; nearest: 'recurrent'"),
+        (["--learning-rate", "-1"], "--learning-rate: expected"),
+    ],
+)
+def test_an_impossible_run_names_the_option_as_typed(
+    given: list[str], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(SpecError, match=f"^{message}"):
+        invoke("life", *given, "--store", tmp_path)

@@ -65,13 +65,24 @@ def test_arguments_reach_the_world() -> None:
         ("gymnasium:CartPole-v1#", "lacks a part"),
         ("gymnasium:CartPole-v1?gravity", "'gravity' in .* is no argument; write gravity=VALUE"),
         ("gymnasium:CartPole-v1?gravty=9", "'CartPole-v1' cannot be made with gravty"),
-        ("gymnasium:CartPole-v1+TimLimit", r"wrappers\[0\]: no wrapper 'TimLimit' .*'TimeLimit'"),
+        ("gymnasium:CartPole-v1+TimLimit", r"--env: no wrapper 'TimLimit' .*'TimeLimit'"),
         ("gymnasium:CartPole-v1+TimeLimit?mx=7", r"'TimeLimit' cannot be made with mx"),
-        ("gymnasium:CartPole-v1+TimeLimit?a=1&a=2", "of 'TimeLimit', a name is given twice"),
-        ("gymnasium:CartPole-v1+nowhere:Half", r"wrappers\[0\]: 'nowhere:Half' cannot be imported"),
+        ("gymnasium:CartPole-v1+TimeLimit?a=1&a=2", "--env: of 'TimeLimit', a name is given twice"),
+        ("gymnasium:CartPole-v1+nowhere:Half", r"--env: 'nowhere:Half' cannot be imported"),
         ("gymnasium:CartPole-v1+a b", r"wrappers\[0\]\.name: expected"),
+        ("gymnasium:FrozenLake-v1?is_slippery=no", "is_slippery=no is neither true nor false"),
+        ("gymnasium:CartPole-v1?sutton_barto_reward=maybe", "=maybe is neither true nor false"),
+        (
+            "gymnasium:CartPole-v1+TimeAwareObservation?flatten=no",
+            "--env: .* flatten=no is neither",
+        ),
+        ("gymnasium:FrozenLake-v1?map_name=9x9", "cannot be made with map_name .KeyError: '9x9'"),
+        (
+            "gymnasium:CartPole-v1+FrameStackObservation?stack_size=a",
+            "cannot be made with stack",
+        ),
         ("gymnasium:Pendulum-v1", "has no discrete actions, .* DiscretizeAction"),
-        ("gymnasium:CartPole-v1#image", "shows no dictionary but Box"),
+        ("gymnasium:CartPole-v1#image", "--env: 'CartPole-v1' shows no dictionary but Box"),
     ],
 )
 def test_what_cannot_be_used_is_named(name: str, message: str) -> None:

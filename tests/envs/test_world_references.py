@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from rulescope.core.errors import SpecError
-from rulescope.envs.world_config import WORLDS, Gymnasium
+from rulescope.envs.world_config import WORLDS, Argument, Gymnasium, WorldWrapper
 from rulescope.envs.world_names import find_world
 from rulescope.envs.world_references import (
     EPISODES,
@@ -63,6 +64,26 @@ def test_a_world_without_episodes_is_sampled_over_independent_lanes() -> None:
     assert (sampled.measure, sampled.episodes, sampled.best) == ("rate", 0, None)
     assert sampled.error is not None
     assert abs(sampled.random - 1 / 8) < 4 * sampled.error
+
+
+def test_a_world_with_episodes_is_never_scored_by_its_rate() -> None:
+    entry = "gymnasium.envs.classic_control.pendulum:PendulumEnv"
+    gymnasium.register("rulescope/Endless-v0", entry)
+    try:
+        endless = find_world("gymnasium:rulescope/Endless-v0+DiscretizeAction?bins=3")
+        assert isinstance(endless, Gymnasium)
+        assert find_references(endless, "endless").measure == "rate"
+        for steps, message in ((25_000, "one alone ended in 40,000"), (1_500, None)):
+            limit = Argument(name="max_episode_steps", value=steps)
+            wrapper = WorldWrapper(name="TimeLimit", arguments=(limit,))
+            long = replace(endless, wrappers=(*endless.wrappers, wrapper))
+            if message is None:
+                assert find_references(long, "long").measure == "return"
+                continue
+            with pytest.raises(SpecError, match=f"'long': its episodes are too long .*{message}"):
+                find_references(long, "long")
+    finally:
+        del gymnasium.registry["rulescope/Endless-v0"]
 
 
 @pytest.mark.parametrize(

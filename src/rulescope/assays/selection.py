@@ -19,6 +19,13 @@ from rulescope.learners.open_config import Open
 from rulescope.render.display_names import canonical_arm
 from rulescope.stats import tail_from
 
+UNSUITED = {
+    "E-A3c": "it asks about a world that never resets, and runs in CatchStream alone",
+    "E-A5": "it asks how deep a reward may lie, and runs in DeepSea alone",
+    "F2": "it asks about a long lifetime on a large board, and runs in Catch 24×24 alone",
+}
+"""Assays that have no meaning in another world, and why; others read too much of their own."""
+
 
 @dataclass(frozen=True)
 class Selection:
@@ -84,7 +91,7 @@ def _named_worlds(assay: Assay, selection: Selection) -> tuple[Task, ...]:
     """Return the worlds among the tasks of ``selection`` that are none of the assay's own."""
     others = [name for name in dict.fromkeys(selection.tasks) if name not in assay.tasks]
     if others and not assay.any_world:
-        _require_known("--tasks", others, assay.tasks)
+        _require_own_tasks(assay, others)
     best = selection.reference_best
     if best is not None and len(others) != 1:
         raise SpecError(
@@ -92,6 +99,15 @@ def _named_worlds(assay: Assay, selection: Selection) -> tuple[Task, ...]:
             f"({', '.join(assay.tasks)}); --tasks names {len(others)}"
         )
     return tuple(find_task(name, best) for name in others)
+
+
+def _require_own_tasks(assay: Assay, names: Sequence[str]) -> None:
+    """Raise unless all ``names`` are tasks of an assay that runs in no other world."""
+    for name in names:
+        if name not in assay.tasks:
+            why = UNSUITED.get(assay.id)
+            reason = f" for {assay.id}: {why}" if why else ""
+            raise SpecError(f"--tasks: no {name!r}{reason}{nearest(name, assay.tasks)}")
 
 
 def with_subject(budget: Budget, subject: Subject, agent: str | None = None) -> Budget:

@@ -246,18 +246,21 @@ def name_with_options(rule: str, typed: Sequence[str]) -> str:
     return name_history(named, chosen) if chosen else named
 
 
-def with_history(subject: Subject, carriers: tuple[str, ...]) -> Subject:
-    """Return ``subject`` with other carriers as its history; an unknown one is an error."""
+def with_history(subject: Subject, carriers: tuple[str, ...], where: str = "--history") -> Subject:
+    """Return ``subject`` with other carriers as its history.
+
+    An unknown one is an error that begins with ``where``.
+    """
     valid = subject.learner.carrier_names
     if subject.architecture == "open":
-        raise SpecError(f"--history: an audit of OPEN acts on its carry, the carrier {HISTORY!r}")
+        raise SpecError(f"{where}: an audit of OPEN acts on its carry, the carrier {HISTORY!r}")
     for name in carriers:
         if name not in valid:
             raise SpecError(
-                f"--history: {subject.name!r} has no carrier {name!r}{nearest(name, valid)}"
+                f"{where}: {subject.name!r} has no carrier {name!r}{nearest(name, valid)}"
             )
         if carriers.count(name) > 1:
-            raise SpecError(f"--history: {name!r} is named twice")
+            raise SpecError(f"{where}: {name!r} is named twice")
     return replace_fields(subject, chosen=() if carriers == subject.learner.history else carriers)
 
 
@@ -274,7 +277,7 @@ def find_subject(text: str, weights: Path | None = None) -> tuple[Subject, Path 
     name, chosen = split_history(text)
     if chosen and not Path(text).exists():
         subject, found = find_subject(name, weights)
-        return with_history(subject, chosen), found
+        return with_history(subject, chosen, repr(text)), found
     installed = entry_points.list_names("rule")
     plain, options = split_options(text)
     if options and not Path(text).exists() and _known_name(plain, installed):

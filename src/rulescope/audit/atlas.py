@@ -21,12 +21,14 @@ from rulescope.audit.atlas_rows import (
     NO_COMMON_SEED,
     NOT_BY_SEED,
     OTHER_BUDGET,
+    OTHER_UNIT,
     UNKNOWN_BUDGET,
     Atlas,
     AtlasRow,
     AtlasRule,
     AxisWorth,
 )
+from rulescope.audit.evidence import RAW_UNIT
 from rulescope.audit.history_answer import combine, nearest_to_decision
 from rulescope.audit.profile import PINNED, RULE, Axis, Comparison, Measure, Profile, ProfileValue
 from rulescope.core.errors import SpecError, nearest
@@ -58,7 +60,12 @@ def make_atlas(profiles: Mapping[str, Profile], reference: str | None = None) ->
 def label_profiles(profiles: Mapping[str, Profile]) -> dict[str, str]:
     """Return a name for each profile, by folder: the rule's, longer where several have it."""
     names: dict[str, tuple[str, ...]] = {
-        folder: (one.rule, f"{one.rule} ({one.preset})", f"{one.rule} ({folder})")
+        folder: (
+            one.rule,
+            f"{one.rule} ({one.preset})",
+            f"{one.rule} ({one.preset}{f', in {one.world}' if one.world else ''})",
+            f"{one.rule} ({folder})",
+        )
         for folder, one in profiles.items()
     }
 
@@ -133,6 +140,7 @@ def _measure_row(
         measure.difference,
         profile.budgets.get(measure.source, ""),
         measure.figures[RULE],
+        world=profile.world,
     )
     if asked is not None:
         without = measure.figures.get(asked.against)
@@ -151,7 +159,7 @@ def _place_row(
     profile: Profile, label: str, one: Comparison, worths: Mapping[str, AxisWorth]
 ) -> AtlasRow:
     """Return the row of a comparison that has no line in the profile, as of OPEN's scales."""
-    what = "Score" if one.unit == "score" else "Reward"
+    what = "Score" if one.unit in ("score", RAW_UNIT) else "Reward"
     row = AtlasRow(
         label,
         _axis_name(one, profile),
@@ -163,6 +171,7 @@ def _place_row(
         False,
         profile.budgets.get(one.source, ""),
         one.live,
+        world=profile.world,
     )
     return replace(row, without=one.other, **_history(one, worths))
 
@@ -192,7 +201,12 @@ def _worth(places: Sequence[Comparison]) -> AxisWorth:
     most = max(shown or places, key=lambda one: abs(one.difference.value or 0.0))
     if verdict == "undecided":
         most = nearest_to_decision(places)
-    return AxisWorth(verdict, len(places), most.place, most.difference, most.digits, most.reason)
+    made = AxisWorth(verdict, len(places), most.place, most.difference, most.digits, most.reason)
+    others = [one for one in shown if one.result != most.result]
+    if verdict != "both" or not others:
+        return made
+    other = max(others, key=lambda one: abs(one.difference.value or 0.0))
+    return replace(made, opposite_place=other.place, opposite=other.difference)
 
 
 def in_order(rows: Sequence[AtlasRow]) -> list[AtlasRow]:
@@ -231,6 +245,8 @@ def _problem(row: AtlasRow, standard: AtlasRow | None, base: AtlasRow) -> str:
         return UNKNOWN_BUDGET
     if row.budget != base.budget:
         return OTHER_BUDGET
+    if row.unit != base.unit:
+        return OTHER_UNIT
     if standard is None:
         return ABSENT
     if not (row.value.seeds and standard.value.seeds):
@@ -264,4 +280,6 @@ def _rule(label: str, folder: str, profile: Profile, rows: Sequence[AtlasRow]) -
         "" if answer is None else answer.sentence,
         {} if answer is None else axis_worths(answer.comparisons),
         tuple(other),
+        profile.world,
+        profile.references,
     )

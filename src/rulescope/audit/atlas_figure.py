@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 
 from rulescope.assays.figure_data import Cell
 from rulescope.assays.panels import draw_estimate, name_rows
-from rulescope.audit.atlas_rows import OTHER_BUDGET, UNKNOWN_BUDGET, Atlas, AtlasRow
+from rulescope.audit.atlas_rows import OTHER_BUDGET, OTHER_UNIT, UNKNOWN_BUDGET, Atlas, AtlasRow
 from rulescope.audit.atlas_tables import headlines
 from rulescope.audit.profile import ProfileValue
 from rulescope.render.arm_styles import ARMS, ArmStyle
@@ -28,7 +28,7 @@ TOP, HEAD, ROW, BELOW = 0.35, 0.42, 0.24, 0.3
 TITLE_LETTERS = 34
 NAME_LETTERS = 20
 LIVE, WITHOUT = ARMS["live"], ARMS["pin"]
-MARKED = (OTHER_BUDGET, UNKNOWN_BUDGET)
+MARKED = (OTHER_BUDGET, OTHER_UNIT, UNKNOWN_BUDGET)
 BOUNDED = ("score", "share", "return")
 CAPTION = (
     "Dots: estimates with 95 % intervals over seeds (without a line: too few seeds); faint dots: "
@@ -53,7 +53,7 @@ def picture(atlas: Atlas) -> Picture:
         )
         found = [row for row in rows if row.line == line]
         _draw(axes, found, names, named=across == 0)
-        title = textwrap.fill(found[0].measure, TITLE_LETTERS, max_lines=2, placeholder="…")
+        title = textwrap.fill(found[0].title, TITLE_LETTERS, max_lines=2, placeholder="…")
         axes.set_title(title, loc="left", size=7.5, color=TITLE, pad=4)
     if not lines:
         absent(page.axes(LEFT, TOP, WIDTH - LEFT - RIGHT, ROW * len(names)))

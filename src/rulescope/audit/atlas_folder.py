@@ -30,7 +30,9 @@ NAME = "atlas"
 
 
 def read_profiles(places: Sequence[Path]) -> dict[str, Profile]:
-    """Return the profiles in ``places`` by folder name, in their order, each once.
+    """Return the profiles in ``places`` by folder, in their order, each once.
+
+    A folder is known by its name, after as many of those above it as tell it from the others.
 
     A place is a profile, its folder, or a folder with several of these below it.
     """
@@ -42,11 +44,29 @@ def read_profiles(places: Sequence[Path]) -> dict[str, Profile]:
         if not below:
             raise RecordError(f"{place}: no {FILE} in it; `rulescope audit` writes one")
         found |= dict.fromkeys(path.resolve() for path in below)
-    names = [path.parent.name for path in found]
-    return {
-        str(path.parent) if names.count(path.parent.name) > 1 else path.parent.name: read(path)
-        for path in found
-    }
+    names = shortest_names([path.parent for path in found])
+    return {name: read(path) for name, path in zip(names, found, strict=True)}
+
+
+def shortest_names(folders: Sequence[Path]) -> list[str]:
+    """Return for every folder the shortest end of its path that no other one has.
+
+    >>> shortest_names([Path("/a/one/mine"), Path("/a/two/mine"), Path("/a/two/yours")])
+    ['one/mine', 'two/mine', 'yours']
+    """
+
+    def end(folder: Path, length: int) -> str:
+        return "/".join(folder.parts[-length:])
+
+    made = []
+    for folder in folders:
+        others = [each for each in folders if each != folder]
+        lengths = range(1, len(folder.parts))
+        ends = (
+            end(folder, n) for n in lengths if end(folder, n) not in [end(o, n) for o in others]
+        )
+        made.append(next(ends, str(folder)))
+    return made
 
 
 def write_atlas(atlas: Atlas, folder: Path, sort: str | None = None) -> list[Path]:

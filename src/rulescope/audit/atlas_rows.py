@@ -14,6 +14,7 @@ SCORE = "score"
 IS_REFERENCE = "reference"
 """Note of the rows that others are compared with."""
 OTHER_BUDGET = "not comparable: other budget"
+OTHER_UNIT = "not comparable: other unit"
 UNKNOWN_BUDGET = "not comparable: budget unknown"
 """Of a profile that was written by an earlier version; the audit, repeated, writes it anew."""
 ABSENT = "not measured for the reference"
@@ -28,7 +29,8 @@ class AtlasRow(msgspec.Struct, frozen=True):
     """As the atlas calls it (:attr:`AtlasRule.label`)."""
     axis: str
     key: str
-    """Of the measure; rows of different rules with equal key and axis are one measure."""
+    """Of the measure; rows of different rules with equal key, axis and world are one
+    measure."""
     measure: str
     unit: str
     source: str
@@ -39,6 +41,8 @@ class AtlasRow(msgspec.Struct, frozen=True):
     budget: str
     """Length and scales of the lifetimes; empty if unknown."""
     value: ProfileValue
+    world: str = ""
+    """The world of the audit, as typed; empty if every assay ran in its own."""
     note: str = ""
     """Why there is no difference from the reference."""
     difference: ProfileValue | None = None
@@ -63,9 +67,15 @@ class AtlasRow(msgspec.Struct, frozen=True):
         return tuple(seed for seed, value in enumerate(self.value.seeds) if value is not None)
 
     @property
-    def line(self) -> tuple[str, str]:
+    def line(self) -> tuple[str, str, str]:
         """What rows of one measure have in common."""
-        return self.axis, self.key
+        return self.axis, self.key, self.world
+
+    @property
+    def title(self) -> str:
+        """The measure as it is read, with the world that was named for the audit."""
+        named = not self.world or self.world in self.measure
+        return self.measure if named else f"{self.measure}, in {self.world}"
 
 
 class AxisWorth(msgspec.Struct, frozen=True):
@@ -81,6 +91,9 @@ class AxisWorth(msgspec.Struct, frozen=True):
     digits: int = 2
     reason: str = ""
     """Why it is undecided."""
+    opposite_place: str = ""
+    opposite: ProfileValue | None = None
+    """Where it is both: the place that shows most of the other direction, and the worth there."""
 
 
 class AtlasRule(msgspec.Struct, frozen=True):
@@ -91,6 +104,7 @@ class AtlasRule(msgspec.Struct, frozen=True):
     rule: str
     preset: str
     learner: str
+    """Names the world of its audit too, if one was named."""
     folder: str
     verdict: Verdict | None
     """None in profiles of early versions, which have no answer."""
@@ -99,6 +113,10 @@ class AtlasRule(msgspec.Struct, frozen=True):
     """By axis of the answer, such as ``reward scale``."""
     other_budgets: tuple[str, ...] = ()
     """Assays whose budget is not that of the reference."""
+    world: str = ""
+    """The world of its audit, as typed; empty if every assay ran in its own."""
+    references: str = ""
+    """What scores are measured by in ``world``, in words."""
 
 
 class Atlas(msgspec.Struct, frozen=True):

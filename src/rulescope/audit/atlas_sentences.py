@@ -50,19 +50,33 @@ def _histories(atlas: Atlas) -> list[str]:
 
 def _with_axes(rule: AtlasRule) -> str:
     """Return a rule with the axes that decide its answer, or the reason why none does."""
+    label = f"{rule.label} in {rule.world}" if _unnamed_world(rule) else rule.label
     if rule.verdict in ("asset", "burden", "both"):
         wanted = ("asset", "burden", "both")
         parts = [
             f"{_at(axis, one)}{'' if one.verdict == rule.verdict else f', {one.verdict}'}: "
-            f"{'' if one.worth is None else with_interval(one.worth, one.digits)}"
+            f"{'' if one.worth is None else with_interval(one.worth, one.digits)}{_opposite(one)}"
             for axis, one in rule.axes.items()
             if one.verdict in wanted
         ]
-        return f"{rule.label} ({'; '.join(parts)})"
+        return f"{label} ({'; '.join(parts)})"
     if rule.verdict == "undecided":
         reasons = dict.fromkeys(one.reason for one in rule.axes.values() if one.reason)
-        return f"{rule.label} ({'; '.join(reasons)})" if reasons else rule.label
-    return rule.label
+        return f"{label} ({'; '.join(reasons)})" if reasons else label
+    return label
+
+
+def _unnamed_world(rule: AtlasRule) -> bool:
+    """Return whether the rule was audited in a world that its label does not name."""
+    return bool(rule.world) and rule.world not in rule.label
+
+
+def _opposite(one: AxisWorth) -> str:
+    """Return the place that shows most of the other direction, where the history is both."""
+    if one.opposite is None:
+        return ""
+    where = f"{one.opposite_place}: " if one.opposite_place else ""
+    return f", {where}{with_interval(one.opposite, one.digits)}"
 
 
 def _at(axis: str, one: AxisWorth) -> str:
@@ -76,14 +90,16 @@ def _competence(atlas: Atlas) -> list[str]:
     if rows and not known:
         return [_too_few("competence", rows)]
     sentences = []
-    for line in dict.fromkeys(row.line for row in known):
-        found = [row for row in known if row.line == line]
+    for kind in dict.fromkeys((row.line, row.budget) for row in known):
+        found = [row for row in known if (row.line, row.budget) == kind]
+        budgets = {row.budget for row in known if row.line == kind[0]}
+        length = f" ({kind[1] or 'budget unknown'})" if len(budgets) > 1 else ""
         groups: dict[str, list[str]] = {}
         for row in found:
             groups.setdefault(_level(row), []).append(row.rule)
         levels = ("competent", "not competent", "undecided", "competent in part of the lifetimes")
         parts = [f"{name}: {', '.join(groups[name])}" for name in levels if name in groups]
-        sentences.append(f"{found[0].measure}: {'; '.join(parts)}.")
+        sentences.append(f"{found[0].title}{length}: {'; '.join(parts)}.")
     return sentences
 
 
@@ -130,7 +146,7 @@ def _direction(row: AtlasRow) -> int:
 def _listed(rows: Sequence[AtlasRow]) -> str:
     """Return the first differences of some rows with their intervals, and the number of others."""
     shown = [
-        f"{row.measure} ({with_interval(row.difference, row.digits)})"
+        f"{row.title} ({with_interval(row.difference, row.digits)})"
         for row in rows[:NAMED]
         if row.difference is not None
     ]

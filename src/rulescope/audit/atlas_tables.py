@@ -8,23 +8,28 @@ from collections.abc import Callable, Sequence
 from msgspec.structs import replace
 
 from rulescope.assays.results import Column, Table, Value
-from rulescope.audit.atlas_rows import IS_REFERENCE, Atlas, AtlasRow, AtlasRule, AxisWorth
+from rulescope.audit.atlas_rows import IS_REFERENCE, SCORE, Atlas, AtlasRow, AtlasRule, AxisWorth
 from rulescope.audit.atlas_sentences import COMPETENCE
 from rulescope.audit.evidence import AT_SCALE
 from rulescope.audit.history_answer import LEAST_SEEDS, describe_groups, with_interval
 from rulescope.audit.profile import ProfileValue
 from rulescope.core.errors import SpecError, nearest
 from rulescope.render.tables import cell
+from rulescope.stats import COMPETENT
 
 NO_HISTORY = "no history"
 NOT_ASKED = "not asked"
 HEADLINES = (*COMPETENCE, "0.8")
 """Keys of the measures of the short table, beside those where the history is judged."""
 HEADLINE_UNITS = ("return",)
-EXPLAINED = (
+INTERVALS = (
     "Square brackets are 95 % intervals over seeds; round brackets the lowest and highest seed, "
-    "where there are too few for an interval. Score: 0 is random play, 1 is optimal, 0.8 counts as "
-    "competent. Differences are taken within seeds, between rules with one budget; all of one "
+    "where there are too few for an interval."
+)
+SCORES = f"Score: 0 is random play, 1 is optimal, {COMPETENT:g} counts as competent."
+"""In the worlds of the assays, whose optimal play is known."""
+DIFFERENCES = (
+    "Differences are taken within seeds, between rules with one budget; all of one "
     "measure share one error rate of 5 %. Worth of the history: the rule with its history minus "
     "the same rule without it, within seeds; where a result stands beside it, all such intervals "
     f"of one rule share one error rate. Nothing is claimed from fewer than {LEAST_SEEDS} seeds."
@@ -102,7 +107,8 @@ def histories_table(atlas: Atlas) -> Table:
         tuple(map(Column, heads)),
         tuple(rows),
         "Of an asset or burden: the place that shows it most, live − without the history, with its "
-        "interval; of neither: the largest difference; undecided: why.",
+        "interval; of both: the same for each direction; of neither: the largest difference; "
+        "undecided: why.",
         tells_n=False,
     )
 
@@ -117,7 +123,11 @@ def axis_text(rule: AtlasRule, found: AxisWorth | None) -> str:
         return found.verdict
     shows = found.verdict != "neither" and found.places > 1
     at = f" {found.place}" if shows and found.place else ""
-    return f"{found.verdict}{at}: {with_interval(found.worth, found.digits)}"
+    text = f"{found.verdict}{at}: {with_interval(found.worth, found.digits)}"
+    if found.opposite is None:
+        return text
+    where = f"{found.opposite_place}: " if found.opposite_place else ""
+    return f"{text}; {where}{with_interval(found.opposite, found.digits)}"
 
 
 def measures_table(atlas: Atlas, rows: Sequence[AtlasRow], title: str) -> Table:
@@ -140,7 +150,7 @@ def measures_table(atlas: Atlas, rows: Sequence[AtlasRow], title: str) -> Table:
         tuple(
             (
                 "" if before is not None and before.axis == row.axis else row.axis,
-                "" if before is not None and before.line == row.line else row.measure,
+                "" if before is not None and before.line == row.line else row.title,
                 row.rule,
                 value_text(row),
                 row.value.n,
@@ -150,9 +160,22 @@ def measures_table(atlas: Atlas, rows: Sequence[AtlasRow], title: str) -> Table:
             )
             for before, row in zip(earlier, rows, strict=False)
         ),
-        EXPLAINED,
+        explain(atlas),
         tells_n=False,
     )
+
+
+def explain(atlas: Atlas) -> str:
+    """Return what the numbers of an atlas are: in every world, what its scores are measured by."""
+    parts = [INTERVALS]
+    if any(not rule.world for rule in atlas.rules):
+        parts.append(SCORES)
+    for world, references in dict.fromkeys((rule.world, rule.references) for rule in atlas.rules):
+        if world:
+            scored = any(row.unit == SCORE for row in atlas.rows if row.world == world)
+            competent = f" A score of {COMPETENT:g} counts as competent." if scored else ""
+            parts.append(f"In {world}: {references or 'references unknown'}.{competent}")
+    return " ".join([*parts, DIFFERENCES])
 
 
 def value_text(row: AtlasRow) -> str | None:
@@ -191,7 +214,7 @@ def printed(found: ProfileValue | None, digits: int) -> str | None:
 
 def data_table(atlas: Atlas) -> Table:
     """Return every row with all that is known of it, a column for each number."""
-    words = ("rule", "axis", "measure", "key", "unit", "source", "budget")
+    words = ("rule", "world", "axis", "measure", "key", "unit", "source", "budget")
     numbers = ("value", "difference", "without", "worth")
     parts = ("", "_low", "_high", "_n", "_interval")
     after = ("against", "result", "reason", "verdict", "note", "seeds", "by_seed")

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from rulescope.assays import PRESETS, Assay, Budget, Results, Selection, find, narrowed
 from rulescope.assays.plan import Plan
+from rulescope.assays.selection import UNSUITED
 from rulescope.assays.subject import Subject, find_subject
 from rulescope.audit import evidence, history_answer, optimiser_profile, profile_axes
 from rulescope.audit.history_answer import LEAST_SEEDS
@@ -99,14 +100,6 @@ OPEN: dict[str, dict[str, Selection]] = {
 """For rules that are optimisers. Their history is asked for in the games they were made for."""
 
 
-UNSUITED = {
-    "E-A3c": "it asks about a world that never resets, and runs in CatchStream alone",
-    "E-A5": "it asks how deep a reward may lie, and runs in DeepSea alone",
-    "F2": "it asks about a long lifetime on a large board, and runs in Catch 24×24 alone",
-}
-"""Assays of an audit that have no meaning in another world, and why."""
-
-
 def budgets(
     subject: Subject,
     preset: str,
@@ -130,9 +123,10 @@ def budgets(
     if task is not None:
         planned = {name: each for name, each in planned.items() if find(name).any_world}
     wanted = [find(name).id for name in only]
-    for name in wanted:
+    for typed, name in zip(only, wanted, strict=True):
         if name not in planned:
-            raise SpecError(f"--only: {name!r} is not in this audit{nearest(name, planned)}")
+            why = _unsuited_reason(name, task, subject)
+            raise SpecError(f"--only: {typed!r} is not in this audit{why}{nearest(name, planned)}")
     found = []
     for name, chosen in planned.items():
         if not wanted or name in wanted:
@@ -145,6 +139,15 @@ def budgets(
                 selection = replace(selection, tasks=(), worlds=(task,))
             found.append((find(name), narrowed(find(name), find(name).budget(preset), selection)))
     return found
+
+
+def _unsuited_reason(name: str, task: Task | None, subject: Subject) -> str:
+    """Return why an audit has not the assay ``name``; empty if no such reason is known."""
+    if task is not None and name in UNSUITED:
+        return f" in {task.name}: {UNSUITED[name]}"
+    if name == "E2" and not has_history(subject):
+        return f": {subject.name!r} has no history that could be transplanted"
+    return ""
 
 
 def has_history(subject: Subject) -> bool:
@@ -184,6 +187,8 @@ class Audit:
     plans: tuple[Plan, ...]
     task: Task | None = None
     """The world of all assays, if not their own."""
+    only: tuple[str, ...] = ()
+    """Ids of the assays that were asked for; empty: all."""
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -191,7 +196,8 @@ class Audit:
         if self.task is None:
             return ()
         name, planned = self.task.name, DISCO[self.preset]
-        gone = [f"{key} ({find(key).name}): {UNSUITED[key]}" for key in planned if key in UNSUITED]
+        asked = [key for key in planned if not self.only or key in self.only]
+        gone = [f"{key} ({find(key).name}): {UNSUITED[key]}" for key in asked if key in UNSUITED]
         for each in self.plans:
             labels = {cell.labels.get("condition") for cell in each.cells}
             lost = [one for one in each.budget.conditions if one not in labels]
@@ -320,7 +326,8 @@ def plan_audit(
     task = None if env is None else find_task(env, reference_best, "--env")
     chosen = budgets(subject, preset, seeds=seeds, only=only, agent=agent, task=task)
     plans = tuple(Plan.of(assay, budget, store) for assay, budget in chosen)
-    return Audit(subject, preset, agent, weights, plans, task)
+    asked = tuple(find(name).id for name in only)
+    return Audit(subject, preset, agent, weights, plans, task, asked)
 
 
 def analyse_audit(audit: Audit, store: Store) -> AuditResults:
@@ -377,5 +384,13 @@ def describe_budget(budget: Budget, task: Task | None = None) -> str:
         length = f"{budget.episodes:,} episodes"
     scales = [f"{scale:g}" for scale in budget.scales]
     where = f", scales {', '.join(scales)}" if scales != ["1"] else ""
-    world = "" if task is None else f", in {task.name}"
-    return f"{length}{where}{world}"
+    return f"{length}{where}{'' if task is None else _describe_world(task)}"
+
+
+def _describe_world(task: Task) -> str:
+    """Return what scores in a named world rest on: its code, and what they are measured by."""
+    known = task.references
+    best = "no upper reference" if known.best is None else f"best {known.best:.6g} ({known.kind})"
+    source = getattr(task.world, "source", None)
+    code = "" if source is None else f", source {source[:12]}"
+    return f", in {task.name}{code}, {known.measure}: random {known.random:.6g}, {best}"

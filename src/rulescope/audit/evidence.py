@@ -29,6 +29,8 @@ Found = Mapping[str, Results]
 """Results by assay id."""
 
 CHANGE = "E3"
+RAW_UNIT = "raw"
+"""Unit of scores in a world without an upper reference: that of its own rewards."""
 AT_SCALE = "score/"
 """How the keys of scores at single reward scales begin."""
 
@@ -125,7 +127,7 @@ def comparisons(found: Found, draws: int = PAIRED_DRAWS) -> tuple[Comparison, ..
 
 def _undecided(one: Comparison) -> Comparison:
     """Return a comparison of scores in raw units, of which none counts as competent."""
-    return replace(one, result="undecided", reason=history_answer.NO_BEST)
+    return replace(one, unit=RAW_UNIT, result="undecided", reason=history_answer.NO_BEST)
 
 
 class Seeds(NamedTuple):

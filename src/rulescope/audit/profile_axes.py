@@ -18,6 +18,7 @@ from rulescope.assays.results import Results
 from rulescope.audit import axis_sentences
 from rulescope.audit.evidence import (
     AT_SCALE,
+    RAW_UNIT,
     Found,
     frozen_column,
     has_scale,
@@ -165,17 +166,18 @@ def scale(found: Found) -> Axis:
         lines,
         axis_sentences.scale,
     )
-    return replace(made, further=_measures(found, _single_scales(scales)))
+    single = _single_scales(scales, task)
+    return replace(made, further=_in_raw_units(found, _measures(found, single)))
 
 
-def _single_scales(scales: Sequence[float]) -> list[MeasureSource]:
+def _single_scales(scales: Sequence[float], task: str) -> list[MeasureSource]:
     """Return the scores at every reward scale."""
     return [
         MeasureSource(
             f"{AT_SCALE}{label_text(at)}",
             f"Score at reward scale {label_text(at)}",
             "E1",
-            place("score", task="catch", scale=at),
+            place("score", task=task, scale=at),
             arms=HISTORY,
         )
         for at in scales
@@ -412,11 +414,17 @@ def axis_of(
     verdict: Callable[[axis_sentences.Measures], str],
 ) -> Axis:
     """Return the axis with those ``lines`` that ``found`` can fill."""
-    measures = _measures(found, lines)
+    measures = _in_raw_units(found, _measures(found, lines))
     if measures and not has_scale(found):
-        raw = tuple(replace(one, unit="raw") if one.unit == "score" else one for one in measures)
-        return Axis(name, question, raw, axis_sentences.RAW)
+        return Axis(name, question, measures, axis_sentences.RAW)
     return Axis(name, question, measures, verdict({measure.key: measure for measure in measures}))
+
+
+def _in_raw_units(found: Found, measures: Sequence[Measure]) -> tuple[Measure, ...]:
+    """Return ``measures``; scores of a world without an upper reference are no shares of one."""
+    if has_scale(found):
+        return tuple(measures)
+    return tuple(replace(one, unit=RAW_UNIT) if one.unit == "score" else one for one in measures)
 
 
 def _measures(found: Found, lines: Sequence[MeasureSource]) -> tuple[Measure, ...]:

@@ -49,7 +49,7 @@ from rulescope.cli.options import (
 )
 from rulescope.cli.run import SOME_FAILED, run_missing, show_missing
 from rulescope.core.disk import require_writable
-from rulescope.core.errors import counted
+from rulescope.core.errors import SpecError, counted
 from rulescope.engine.execution import Execution
 from rulescope.records import Store
 from rulescope.run_spec import RunSpec
@@ -135,17 +135,22 @@ def audit(
     if history is not None:
         carriers = split_names("--history", history)
         named = [name_history(rule, carriers) for rule in named]
-    audits = plan_audits(
-        named,
-        keep,
-        preset=preset,
-        seeds=seeds,
-        only=split_names("--only", only),
-        agent=agent,
-        weights=weights,
-        env=env,
-        reference_best=reference_best,
-    )
+    try:
+        audits = plan_audits(
+            named,
+            keep,
+            preset=preset,
+            seeds=seeds,
+            only=split_names("--only", only),
+            agent=agent,
+            weights=weights,
+            env=env,
+            reference_best=reference_best,
+        )
+    except SpecError as fault:
+        if history is None:
+            raise
+        raise SpecError(_about_history(str(fault), named)) from None
     missing = missing_runs(audits)
     with located_weights(audits) as located:
         execution = engine_options.execution(located)
@@ -167,6 +172,14 @@ def audit(
         print(json.dumps(body))
     if body["failed"]:
         raise typer.Exit(SOME_FAILED)
+
+
+def _about_history(problem: str, named: Sequence[str]) -> str:
+    """Return ``problem`` with ``--history`` for the name that the option made of a rule."""
+    for name in named:
+        if problem.startswith(f"{name!r}: "):
+            return f"--history: {problem.removeprefix(f'{name!r}: ')}"
+    return problem
 
 
 def _finish(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated
@@ -16,6 +17,16 @@ from rulescope.learners.disco_config import AGENTS, INTERFACES
 from rulescope.learners.learner_config import VARIANTS
 from rulescope.learners.plugin_options import parse_assignments
 from rulescope.run_spec import Evaluation, Pin, PinSteps, RunSpec
+
+OPTIONS = {
+    "boundary.truncation": "truncation",
+    "boundary": "terminals",
+    "environment": "env",
+    "interventions": "pin",
+    "learner.learning_rate": "learning_rate",
+    "evaluation": "evaluate",
+}
+"""Options by the key of a specification, where they are not named alike."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +153,10 @@ class LifetimeOptions:
             for name, value in values.items()
             if value is not None and name not in described
         }
-        return make_spec(**named, weights=weights)
+        try:
+            return make_spec(**named, weights=weights)
+        except SpecError as fault:
+            raise SpecError(name_option(str(fault))) from None
 
     def _boundary(self) -> Boundary | None:
         """Return the boundary that ``--terminals`` and ``--truncation`` describe."""
@@ -155,6 +169,21 @@ class LifetimeOptions:
             return replace(boundary, truncation="bootstrap")
         known = ("terminal", "bootstrap")
         raise SpecError(f"--truncation: no {self.truncation!r}{nearest(self.truncation, known)}")
+
+
+def name_option(problem: str) -> str:
+    """Return ``problem`` of a made-up spec with the option instead of the key that has it.
+
+    >>> name_option("options: log_every: 20 is more than iterations (5)")
+    '--log-every: 20 is more than iterations (5)'
+    """
+    found = re.match(r"options: ([a-z_]+(?:\.[a-z_]+)?)", problem)
+    if found is None:
+        return problem
+    key = found.group(1)
+    option = OPTIONS.get(key) or OPTIONS.get(key.partition(".")[0], key.partition(".")[0])
+    reason = problem[found.end() :].partition(": ")[2]
+    return f"--{option.replace('_', '-')}: {reason}"
 
 
 def parse_pin(text: str) -> Pin:

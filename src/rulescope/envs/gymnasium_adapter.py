@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import inspect
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +18,14 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from rulescope.core import plugin_source, seeds
-from rulescope.core.errors import RecordError, SpecError, WorldError, nearest, refusing_exit
+from rulescope.core.errors import (
+    RecordError,
+    RulescopeError,
+    SpecError,
+    WorldError,
+    nearest,
+    refusing_exit,
+)
 from rulescope.envs.environment import (
     Actions,
     Array,
@@ -229,12 +238,49 @@ def _make(config: Gymnasium) -> Any:
             f"environment.id: {config.id!r} cannot be made: it is not registered"
             f"{_nearest_ids(config.id, gymnasium.registry)}"
         ) from None
-    except (gymnasium.error.Error, ImportError, TypeError, ValueError) as fault:
+    except RulescopeError:
+        raise
+    except Exception as fault:  # the code of a world may raise anything
         given = f" with {', '.join(sorted(arguments))}" if arguments else ""
-        raise SpecError(f"environment.id: {config.id!r} cannot be made{given} ({fault})") from None
+        raise SpecError(
+            f"environment.id: {config.id!r} cannot be made{given} ({_reason(fault)})"
+        ) from None
+    registered = gymnasium.spec(config.id).kwargs if _texts(arguments) else {}
+    _require_flags(type(env.unwrapped), registered, arguments, f"environment.id: {config.id!r}")
     for place, wrapper in enumerate(config.wrappers):
         env = _wrap(env, wrapper, f"environment.wrappers[{place}]")
     return env
+
+
+def _texts(arguments: Mapping[str, Any]) -> list[str]:
+    """Return the names of the arguments that are text."""
+    return [name for name, value in arguments.items() if isinstance(value, str)]
+
+
+def _require_flags(
+    kind: type, registered: Mapping[str, Any], arguments: Mapping[str, Any], where: str
+) -> None:
+    """Raise if text is given for what is true or false by default: any text would count as true.
+
+    The defaults are those of the constructor of ``kind``, or those ``registered`` instead.
+    """
+    texts = _texts(arguments)
+    if not texts:
+        return
+    try:
+        parameters = inspect.signature(kind).parameters
+    except (TypeError, ValueError):  # a constructor in C may have none
+        parameters = MappingProxyType({})
+    usual = {name: each.default for name, each in parameters.items()} | dict(registered)
+    for name in texts:
+        if isinstance(usual.get(name), bool):
+            raise SpecError(f"{where}: {name}={arguments[name]} is neither true nor false")
+
+
+def _reason(fault: Exception) -> str:
+    """Return the text of ``fault``; that of a missing key is the key alone."""
+    told = isinstance(fault, LookupError) or not str(fault)
+    return f"{type(fault).__name__}: {fault}" if told else f"{fault}"
 
 
 def _by_name(arguments: Sequence[Argument], where: str) -> dict[str, Any]:
@@ -254,7 +300,6 @@ def _nearest_ids(name: str, registered: Iterable[str]) -> str:
 
 def _wrap(env: Any, wrapper: WorldWrapper, where: str) -> Any:
     """Return ``env`` inside one wrapper; ``where`` begins the error."""
-    gymnasium = _package()
     module, colon, name = wrapper.name.rpartition(":")
     try:
         with refusing_exit(f"the wrapper {wrapper.name!r}"):
@@ -268,12 +313,17 @@ def _wrap(env: Any, wrapper: WorldWrapper, where: str) -> Any:
             + ("" if colon else "; one of another package is written module:Class")
         )
     arguments = _by_name(wrapper.arguments, f"{where}.arguments: of {wrapper.name!r}")
+    _require_flags(getattr(kinds, name), {}, arguments, f"{where}: {wrapper.name!r}")
     try:
         with refusing_exit(f"the wrapper {wrapper.name!r}"):
             return getattr(kinds, name)(env, **arguments)
-    except (gymnasium.error.Error, ImportError, AssertionError, TypeError, ValueError) as fault:
+    except RulescopeError:
+        raise
+    except Exception as fault:
         given = f" with {', '.join(sorted(arguments))}" if arguments else ""
-        raise SpecError(f"{where}: {wrapper.name!r} cannot be made{given} ({fault})") from None
+        raise SpecError(
+            f"{where}: {wrapper.name!r} cannot be made{given} ({_reason(fault)})"
+        ) from None
 
 
 def _is_wrapper(module: Any, name: str) -> bool:

@@ -7,6 +7,7 @@ The name of a Gymnasium world is a whole configuration, see docs/worlds.md:
 
 from __future__ import annotations
 
+import re
 from importlib.util import find_spec
 from typing import Any
 from urllib.parse import quote, unquote
@@ -32,6 +33,8 @@ from rulescope.envs.world_config import (
 PREFIX = "gymnasium:"
 MODULES = {"MiniGrid-": "minigrid", "BabyAI-": "minigrid", "ALE/": "ale_py"}
 """Packages that register ids only when they are imported, by the beginning of those ids."""
+KEY = re.compile(r"^environment\.[a-z_]+(\[\d+\])?(\.[a-z_]+)?: ")
+"""The key of a specification at the beginning of an error."""
 WORDS: dict[str, Any] = {"true": True, "false": False, "none": None, "null": None}
 
 
@@ -106,8 +109,8 @@ def _gymnasium(name: str, option: str) -> Gymnasium:
         pinned = gymnasium_adapter.pin_source(config)
         make(pinned, Boundary(), 1.0, lanes=1)
     except SpecError as fault:
-        problem = str(fault).removeprefix("environment.id: ")
-        raise SpecError(f"{option}: {problem}") from None
+        # The keys of a specification, as "environment.wrappers[0]: ", are nothing that was typed.
+        raise SpecError(f"{option}: {KEY.sub('', str(fault))}") from None
     return pinned
 
 

@@ -120,7 +120,10 @@ def find_references(
     What the world does not know exactly is sampled from a fixed seed. ``best`` is an upper
     reference that the user states.
     """
-    found = _known_references(world)
+    try:
+        found = _known_references(world)
+    except SpecError as fault:
+        raise SpecError(f"{name!r}: {fault}") from None
     if best is None:
         return found
     if found.kind == "exact":
@@ -157,7 +160,7 @@ def sample_random_play(world: EnvironmentSpec) -> WorldReferences:
     """Return the mean of random play with its standard error, without an upper reference.
 
     Episodes are played one after the other: in lanes side by side, short ones would be finished
-    first and count too much.
+    first and count too much. A world of which a single one ended is a :class:`SpecError`.
     """
     env = _new(world, 1)
     found = sample_references(env, uniform(env.actions), EPISODES, SEED, STEPS)
@@ -168,6 +171,11 @@ def sample_random_play(world: EnvironmentSpec) -> WorldReferences:
             error=found.error,
             episodes=found.episodes,
             interactions=found.interactions,
+        )
+    if found.episodes == 1:  # its rate would hide the episodes, and one has no standard error
+        raise SpecError(
+            f"its episodes are too long to be scored: one alone ended in {STEPS:,} steps of random "
+            "play; limit them (gymnasium:ID+TimeLimit?max_episode_steps=1000)"
         )
     env = _new(world, STREAM_LANES)
     found = sample_references(env, uniform(env.actions), STREAM_STEPS, SEED, STREAM_STEPS)

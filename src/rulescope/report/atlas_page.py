@@ -9,10 +9,10 @@ from rulescope.audit.atlas_figure import LIVE, MARKED, WITHOUT, cell_of
 from rulescope.audit.atlas_folder import NAME
 from rulescope.audit.atlas_rows import Atlas, AtlasRow, AtlasRule, AxisWorth
 from rulescope.audit.atlas_tables import (
-    EXPLAINED,
     NO_HISTORY,
     axis_text,
     difference_text,
+    explain,
     printed,
     result_text,
 )
@@ -48,7 +48,7 @@ def atlas_page(site: Site, atlas: Atlas, sizes: Sizes) -> str:
         axes=atlas.axes,
         sentences=atlas.sentences,
         notes=atlas.notes,
-        explained=EXPLAINED,
+        explained=explain(atlas),
         figure=figure_view(f"{FOLDER}/{NAME}", alt, MAIN, NAME, sizes),
         files=f"{FOLDER}/{NAME}",
         legend=[
@@ -89,7 +89,7 @@ def _axis(rule: AtlasRule, found: AxisWorth | None) -> Entry:
 
 def _lines(rows: Iterable[AtlasRow]) -> list[list[AtlasRow]]:
     """Return the rows of each measure."""
-    found: dict[tuple[str, str], list[AtlasRow]] = {}
+    found: dict[tuple[str, str, str], list[AtlasRow]] = {}
     for row in rows:
         found.setdefault(row.line, []).append(row)
     return list(found.values())
@@ -125,7 +125,7 @@ def _row(row: AtlasRow, picture: Strip | None, *, history: bool) -> Entry:
     return {
         "rule": row.rule,
         "axis": row.axis,
-        "measure": row.measure,
+        "measure": row.title,
         "unit": row.unit,
         "value": _number(row.value, row.digits)
         | {"strip": picture, "detail": shown_beside(row.value)},
