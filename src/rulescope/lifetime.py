@@ -213,7 +213,7 @@ class Lifetime:
         return rollout
 
     def _cut_off(self, steps: Sequence[Step]) -> CutOff:
-        """Return ``truncated`` and ``final`` of a rollout; None if the learner is not told."""
+        """Return ``truncated`` and ``final`` of a rollout; None if the learner gets none."""
         if self.spec.boundary.truncation == "terminal":
             return CutOff(None, None)
         shape = (self.spec.lanes, *self.world.observation_shape)

@@ -94,8 +94,8 @@ def test_no_words_clash_in_the_audit_whatever_was_run(results: Results | None) -
     figure = draw_checked(CARRY, {} if results is None else {"OPEN": results})
     assert (figure is None) == (results is None)
     if figure is not None and results is not None:
-        lived = "live-minus-zero/gymnax-breakout/1" in results.estimates
-        assert ("Left out, not run" in said(figure)) is not lived
+        contrasted = "live-minus-zero/gymnax-breakout/1" in results.estimates
+        assert ("Left out, not run" in said(figure)) is not contrasted
 
 
 @pytest.mark.parametrize(
@@ -113,10 +113,10 @@ def test_no_words_clash_in_the_comparison_whatever_was_run(results: Results | No
     figure = draw_checked(CONTEXT, {} if results is None else {"minatar-context": results})
     assert (figure is None) == (results is None)
     if figure is not None and results is not None:
-        everybody = {"rule", "open", "open-adam"} <= {
+        complete = {"rule", "open", "open-adam"} <= {
             str(row.labels.get("arm")) for row in results.estimates.rows
         }
-        assert ("Not run" in said(figure)) is not everybody
+        assert ("Not run" in said(figure)) is not complete
 
 
 def marks(axes: Axes, colour: str) -> list[tuple[float, float]]:

@@ -219,6 +219,6 @@ def trajectories(frame: Frame, column: str, draws: int = ATLAS_DRAWS) -> dict[st
             series[join_labels("trajectory", *labels.values())] = np.stack(
                 [rows.value, rows.low, rows.high]
             )
-            lived = np.isfinite(each).any(axis=1)
-            series[join_labels("lifetimes", *labels.values())] = each[lived]
+            finite = np.isfinite(each).any(axis=1)
+            series[join_labels("lifetimes", *labels.values())] = each[finite]
     return series

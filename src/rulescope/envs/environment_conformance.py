@@ -160,8 +160,8 @@ def check_truncation(trace: Trace) -> None:
     A lane that is cut off has ended. ``final`` is given with ``truncated``, and equals the
     observation wherever no episode was cut off.
     """
-    clause, told = "truncation", [step.truncated is not None for step in trace[1:]]
-    require(all(told) or not any(told), clause, "some steps have truncated, others have None")
+    clause, given = "truncation", [step.truncated is not None for step in trace[1:]]
+    require(all(given) or not any(given), clause, "some steps have truncated, others have None")
     for index, step in enumerate(trace[1:], start=1):
         together = (step.truncated is None) == (step.final is None)
         require(together, clause, f"step {index} has one of truncated and final without the other")
