@@ -315,7 +315,7 @@ def test_a_learner_that_leaves_its_rule_alone_conforms() -> None:
         (UnknownMetric, "[measure] learn reported ['surprise'], which `metrics` does not name"),
         (MetricNotAFloat, "[measure] metric 'error' is <class 'numpy.ndarray'>, not a float"),
         (ActingLearns, "[purity] act changed carrier array count/count"),
-        (WritesToObservations, "[purity] act changed the observation"),
+        (WritesToObservations, "[purity] act or begin_episodes changed what it was given"),
         (WritesToRollouts, "[purity] learn changed the rollout's rewards"),
         (GivesItsOwnMemory, "[carriers] params: overwriting the arrays from get changed table"),
         (
