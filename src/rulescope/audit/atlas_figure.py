@@ -79,11 +79,11 @@ def _draw(axes: Axes, rows: Sequence[AtlasRow], names: Sequence[str], *, named: 
         axes.axhline(0.5 - place, color=PALE, lw=0.5, zorder=0)
     low, high = axes.get_xlim()
     if rows[0].unit in BOUNDED:
-        axes.set_xlim(min(low, -0.06), max(high, 1.06))
+        axes.set_xlim(min(low - 0.03, -0.06), max(high + 0.03, 1.06))
         if rows[0].unit == "score":
             axes.axvline(COMPETENT, color=GREY, lw=0.8, ls=(0, (2, 2)), zorder=1)
     else:
-        axes.set_xlim(min(low, 0.0), max(high, 0.0))
+        axes.set_xlim(min(low, 0.0), max(high, 1.0))
     axes.tick_params(axis="x", labelsize=SMALL)
 
 

@@ -322,7 +322,7 @@ def _draw(axes: Axes, block: _Block, names: list[str]) -> None:
         axes.axhline(row - 0.5, color=PALE, lw=0.5, zorder=0)
     if block.unit == "score" and not block.difference:
         low, high = axes.get_xlim()
-        axes.set_xlim(min(low, -0.06), max(high, 1.06))
+        axes.set_xlim(min(low - 0.03, -0.06), max(high + 0.03, 1.06))
     if block.unit in ("decades", "thousands"):
         low, high = axes.get_xlim()
         figures = [figure for measure in block.measures for figure in measure.figures.values()]
@@ -332,7 +332,8 @@ def _draw(axes: Axes, block: _Block, names: list[str]) -> None:
     if block.difference:
         low, high = axes.get_xlim()
         axes.axvline(0.0, color=GREY, lw=0.8, zorder=1)
-        axes.set_xlim(min(low, -0.05), max(high, 0.05))
+        free = 0.03 * (high - low)  # marks at the ends are drawn whole
+        axes.set_xlim(min(low - free, -0.05), max(high + free, 0.05))
     unit = f"difference: {UNITS[block.unit]}" if block.difference else UNITS[block.unit]
     axes.set_xlabel(unit, labelpad=1, size=SMALL)
 
