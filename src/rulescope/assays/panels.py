@@ -551,16 +551,15 @@ def _draw_heat_cell(
         )
         if found.published is not None:
             theirs = scale.share(found.published.value)
-            (drawn,) = axes.plot(
-                *([left + 0.08 + 0.84 * theirs], [middle - 0.16]),
-                marker=DIAMOND,
-                ms=3.6,
-                mfc=palette.WHITE,
-                color=ink,
-                mew=0.8,
-                ls="",
-            )
-            explain(drawn, PRINTED)
+            draw_published_point(axes, left + 0.08 + 0.84 * theirs, middle - 0.16, ink)
+
+
+def draw_published_point(axes: Axes, x: float, y: float, colour: str) -> None:
+    """Draw a published value without its interval, where another mark stands for ours."""
+    (drawn,) = axes.plot(
+        [x], [y], marker=DIAMOND, ms=3.6, color=colour, mfc=palette.WHITE, mew=0.8, ls=""
+    )
+    explain(drawn, PRINTED)
 
 
 def draw_colour_bar(axes: Axes, scale: ColourScale, label: str) -> None:

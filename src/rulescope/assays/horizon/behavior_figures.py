@@ -27,15 +27,14 @@ from rulescope.assays.figure_data import (
     signed,
 )
 from rulescope.assays.panels import (
-    DIAMOND,
     DOTS,
-    PRINTED,
     Row,
     arm_row,
     draw_bar,
     draw_estimate,
     draw_forest,
     draw_levels,
+    draw_published_point,
     note_not_run,
     set_difference_axis,
     set_level_axis,
@@ -157,16 +156,7 @@ def _draw_point(axes: Axes, level: Estimate, pace: Estimate, how: ArmStyle) -> N
             explain(dots, DOTS)
             level = replace(level, seeds=())
         if level.published is not None and pace.published is not None:
-            (drawn,) = axes.plot(
-                *([pace.published.value], [level.published.value]),
-                marker=DIAMOND,
-                ms=3.6,
-                color=how.colour,
-                mfc=WHITE,
-                mew=0.8,
-                ls="",
-            )
-            explain(drawn, PRINTED)
+            draw_published_point(axes, pace.published.value, level.published.value, how.colour)
         level = replace(level, published=None)
     draw_estimate(axes, pace.value, level, how)
 
